@@ -54,13 +54,25 @@ endfunction()
 
 set(library libchunkhit${CHUNKHIT_SOVERSION})
 define_package(commands chunkhit science "packs training data, and checks and times the packs"
-  "This package has the commands, and HDF5's zstd filter as a plug-in.")
+  "This package has the commands, HDF5's zstd filter as a plug-in, and the
+documentation of all packages with whole training programs.")
+# The pages, in their folders, so that their links work; staging.cmake adds those to what is elsewhere.
+set(documents share/doc/chunkhit)
+foreach(page README.md lib/CHANGELOG.md lib/README.md lib/python/README.md tools/README.md tests/failures/README.md
+    tests/bench/README.md tests/bench/chart.svg tests/bench/own_sizes.svg tests/bench/report.png)
+  cmake_path(GET page PARENT_PATH folder)
+  install(FILES ${page} DESTINATION ${documents}/${folder} COMPONENT commands EXCLUDE_FROM_ALL)
+endforeach()
+install(DIRECTORY schemas DESTINATION ${documents} COMPONENT commands EXCLUDE_FROM_ALL)
+install(DIRECTORY samples/ DESTINATION ${documents}/examples COMPONENT commands EXCLUDE_FROM_ALL USE_SOURCE_PERMISSIONS
+  PATTERN __pycache__ EXCLUDE)
 define_package(library ${library} libs "loaders and packers of training data - shared libraries"
   "This package has the shared libraries: libchunkhit reads packs as
 batches, libchunkhit_pack packs.")
 define_package(development libchunkhit-dev libdevel "loaders and packers of training data - development files"
   "This package has the headers, and the files for CMake and pkg-config.")
 set(CPACK_COMPONENT_DEVELOPMENT_DEPENDS library)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS chunkhit)
 foreach(component COMMANDS LIBRARY)
   set(CPACK_DEBIAN_${component}_PACKAGE_SHLIBDEPS ON)
   # Loaded when the first URL is opened.

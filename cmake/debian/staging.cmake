@@ -7,9 +7,10 @@ file(GLOB folder ${staged}/python/usr/lib/python3.*)
 if(folder)
   file(RENAME ${folder} ${staged}/python/usr/lib/python3)
 endif()
-if(EXISTS ${staged}/commands/usr/share/zsh/site-functions)
-  file(RENAME ${staged}/commands/usr/share/zsh/site-functions ${staged}/commands/usr/share/zsh/vendor-completions)
-endif()
+file(GLOB folders ${staged}/*/usr/share/zsh)
+foreach(folder IN LISTS folders)
+  file(RENAME ${folder}/site-functions ${folder}/vendor-completions)
+endforeach()
 
 # The loader finds libraries in /usr/lib by itself.
 file(GLOB_RECURSE libraries ${staged}/*.so ${staged}/*.so.*)
@@ -23,3 +24,10 @@ file(GLOB_RECURSE texts ${staged}/*.1 ${staged}/*/changelog ${staged}/*/changelo
 foreach(text IN LISTS texts)
   execute_process(COMMAND gzip -9nf ${text} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
+
+# Policy has samples in a folder of this name; headers are in libchunkhit-dev.
+set(documents ${staged}/commands/usr/share/doc/chunkhit)
+if(EXISTS ${documents})
+  file(CREATE_LINK examples ${documents}/samples SYMBOLIC)
+  file(CREATE_LINK ../../../../include ${documents}/lib/include SYMBOLIC)
+endif()

@@ -12,6 +12,7 @@ import tempfile
 
 BUILD, TESTS = sys.argv[1:3]
 NAMES = ["chunkhit", "libchunkhit0", "libchunkhit-dev", "python3-chunkhit"]
+DOCUMENTS = "usr/share/doc/chunkhit"
 # What dpkg, ldconfig and man keep about all packages.
 BOOKS = re.compile(r"/(var/(lib/dpkg|cache|log)|etc/ld\.so\.cache|run)(/|$)")
 # Run in the copy: /tmp/debs are the packages, /tmp/consumer is tests/consumer.
@@ -20,7 +21,7 @@ set -euo pipefail
 cd /tmp
 dpkg -i debs/*.deb >dpkg.log 2>&1 || { cat dpkg.log; exit 1; }
 bash consumer/run.sh - /tmp/work /usr >consumer.log 2>&1 || { cat consumer.log; exit 1; }
-for command in pack-bench pack-images pack-info pack-merge pack-run pack-sparse pack-verify; do
+for command in pack-bench pack-export pack-images pack-info pack-merge pack-report pack-run pack-sparse pack-verify; do
   test "$(command -v $command)" = /usr/bin/$command
   $command --version >/dev/null
 done
@@ -48,7 +49,7 @@ mount -t overlay overlay -o lowerdir=/,upperdir="$1"/upper,workdir="$1"/work "$1
 mount --rbind /dev "$1"/root/dev && mount --bind /proc "$1"/root/proc && mount -t tmpfs tmpfs "$1"/root/tmp
 cp -r "$2" "$1"/root/tmp/debs && cp -r "$3" "$1"/root/tmp/consumer
 printf %s "$4" >"$1"/root/tmp/use.sh
-env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HDF5_PLUGIN_PATH="$(echo /usr/lib/*-linux-gnu)/chunkhit/hdf5-plugins" \
+env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HDF5_PLUGIN_PATH="/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/chunkhit/hdf5-plugins" \
   DEBIAN_FRONTEND=noninteractive chroot "$1"/root bash /tmp/use.sh
 umount "$1"/root/tmp "$1"/root/proc && umount -R "$1"/root/dev && umount "$1"/root
 exec "$5" "$6" --left "$1"/upper
@@ -102,6 +103,28 @@ def check_libraries(package, folder):
         check(owners & set(depends(package)), package, "needs", name, "of", *owners)
 
 
+def check_documents(files):
+    """Each command has its pages, each package what is new, and no link of a documentation's page leads nowhere."""
+    installed = {os.path.relpath(path, folder) for folder in glob.glob(files + "/*")
+                 for path in glob.glob(folder + "/**", recursive=True)}
+    for command in (os.path.basename(path) for path in installed if path.startswith("usr/bin/")):
+        for page in (f"man/man1/{command}.1.gz", f"bash-completion/completions/{command}",
+                     f"zsh/vendor-completions/_{command}", f"fish/vendor_completions.d/{command}.fish"):
+            check(f"usr/share/{page}" in installed, command, "has no", page)
+    for name in NAMES:
+        check(f"usr/share/doc/{name}/changelog.gz" in installed, name, "has no changelog.gz")
+    root = os.path.join(files, "chunkhit", DOCUMENTS)
+    pages = [path for path in glob.glob(root + "/**/*.md", recursive=True) if "/tests/" not in path]
+    check(len(pages) > 15, pages)
+    for page in pages:
+        with open(page, encoding="utf-8") as file:
+            targets = re.findall(r'\]\(([^)\s#]+)[^)\s]*\)|src="([^"]+)"', file.read())
+        for target in map("".join, targets):
+            path = os.path.relpath(os.path.join(os.path.dirname(page), target), root)
+            found = os.path.normpath(os.path.join(DOCUMENTS, re.sub("^lib/include", "../../../include", path)))
+            check("://" in target or found in installed, page, "links to", target, "which is not installed")
+
+
 def check_packages(folder):
     version = read(BUILD + "/tools/pack-info", "--version").split()[1]
     packages = {name: glob.glob(f"{folder}/{name}_{version}-1_*.deb") for name in NAMES}
@@ -109,6 +132,7 @@ def check_packages(folder):
     for name, (package,) in packages.items():
         check_libraries(package, os.path.join(folder, "files", name))
         check(name != "libchunkhit0" or "libcurl4" in read("dpkg-deb", "-f", package, "Recommends"), package)
+    check_documents(os.path.join(folder, "files"))
     exact = f"libchunkhit0 (= {version}-1)"
     for name in ("libchunkhit-dev", "python3-chunkhit"):
         check(depends(packages[name][0])["libchunkhit0"] == exact, name, depends(packages[name][0]))
