@@ -114,7 +114,8 @@ def overview(scans: Sequence[RatingScan]) -> Section:
         cells = max(1, scan.rows * scan.columns)
         stored = sum(part["bytes"] for part in scan.info["parts"])
         values = scan.info["values"]
-        stored_as = "1 each" if values["type"] == "none" else f"{values['type']}, times {values['scale']:g}"
+        scale = "" if values["scale"] == 1 else f", times {values['scale']:g}"
+        stored_as = "1 each" if values["type"] == "none" else values["type"] + scale
         rows.append((scan.name, f"{scan.rows:,}", f"{scan.columns:,}", f"{ratings:,}", f"{held:,}" if held else "–",
                      share_text(ratings / cells), stored_as, f"{bytes_text(stored)}, {scan.info['codec']}"))
     header = ("pack", "users", "items", "ratings (X)", "held out", "rated pairs", "values as", "stored")
