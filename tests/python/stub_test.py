@@ -119,10 +119,15 @@ def test_infos_have_the_keys_that_help_explains(packs, ratings, tmp_path):
     chunkhit.pack_images(packs / "images", tmp_path / "split", split={"a": 0.5, "b": 0.5})
     chunkhit.pack_images(packs / "images", tmp_path / "kept", labels=packs / "numbers.csv", label_column="x", keep_columns=["y"])
     chunkhit.merge_packs([packs / "hdf5", tmp_path / "split/a"], tmp_path / "merged")
+    for kind in ("item", "user"):
+        (tmp_path / f"{kind}s.csv").write_text(f"{kind},age\n" + "".join(f"{kind[0]}{number},{number}\n" for number in range(300)))
+    chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "ages", item_columns=tmp_path / "items.csv",
+                         user_columns=tmp_path / "users.csv")
     images = [packs / "hdf5", packs / "shard", packs / "hdf5/part-00000.h5", tmp_path / "own", tmp_path / "split/a",
               tmp_path / "kept", tmp_path / "merged"]
     for paths, info, reader in ((images, chunkhit.ImageInfo, chunkhit.ImageDataset),
-                                ([ratings[0] / "whole", ratings[0] / "split/test"], chunkhit.RatingInfo, chunkhit.SparseDataset)):
+                                ([ratings[0] / "whole", ratings[0] / "split/test", tmp_path / "ages"], chunkhit.RatingInfo,
+                                 chunkhit.SparseDataset)):
         documented = typing.get_type_hints(info)
         found = {key for path in paths for key in chunkhit.pack_info(path)}
         assert found - set(documented) == set()

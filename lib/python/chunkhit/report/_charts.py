@@ -173,7 +173,7 @@ def log_ticks(axes: Any, edges: Any) -> None:
 
 
 def ticker(count: int) -> Any:
-    from matplotlib.ticker import MaxNLocator  # type: ignore
+    from matplotlib.ticker import MaxNLocator
 
     return MaxNLocator(count)
 
