@@ -62,11 +62,11 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   FlagGroup group(app, "Ratings");
   group
       .add("--preset", "vae-cf", flags.preset,
-           "Settings of Mult-VAE: ratings above 3.5 as 1, users with 5 of them, 10,000 users each held out")
+           "As Mult-VAE: above 3.5 is 1, users with 5, validation and test of 10,000")
       ->check(CLI::IsMember(Names{"", "vae-cf"}));
   group
       .add("--duplicates", "WORD", flags.duplicates,
-           "Several ratings of a user and an item: (error), sum, max, last, first (by time, if there is one)")
+           "Ratings of one user and item: (error), sum, max, last, first (by time)")
       ->check(one_of<Duplicates>());
   group.add("--zeros", "WORD", flags.zeros, "Ratings of 0: (drop), keep")->check(one_of<Zeros>());
   group.add("--min-value", "V", flags.min_value, "Keep ratings >= V");
@@ -89,11 +89,10 @@ void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
   FlagGroup group(app, "Split");
   group
       .add("--split-by", "WORD", flags.split_by,
-           "What is held out: users (whole ones), ratio or leave-one-out (ratings of each user), time (the "
-           "latest ratings), given (files) (none)")
+           "Held out: users, ratio or leave-one-out of each one, time, given (none)")
       ->check(one_of<SplitKind>());
   group.add("--validation", "N|SHARE", flags.validation,
-            "Size of validation: number or share of users; leave-one-out: 1; others: share of ratings");
+            "Size of validation: of users a number or share; else a share of ratings");
   group.add("--test", "N|SHARE", flags.test, "Size of test, likewise");
   group.add("--fold-in", "SHARE", flags.fold_in,
             "users: share of a held-out user's items used as input (0.8)");

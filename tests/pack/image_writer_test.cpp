@@ -83,8 +83,7 @@ TEST(ImageWriter, OptionsOfFilesAreErrors) {
   const std::string writer = ": has no meaning for an ImageWriter, which is given its images";
   EXPECT_EQ(error_with([](auto& spec, auto&) { spec.labels = "labels.csv"; }), "`labels`" + writer);
   EXPECT_EQ(error_with([](auto&, auto& options) { options.root = "images"; }), "`root`" + writer);
-  EXPECT_EQ(error_with([](auto& spec, auto&) { spec.columns.keep_columns = {"x"}; }),
-            "`keep_columns`" + writer);
+  EXPECT_EQ(error_with([](auto& spec, auto&) { spec.columns.file_column = "x"; }), "`file_column`" + writer);
   EXPECT_EQ(error_with([](auto& spec, auto&) { spec.folders.include = {"*.jpg"}; }), "`include`" + writer);
   EXPECT_EQ(error_with([](auto&, auto& options) { options.output = ""; }),
             "`output` is required: a folder for the pack");
