@@ -59,7 +59,7 @@ TEST(ColumnTable, AnIdWithoutARowMakesIntegersNumbers) {
   EXPECT_EQ(table.types(),
             (std::vector<PackColumn>{{"year", ColumnType::float64}, {"code", ColumnType::text}}));
   EXPECT_EQ(texts(table, "8"), (Texts{"", ""}));
-  EXPECT_EQ(texts(table, "7"), (Texts{"1995", "9007199254740993"}));
+  EXPECT_EQ(texts(table, "7"), (Texts{"1995.0", "9007199254740993"}));
 }
 
 TEST(ColumnTable, IdsAreInTheColumnThatTheRatingsName) {
