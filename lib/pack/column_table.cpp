@@ -84,6 +84,8 @@ void ColumnTable::read_header(CsvReader& table) {
     id_field_ = 2;
   else if (!use_.id_name.empty() && named != header.end())
     id_field_ = static_cast<std::size_t>(named - header.begin());
+  if (header[id_field_].empty())
+    refuse(table, "the column of ids has no name; pandas writes its index so, unless index=False is given");
   field_count_ = header.size();
   append_csv_field(header_text_, header[id_field_]);
   for (std::size_t field = of_pack ? 3 : 0; field < header.size(); ++field) {

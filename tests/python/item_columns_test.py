@@ -365,5 +365,8 @@ def test_writers_take_tables_in_memory(tables, tmp_path):
             assert_column(dataset.item_column(column), ITEM_COLUMNS, column, dataset.column_ids())
     with pytest.raises(TypeError, match="item_columns: expected a DataFrame, a dict of arrays or a path, found a list"):
         chunkhit.RatingWriter(tmp_path / "none", item_columns=[1])
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(chunkhit.Error, match="item_columns: expected an index of ids, found the one that pandas makes"):
+        chunkhit.RatingWriter(tmp_path / "none", item_columns=pandas.DataFrame(frame))
     with pytest.raises(chunkhit.Error, match="item_columns: expected arrays of one length"):
         chunkhit.RatingWriter(tmp_path / "none", item_columns={"id": [1], "a": [1, 2]})

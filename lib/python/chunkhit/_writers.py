@@ -229,7 +229,10 @@ def table_path(name: str, table: Any, folder: str) -> Any:
         return table
     path = os.path.join(folder, f"{name}.csv")
     if hasattr(table, "to_csv"):
-        table.to_csv(path)
+        if type(table.index).__name__ == "RangeIndex" and table.index.name is None:
+            raise Error(f"{name}: expected an index of ids, found the one that pandas makes: 0, 1, ...; set_index(\"COLUMN\") takes them "
+                        "from a column", "usage")
+        table.to_csv(path, index_label=table.index.name or "id")
         return path
     if not isinstance(table, dict) or not table:
         raise TypeError(f"{name}: expected a DataFrame, a dict of arrays or a path, found a {type(table).__name__}")
