@@ -131,6 +131,11 @@ def test_a_sample_of_a_dataset_that_lacks_a_column_is_named(tmp_path):
         chunkhit.pack_dataset(samples, tmp_path / "out", keep_columns=["age"])
 
 
+def test_a_dict_of_columns_without_keep_columns_is_an_error(tmp_path):
+    with pytest.raises(chunkhit.Error, match="^sample 0: columns: found 'age', expected none; keep_columns names those to keep"):
+        chunkhit.pack_dataset([(np.zeros((4, 4, 3), np.uint8), 0, "a", {"age": 3})], tmp_path / "out", progress=None)
+
+
 def test_other_columns_are_another_pack(tmp_path):
     ids = []
     for number, values in enumerate([[1, 2], [1, 3]]):

@@ -69,6 +69,8 @@ class Samples:
             return sample[image], sample[label], None if key is None else sample[key], sample
         if isinstance(sample, (tuple, list)) and 2 <= len(sample) <= 4:
             *others, columns = sample if isinstance(sample[-1], dict) else [*sample, {}]
+            if columns and not self.columns:
+                raise Error(f"columns: found {', '.join(map(repr, columns))}, expected none; keep_columns names those to keep", "usage")
             if len(others) in (2, 3):
                 return others[0], others[1], others[2] if len(others) == 3 else None, columns
         found = f"{len(sample)} values" if isinstance(sample, (tuple, list)) else f"a {type(sample).__name__}"
