@@ -174,8 +174,9 @@ void print_values(const MatrixInfo& matrix) {
   if (matrix.values.scale != 1)
     std::printf(", a rating is the stored number times %s",
                 value_text(static_cast<float>(matrix.values.scale)).c_str());
+  const char* const of_which = matrix.split_name.empty() ? ";" : "; in all splits";
   for (std::size_t index = 0; index < std::min(values.size(), kShownValues); ++index)
-    std::printf("%s %s: %s", index == 0 ? ";" : ",", value_text(values[index].value).c_str(),
+    std::printf("%s %s: %s", index == 0 ? of_which : ",", value_text(values[index].value).c_str(),
                 index == 0 ? count_text(values[index].ratings, "rating").c_str()
                            : count_text(values[index].ratings).c_str());
   std::printf("%s\n", values.size() > kShownValues ? ", … (--json lists all)" : "");

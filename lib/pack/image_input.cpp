@@ -336,6 +336,8 @@ std::vector<std::string> find_stale_shares(const SampleList& list, const PackIma
 /// Throws usage for columns where class folders have the labels.
 void check_folder_columns(const PackImagesSpec& spec, const PackImagesOptions& options) {
   if (!options.inputs.empty() || !spec.labels.empty()) return;
+  std::error_code failed;
+  if (!std::filesystem::is_directory(options.root, failed)) return;  // a missing tar, say: opening it fails
   const LabelCsvSpec plain;
   const char* given = spec.columns.label_columns != plain.label_columns ? "`label_column`"
                       : !spec.columns.keep_columns.empty()              ? "`keep_columns`"

@@ -119,3 +119,8 @@ def test_a_plan_has_the_columns_of_tars(packs, tmp_path):
     assert len(parts) > 1
     for part in parts:
         assert (tmp_path / "planned" / part["file"]).read_bytes() == (tmp_path / "alone" / part["file"]).read_bytes()
+
+
+def test_a_missing_tar_was_taken_for_class_folders(tmp_path):
+    with pytest.raises(chunkhit.Error, match="missing.tar: cannot be opened as a folder: No such file or directory"):
+        chunkhit.pack_images(tmp_path / "missing.tar", tmp_path / "pack", keep_columns=["age"])
