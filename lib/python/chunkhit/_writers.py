@@ -363,17 +363,23 @@ def pillow_pixels(image: Any) -> Any:
     raise Error(f"image: expected 8 bits a channel, found Pillow's mode {image.mode}; convert it first", "usage")
 
 
+def int64_value(expected: str, value: Any) -> Optional[int]:
+    """None where the value is no whole number."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        return None
+    if not -(1 << 63) <= number < 1 << 63:
+        raise Error(f"{expected} that 64 bits hold, found {number}", "usage")
+    return number
+
+
 def label_value(label: Any) -> Union[int, str, NDArray[Any]]:
     """An int, a text, or float32 (columns,)."""
     if isinstance(label, str):
         return str(label)
-    try:
-        number = operator.index(label)
-    except TypeError:
-        pass
-    else:
-        if not -(1 << 63) <= number < 1 << 63:
-            raise Error(f"label: expected an id that 64 bits hold, found {number}", "usage")
+    number = int64_value("label: expected an id", label)
+    if number is not None:
         return number
     numbers: NDArray[Any] = np.empty((0, 0))
     try:
@@ -406,13 +412,8 @@ def column_value(name: str, value: Any) -> Union[int, float, str]:
         return str(value)
     if value is None:
         return math.nan
-    try:
-        number = operator.index(value)
-    except TypeError:
-        pass
-    else:
-        if not -(1 << 63) <= number < 1 << 63:
-            raise Error(f"column {name!r}: expected a number that 64 bits hold, found {number}", "usage")
+    number = int64_value(f"column {name!r}: expected a number", value)
+    if number is not None:
         return number
     try:
         return float(value)
