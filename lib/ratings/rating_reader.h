@@ -12,8 +12,9 @@
 
 namespace chunkhit {
 
-/// About how many ratings a block has; whole lines and rows may make it larger.
-inline constexpr std::size_t kBlockRatings = std::size_t{1} << 20;
+/// About how many ratings a block has; whole lines and rows may make it larger. A run holds several blocks,
+/// also where its memory is small.
+inline constexpr std::size_t kBlockRatings = std::size_t{1} << 17;
 
 /// What stands for all of a pack.
 struct PackFacts {
