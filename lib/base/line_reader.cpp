@@ -37,7 +37,9 @@ bool LineReader::next(std::string_view& line) {
     const std::size_t bytes =
         end == nullptr ? there : static_cast<std::size_t>(static_cast<const std::uint8_t*>(end) - from);
     line = as_text({from, bytes});
-    begin_ += bytes + (end == nullptr ? 0 : 1);
+    const std::size_t given = bytes + (end == nullptr ? 0 : 1);
+    begin_ += given;
+    bytes_done_ += given;
     ++line_number_;
     if (line_number_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
     if (line.ends_with('\r')) line.remove_suffix(1);

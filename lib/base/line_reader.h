@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,10 @@ class LineReader {
   /// The number, from 1, of the line that was given last.
   [[nodiscard]] std::uint64_t line_number() const { return line_number_; }
   [[nodiscard]] const std::string& name() const { return stream_->name(); }
+  /// Bytes of the lines that were given, with their ends.
+  [[nodiscard]] std::uint64_t bytes_done() const { return bytes_done_; }
+  /// Bytes of all lines, where that is known from the beginning.
+  [[nodiscard]] std::optional<std::uint64_t> byte_count() const { return stream_->byte_count(); }
   /// Throws "NAME:LINE: what", or "NAME:LINE:COLUMN: what".
   [[noreturn]] void fail(const std::string& what) const;
   [[noreturn]] void fail(std::uint64_t column, const std::string& what) const;
@@ -39,6 +44,7 @@ class LineReader {
   std::size_t filled_ = 0;  // bytes of the file in buffer_
   bool at_end_ = false;
   std::uint64_t line_number_ = 0;
+  std::uint64_t bytes_done_ = 0;
 };
 
 }  // namespace chunkhit

@@ -235,6 +235,7 @@ bool MatrixMarketReader::next(RatingBlock& block) {
     else
       read_line(line, block);
   }
+  block.text_bytes = lines_.bytes_done() - std::exchange(bytes_given_, lines_.bytes_done());
   const bool has_ratings = collector_.finish();
   return has_ratings || !block.bad_lines.empty();
 }

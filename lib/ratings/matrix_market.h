@@ -74,6 +74,7 @@ class MatrixMarketReader : public RatingReader {
   MatrixMarketReader(const std::string& path, const MatrixMarketSpec& spec,
                      std::unique_ptr<TextStream> opened = nullptr);
   [[nodiscard]] bool next(RatingBlock& block) override;
+  [[nodiscard]] std::optional<std::uint64_t> text_bytes() const override { return lines_.byte_count(); }
 
  private:
   void read_line(std::string_view line, RatingBlock& block);
@@ -90,6 +91,7 @@ class MatrixMarketReader : public RatingReader {
   std::uint64_t array_row_ = 0;  // of the next value of an array
   std::uint64_t array_column_ = 0;
   bool at_end_ = false;
+  std::uint64_t bytes_given_ = 0;  // of the text of earlier blocks
 };
 
 }  // namespace chunkhit

@@ -300,7 +300,7 @@ class RatingIntake::Pipeline {
     if (!intake_.options_.on_ids) return;
     numbered_.input = files.empty() ? progress.input : files[work.file_index].name;
     numbered_.bytes_total = progress.bytes_total;
-    numbered_.bytes_done += work.text.size();
+    numbered_.bytes_done += work.text.size() + work.block.text_bytes;
     numbered_.kept_bytes = work.block.kept_bytes;
     intake_.options_.on_ids(intake_.users_, intake_.items_, numbered_);
   }
@@ -327,7 +327,7 @@ class RatingIntake::Pipeline {
     if (block.size() > 0)
       intake_.sink_(block.users.of_rating, block.items.of_rating, block.values, block.times);
     if (!files.empty()) progress.input = files[work.file_index].name;
-    progress.bytes_done += work.text.size();
+    progress.bytes_done += work.text.size() + block.text_bytes;
     progress.rating_count += block.size();
     progress.bad_lines += bad_line_count(block);
     if (intake_.options_.on_progress) intake_.options_.on_progress(progress);
@@ -401,7 +401,7 @@ void RatingIntake::read_blocks(std::span<const MatrixFile> files, RatingReader& 
   };
   Pipeline pipeline(*this, fill, [](Work&) {});
   const RatingInput before = stats_.total();
-  pipeline.progress = {files[0].name, 0, std::nullopt, before.ratings, before.bad_lines};
+  pipeline.progress = {files[0].name, 0, input.text_bytes(), before.ratings, before.bad_lines};
   pipeline.files = files;
   stats_.begin(files[0].name);
   pipeline.run();

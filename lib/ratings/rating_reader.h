@@ -42,6 +42,8 @@ class RatingReader {
   [[nodiscard]] virtual bool next(RatingBlock& block) = 0;
   /// Which of its files a reader of several gave a block of last; a block is of one file.
   [[nodiscard]] virtual std::size_t file_index() const { return 0; }
+  /// Bytes of all lines, which blocks count as `text_bytes`, where they are known from the beginning.
+  [[nodiscard]] virtual std::optional<std::uint64_t> text_bytes() const { return std::nullopt; }
   /// Whole once `next` has given false.
   [[nodiscard]] const MatrixFacts& facts() const { return facts_; }
 

@@ -23,6 +23,7 @@ SvmlightReader::SvmlightReader(std::vector<std::string> paths, const SvmlightSpe
       collector_(paths_.size() == 1 ? paths_[0] : "svmlight", {}, {}, false) {
   if (spec.index_base && *spec.index_base != 0 && *spec.index_base != 1)
     throw Error(ErrorCode::usage, "`index_base`: expected 0 or 1, found " + std::to_string(*spec.index_base));
+  if (open_next() && paths_.size() == 1) text_bytes_ = lines_->byte_count();
 }
 
 bool SvmlightReader::next(RatingBlock& block) {
@@ -49,8 +50,10 @@ void SvmlightReader::read_lines(RatingBlock& block) {
     return collector_.is_full() || (!block.bad_lines.empty() && block.line_count >= kBlockRatings);
   };
   std::string_view line;
+  const std::uint64_t before = lines_->bytes_done();
   while (!is_full()) {
     if (!lines_->next(line)) {
+      block.text_bytes += lines_->bytes_done() - before;
       lines_.reset();
       return;
     }
@@ -61,6 +64,7 @@ void SvmlightReader::read_lines(RatingBlock& block) {
     else
       ++(data.size() == line.size() ? block.blank_lines : block.comment_lines);
   }
+  block.text_bytes += lines_->bytes_done() - before;
 }
 
 void SvmlightReader::read_row(std::string_view line, RatingBlock& block) {

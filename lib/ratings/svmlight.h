@@ -28,11 +28,13 @@ struct SvmlightSpec {
 /// but the number of columns. Zeros that are written are given.
 class SvmlightReader : public RatingReader {
  public:
-  /// Throws usage for another base. `opened`: the stream of "-" where its head was read already, or null.
+  /// Opens the first file. Throws usage for another base, and what opening throws. `opened`: the stream of
+  /// "-" where its head was read already, or null.
   SvmlightReader(std::vector<std::string> paths, const SvmlightSpec& spec,
                  std::unique_ptr<TextStream> opened = nullptr);
   [[nodiscard]] bool next(RatingBlock& block) override;
   [[nodiscard]] std::size_t file_index() const override { return next_path_ - 1; }
+  [[nodiscard]] std::optional<std::uint64_t> text_bytes() const override { return text_bytes_; }
   /// Of the rows so far; a bad line is a row without labels.
   [[nodiscard]] const RowLabels& row_labels() const { return labels_; }
   /// Moves them out.
@@ -59,6 +61,7 @@ class SvmlightReader : public RatingReader {
   SvmlightSpec spec_;
   std::unique_ptr<TextStream> opened_;
   std::size_t next_path_ = 0;
+  std::optional<std::uint64_t> text_bytes_;  // of a single file
   std::unique_ptr<LineReader> lines_;
   EntryCollector collector_;
   RowLabels labels_;

@@ -47,9 +47,9 @@ struct RowLabels {
   std::vector<float> values;         ///< labels of all rows, one after the other
   std::vector<std::uint64_t> ends;   ///< end of each row's labels in `values`
   std::vector<std::int64_t> groups;  ///< the query that each row belongs to, or kNoGroup; empty: none has one
-  /// Bytes of memory that they take.
+  /// Bytes of memory that they take; as much again for a moment while they grow.
   [[nodiscard]] std::uint64_t memory_bytes() const {
-    return values.capacity() * sizeof(float) + (ends.capacity() + groups.capacity()) * sizeof(std::uint64_t);
+    return values.size() * sizeof(float) + (ends.size() + groups.size()) * sizeof(std::uint64_t);
   }
   [[nodiscard]] std::size_t row_count() const { return ends.size(); }
   [[nodiscard]] std::span<const float> of_row(std::size_t row) const {
@@ -87,6 +87,7 @@ struct RatingBlock {
   std::uint64_t comment_lines = 0;                      ///< skipped
   std::uint64_t header_lines =
       0;  ///< skipped: the file's first, and those of files that were put one behind the other
+  std::uint64_t text_bytes = 0;  ///< of the lines that a reader of matrices made it of
   std::uint64_t kept_bytes = 0;  ///< memory that the block's reader keeps until the end: labels
   [[nodiscard]] std::size_t size() const { return users.of_rating.size(); }
 };

@@ -36,13 +36,13 @@ def test_a_pack_holds_what_was_added(tmp_path):
 
 
 def test_the_pack_is_that_of_a_file_with_the_same_entries_however_they_are_divided(tmp_path):
-    """More entries than a block has: 2,500,000 of 1,048,576 each."""
+    """More entries than a block has: 2,500,000, of 131,072 each."""
     random = np.random.default_rng(3)
     cells = random.permutation(5000 * 1000)[:2_500_000]
     users, items, values = cells // 1000, cells % 1000, random.integers(1, 11, len(cells)) / 2
     sp.save_npz(tmp_path / "file.npz", sp.coo_matrix((values, (users, items)), shape=(5000, 1000)))
     expected = chunkhit.pack_sparse(tmp_path / "file.npz", tmp_path / "file", min_user=3, split_by="users", test=0.1)
-    for name, ends in (("whole", [len(cells)]), ("odd", [1, 1, 700_001, 1_048_576, 2_097_152, len(cells)])):
+    for name, ends in (("whole", [len(cells)]), ("odd", [1, 1, 700_001, 917_504, 2_097_152, len(cells)])):
         with chunkhit.RatingWriter(tmp_path / name, min_user=3, split_by="users", test=0.1) as writer:
             for begin, end in zip([0, *ends], ends):
                 writer.add(users[begin:end], items[begin:end], values[begin:end])

@@ -134,18 +134,23 @@ TEST_F(MatrixMarket, AFolderOf10xGenomicsSaysHowToConvertIt) {
   EXPECT_EQ(read(text, Transpose::no).ratings, Texts({"2 3 5"}));
 }
 
-TEST_F(MatrixMarket, GivesBlocksOfAMillionRatings) {
-  std::string text = "%%MatrixMarket matrix coordinate pattern general\n3 1 2500000\n";
-  for (int i = 0; i < 2'500'000; ++i) text += "3 1\n";
+TEST_F(MatrixMarket, GivesBlocksOfAsManyRatingsAsABlockHas) {
+  const std::size_t count = 2 * kBlockRatings + 1000;
+  std::string text = "%%MatrixMarket matrix coordinate pattern general\n3 1 " + std::to_string(count) + "\n";
+  for (std::size_t i = 0; i < count; ++i) text += "3 1\n";
   MatrixMarketReader reader(folder_.write("a.mtx", text), {});
   RatingBlock block;
   std::vector<std::size_t> sizes;
+  std::uint64_t text_bytes = 0;
   while (reader.next(block)) {
     sizes.push_back(block.size());
+    text_bytes += block.text_bytes;
     EXPECT_EQ(block.users.numbers, std::vector<std::int64_t>{3});
     EXPECT_TRUE(block.values.empty());
   }
-  EXPECT_EQ(sizes, std::vector<std::size_t>({kBlockRatings, kBlockRatings, 2'500'000 - 2 * kBlockRatings}));
+  EXPECT_EQ(text_bytes, text.size());
+  EXPECT_EQ(reader.text_bytes(), text.size());
+  EXPECT_EQ(sizes, std::vector<std::size_t>({kBlockRatings, kBlockRatings, 1000}));
 }
 
 }  // namespace

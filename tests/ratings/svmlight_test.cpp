@@ -34,6 +34,17 @@ TEST_F(Svmlight, ReadsRowsWithLabels) {
   EXPECT_EQ(all.line_count, 5u);
 }
 
+TEST_F(Svmlight, CountsTheBytesOfItsText) {
+  const std::string text = "# made by hand\n1 1:0.5 3:-2\r\n\n2";
+  const std::string path = folder_.write("a.svm", text);
+  SvmlightReader reader({path}, {});
+  EXPECT_EQ(reader.text_bytes(), text.size());
+  RatingBlock block;
+  ASSERT_TRUE(reader.next(block));
+  EXPECT_EQ(block.text_bytes, text.size());
+  EXPECT_EQ(SvmlightReader({path, path}, {}).text_bytes(), std::nullopt);
+}
+
 TEST_F(Svmlight, ReadsManyLabelsOrNone) {
   EXPECT_EQ(read("1,2,4 1:1\n3:1\n").ratings, Texts({"0 1 1", "1 3 1"}));
   EXPECT_EQ(labels_.values, std::vector<float>({1, 2, 4}));
