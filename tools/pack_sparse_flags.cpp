@@ -121,6 +121,7 @@ void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--item-columns", "FILE", spec.item_columns,
             "Keep the columns of a CSV with a row per item, by its first column");
   group.add("--user-columns", "FILE", spec.user_columns, "The same with a row per user");
+  group.add_switch("--keep-times", spec.packs.keep_times, "Keep the time of each rating");
   group.add("--order", "WORD", flags.order, "Order of rows: shuffle, input (shuffle)")
       ->check(one_of<Order>());
   group.add("--seed", "N", flags.seed, "Seed of the shuffle and the split (0)");

@@ -34,6 +34,8 @@ std::optional<float> factor_of(const std::vector<float>& table) {
 [[gnu::always_inline]] inline void prefetch_row(const StoredRow& row, const EntryFormat& format) {
   prefetch_bytes(row.ids, row.nnz * format.id_bytes);
   if (row.values != nullptr) prefetch_bytes(row.values, row.nnz * value_bytes(format.value_type));
+  if (format.has_times)
+    prefetch_bytes(reinterpret_cast<const std::uint8_t*>(row.times), row.nnz * sizeof(std::int64_t));
 }
 
 template <class Stored>
@@ -120,6 +122,10 @@ std::size_t values_offset(std::size_t rows, std::size_t nnz) {
   return indices_offset(rows) + round_up(nnz * sizeof(std::int32_t), kAlignment);
 }
 
+std::size_t times_offset(std::size_t rows, std::size_t nnz) {
+  return values_offset(rows, nnz) + round_up(nnz * sizeof(float), kAlignment);
+}
+
 void copy_ids(const StoredRow& row, std::size_t id_bytes, std::int32_t* indices) {
   if (id_bytes == sizeof(std::uint16_t))
     widen_ids(reinterpret_cast<const std::uint16_t*>(row.ids), row.nnz, indices);
@@ -129,11 +135,12 @@ void copy_ids(const StoredRow& row, std::size_t id_bytes, std::int32_t* indices)
 
 }  // namespace
 
-std::size_t csr_block_bytes(std::size_t rows, std::uint64_t nnz) {
+std::size_t csr_block_bytes(std::size_t rows, std::uint64_t nnz, bool with_times) {
   if (nnz > INT32_MAX || rows >= INT32_MAX)
     throw Error(ErrorCode::usage, "batch_size: a batch of " + std::to_string(rows) + " rows may have " +
                                       std::to_string(nnz) + " entries, at most 2147483647 are handed out");
-  return values_offset(rows, nnz) + nnz * sizeof(float);
+  return with_times ? times_offset(rows, nnz) + nnz * sizeof(std::int64_t)
+                    : values_offset(rows, nnz) + nnz * sizeof(float);
 }
 
 CsrBatch write_csr_batch(std::span<const StoredRow> rows, const EntryValues& values, std::uint8_t* block) {
@@ -142,17 +149,24 @@ CsrBatch write_csr_batch(std::span<const StoredRow> rows, const EntryValues& val
   auto* const indptr = reinterpret_cast<std::int32_t*>(block);
   auto* const indices = reinterpret_cast<std::int32_t*>(block + indices_offset(rows.size()));
   auto* const numbers = reinterpret_cast<float*>(block + values_offset(rows.size(), nnz));
+  const bool has_times = values.format().has_times;
+  auto* const times =
+      has_times ? reinterpret_cast<std::int64_t*>(block + times_offset(rows.size(), nnz)) : nullptr;
   std::size_t at = 0;
   indptr[0] = 0;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     if (row + kRowsAhead < rows.size()) prefetch_row(rows[row + kRowsAhead], values.format());
     copy_ids(rows[row], values.format().id_bytes, indices + at);
     values.calculate(rows[row], {numbers + at, rows[row].nnz});
+    if (has_times) std::copy_n(rows[row].times, rows[row].nnz, times + at);
     at += rows[row].nnz;
     indptr[row + 1] = static_cast<std::int32_t>(at);
   }
-  const auto bytes = static_cast<std::size_t>(reinterpret_cast<std::uint8_t*>(numbers + nnz) - block);
-  return {{indptr, rows.size() + 1}, {indices, nnz}, {numbers, nnz}, {block, bytes}};
+  return {.indptr = {indptr, rows.size() + 1},
+          .indices = {indices, nnz},
+          .values = {numbers, nnz},
+          .times = {times, has_times ? nnz : 0},
+          .block = {block, csr_block_bytes(rows.size(), nnz, has_times)}};
 }
 
 namespace {

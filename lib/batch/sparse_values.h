@@ -20,6 +20,7 @@ struct EntryFormat {
   bool binarize = false;    ///< every rating is 1
   float scale = 1;          ///< ratings are multiplied with it, after binarize
   RowNorm normalize = RowNorm::none;
+  bool has_times = false;  ///< entries have times
 };
 
 /// Calculates a row's values: (float) (stored · stored_scale), or 1; times `scale`; divided by the row's
@@ -42,12 +43,12 @@ class EntryValues {
 /// Rounds to the nearest half float, ties to even; too large numbers become infinite.
 [[nodiscard]] std::uint16_t half_float(float value);
 
-/// Bytes of a block for so many rows and entries. Throws usage above 2^31 - 1 entries, which int32 cannot
-/// count.
-[[nodiscard]] std::size_t csr_block_bytes(std::size_t rows, std::uint64_t nnz);
+/// Bytes of a block for so many rows and entries, with their times or without. Throws usage above 2^31 - 1
+/// entries, which int32 cannot count.
+[[nodiscard]] std::size_t csr_block_bytes(std::size_t rows, std::uint64_t nnz, bool with_times);
 
-/// Writes rows one after the other into a block of csr_block_bytes(rows.size(), their entries) bytes, aligned
-/// to 64.
+/// Writes rows one after the other into a block of csr_block_bytes(rows.size(), their entries, whether
+/// values' format has times) bytes, aligned to 64.
 [[nodiscard]] CsrBatch write_csr_batch(std::span<const StoredRow> rows, const EntryValues& values,
                                        std::uint8_t* block);
 

@@ -272,7 +272,8 @@ void ChunkCache::decode_matrices(std::size_t chunk, ChunkSet::Location location,
       spec_.cache == Cache::decoded ? arena_.data() + arena_starts_[chunk] : entries_[chunk].decoded,
       chunks_.decoded_bytes(location));
   try {
-    decode_rows_to_memory(raw, *chunks_.matrix(), chunks_.stored(location).sample_count, rows);
+    decode_rows_to_memory(raw, *chunks_.matrix(), chunks_.stored(location).sample_count,
+                          chunks_.reads_times(), rows);
   } catch (const Error& error) {
     throw Error(error.code(), chunks_.part(location).location(location.chunk) + ": " + error.what());
   }

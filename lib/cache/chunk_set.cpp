@@ -23,6 +23,10 @@ std::string shape_text(const MatrixShape& matrix) {
          name_of(matrix.value_type) + " times " + number_text(matrix.scale);
 }
 
+const char* times_text(const PartSpec& spec) {
+  return spec.matrix->has_times ? " has times of ratings" : " has no times of ratings";
+}
+
 const char* held_out_text(const PartSpec& spec) {
   return spec.matrix->matrix_count == 2 ? " has held_out ratings" : " has no held_out ratings";
 }
@@ -32,6 +36,9 @@ void check_same_shape(const ChunkReader& part, const ChunkReader& first) {
   if (spec.matrix && first.spec().matrix && spec.matrix->matrix_count != first.spec().matrix->matrix_count)
     throw Error(ErrorCode::bad_data, part.path() + held_out_text(spec) + ", and " + first.path() +
                                          held_out_text(first.spec()) + ": they cannot be read as one");
+  if (spec.matrix && first.spec().matrix && spec.matrix->has_times != first.spec().matrix->has_times)
+    throw Error(ErrorCode::bad_data, part.path() + times_text(spec) + ", and " + first.path() +
+                                         times_text(first.spec()) + ": they cannot be read as one");
   if (spec.matrix != first.spec().matrix)
     throw Error(ErrorCode::bad_data, part.path() + ": matrices: " + shape_text(*spec.matrix) + ", expected " +
                                          shape_text(*first.spec().matrix) + " as in " + first.path());
@@ -120,7 +127,7 @@ ChunkSet::SampleBytes ChunkSet::sample_bytes(Location location, std::uint64_t in
 
 std::uint64_t ChunkSet::decoded_bytes(Location location) const {
   const StoredChunk& chunk = stored(location);
-  if (matrix()) return max_decoded_bytes(*matrix(), chunk.sample_count, chunk.raw_bytes);
+  if (matrix()) return max_decoded_bytes(*matrix(), chunk.sample_count, chunk.raw_bytes, reads_times());
   if (own_sizes()) return chunk.raw_bytes;
   return chunk.sample_count * sample().byte_count();
 }

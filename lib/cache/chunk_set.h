@@ -27,6 +27,10 @@ class ChunkSet {
   [[nodiscard]] const SampleShape& sample() const { return parts_.front()->spec().sample; }
   /// Of matrices, whose samples are rows; images have none.
   [[nodiscard]] const std::optional<MatrixShape>& matrix() const { return parts_.front()->spec().matrix; }
+  /// Whether times are decoded with the rows of matrices.
+  [[nodiscard]] bool reads_times() const { return reads_times_ && matrix() && matrix()->has_times; }
+  /// Decodes rows without times from now on.
+  void leave_out_times() { reads_times_ = false; }
   [[nodiscard]] const std::vector<std::unique_ptr<ChunkReader>>& parts() const { return parts_; }
   [[nodiscard]] Location find(std::size_t chunk) const;
   [[nodiscard]] const ChunkReader& part(Location location) const { return *parts_[location.part]; }
@@ -70,6 +74,7 @@ class ChunkSet {
   [[nodiscard]] std::uint64_t id() const;
 
  private:
+  bool reads_times_ = true;
   std::vector<std::unique_ptr<ChunkReader>> parts_;
   std::vector<std::size_t> first_chunks_;                   ///< of each part, and the number of all
   std::vector<std::uint64_t> first_samples_;                ///< of each part, and the number of all

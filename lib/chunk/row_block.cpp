@@ -1,6 +1,7 @@
 #include "chunk/row_block.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -105,6 +106,10 @@ void check_finite(Bytes numbers) {
 namespace {
 
 constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kTimedVersion = 2;
+constexpr std::size_t kTimeBytes = sizeof(std::int64_t);
+/// Numbers whose bytes are gathered at a time, so that they stay in the nearest cache.
+constexpr std::size_t kPlaneStep = 512;
 constexpr std::size_t kHeaderBytes = 24;
 constexpr std::size_t kMatrixHeaderBytes = 152;
 constexpr std::size_t kGroupsAt = 24;  // in a matrix's header
@@ -114,6 +119,57 @@ constexpr std::size_t kMinPieceBytes = 64;
 
 [[noreturn]] void throw_broken(const std::string& what) {
   throw Error(ErrorCode::bad_data, "row block: " + what);
+}
+
+std::uint8_t version_of(const MatrixShape& shape) { return shape.has_times ? kTimedVersion : kVersion; }
+
+/// Writes the lowest byte of each number, then the next of each, and so on; returns the end.
+std::uint8_t* encode_planes(std::span<const std::uint64_t> numbers, std::uint8_t* to) {
+  for (std::size_t byte = 0; byte < kTimeBytes; ++byte)
+    for (const std::uint64_t number : numbers) *to++ = static_cast<std::uint8_t>(number >> 8 * byte);
+  return to;
+}
+
+/// Adds numbers in planes to what is in `numbers`, modulo 2^64.
+void add_planes(Bytes planes, std::span<std::int64_t> numbers) {
+  for (std::size_t first = 0; first < numbers.size(); first += kPlaneStep) {
+    std::array<std::uint64_t, kPlaneStep> gathered{};
+    const std::size_t count = std::min(kPlaneStep, numbers.size() - first);
+    for (std::size_t byte = 0; byte < kTimeBytes; ++byte) {
+      const std::uint8_t* const plane = planes.data() + byte * numbers.size() + first;
+      for (std::size_t i = 0; i < count; ++i) gathered[i] |= std::uint64_t{plane[i]} << 8 * byte;
+    }
+    for (std::size_t i = 0; i < count; ++i)
+      numbers[first + i] =
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(numbers[first + i]) + gathered[i]);
+  }
+}
+
+/// Writes the earliest time of each row, and how much later each entry's is.
+std::uint8_t* encode_times(const CsrView& rows, std::uint8_t* to) {
+  if (rows.times.size() != rows.nnz())
+    throw_bad(std::to_string(rows.times.size()) + " times of " + std::to_string(rows.nnz()) + " ratings");
+  std::vector<std::uint64_t> earliest(rows.row_count());
+  std::vector<std::uint64_t> later(rows.nnz());
+  for (std::size_t row = 0; row < rows.row_count(); ++row) {
+    const std::uint64_t begin = rows.indptr[row] - rows.indptr[0];
+    const auto times = rows.times.subspan(begin, rows.indptr[row + 1] - rows.indptr[row]);
+    if (times.empty()) continue;
+    earliest[row] = static_cast<std::uint64_t>(*std::ranges::min_element(times));
+    for (std::size_t at = 0; at < times.size(); ++at)
+      later[begin + at] = static_cast<std::uint64_t>(times[at]) - earliest[row];
+  }
+  return encode_planes(later, encode_planes(earliest, to));
+}
+
+void decode_times(Bytes planes, std::span<const std::uint64_t> row_ends, std::uint64_t first_entry,
+                  std::span<std::int64_t> times) {
+  std::vector<std::int64_t> earliest(row_ends.size());
+  add_planes(planes, earliest);
+  std::uint64_t at = 0;
+  for (std::size_t row = 0; row < row_ends.size(); ++row)
+    for (; at < row_ends[row] - first_entry; ++at) times[at] = earliest[row];
+  add_planes(planes.subspan(row_ends.size() * kTimeBytes), times);
 }
 
 /// Writes a matrix's planes to `to` and what its header says of them to `header`; returns the end of the
@@ -140,7 +196,8 @@ std::uint8_t* encode_matrix(const CsrView& rows, const MatrixShape& shape, std::
     }
   const std::size_t value_plane = rows.nnz() * value_bytes(shape.value_type);
   encode_ratings(rows.values, shape, {to, value_plane});
-  return to + value_plane;
+  to += value_plane;
+  return shape.has_times ? encode_times(rows, to) : to;
 }
 
 /// Takes bytes from the front, never more than there are.
@@ -156,9 +213,9 @@ Bytes take(Bytes& left, std::uint64_t count, const char* what) {
 void check_shape(Bytes raw, const MatrixShape& shape) {
   if (raw.size() < kHeaderBytes + kMatrixHeaderBytes * shape.matrix_count)
     throw_broken("has " + std::to_string(raw.size()) + " bytes, fewer than its header");
-  if (raw[4] != kVersion)
-    throw_broken("version " + std::to_string(raw[4]) + ", this reader knows version " +
-                 std::to_string(kVersion));
+  if (raw[4] != version_of(shape))
+    throw_broken("version " + std::to_string(raw[4]) + ", expected " + std::to_string(version_of(shape)) +
+                 (shape.has_times ? " in a part with times" : " in a part without times"));
   if (raw[5] != shape.matrix_count || raw[6] != static_cast<std::uint8_t>(shape.value_type) || raw[7] != 0 ||
       load_little<double>(raw.data() + 8) != shape.scale)
     throw_broken("other matrices, value type or scale than the part's");
@@ -187,6 +244,7 @@ RowBlockHeader::Matrix decode_matrix_header(const std::uint8_t* from, std::uint3
   matrix.ids = take(planes, decode_groups(from + kGroupsAt, matrix), "columns");
   if (matrix.lengths.size() < row_count) throw_broken("a plane of lengths that is shorter than its rows");
   matrix.values = take(planes, matrix.nnz * value_bytes(shape.value_type), "values");
+  if (shape.has_times) matrix.times = take(planes, (row_count + matrix.nnz) * kTimeBytes, "times");
   if (matrix.longest_row > std::min(matrix.nnz, shape.column_count)) throw_broken("a row that is too long");
   return matrix;
 }
@@ -216,10 +274,11 @@ void encode_row_block(std::span<const CsrView> matrices, const MatrixShape& shap
   std::size_t most = kHeaderBytes + kMatrixHeaderBytes * matrices.size();
   const std::size_t planes_at = most;
   for (const CsrView& rows : matrices)
-    most += row_count * kMaxLeb128Bytes + rows.nnz() * (kMaxLeb128Bytes + value_bytes(shape.value_type)) + 1;
+    most += row_count * kMaxLeb128Bytes + rows.nnz() * (kMaxLeb128Bytes + value_bytes(shape.value_type)) + 1 +
+            (shape.has_times ? (row_count + rows.nnz()) * kTimeBytes : 0);
   raw.resize(most);
   store_little(raw.data(), static_cast<std::uint32_t>(row_count));
-  raw[4] = kVersion;
+  raw[4] = version_of(shape);
   raw[5] = static_cast<std::uint8_t>(matrices.size());
   raw[6] = static_cast<std::uint8_t>(shape.value_type);
   raw[7] = 0;
@@ -254,6 +313,9 @@ std::vector<Bytes> row_block_pieces(Bytes raw, const MatrixShape& shape) {
     for (const StepGroup& group : matrix.groups)
       piece_bytes.insert(piece_bytes.end(), {group.first_bytes, group.more_bytes});
     piece_bytes.push_back(matrix.values.size());
+    if (!shape.has_times) continue;
+    piece_bytes.insert(piece_bytes.end(), kTimeBytes, header.row_count);
+    piece_bytes.insert(piece_bytes.end(), kTimeBytes, matrix.nnz);
   }
   std::vector<Bytes> pieces;
   std::uint64_t at = 0;
@@ -276,6 +338,7 @@ void decode_rows(const RowBlockHeader& header, std::size_t matrix_index, const M
                  target.ids);
   if (shape.value_type == ValueType::f32) check_finite(matrix.values);
   std::ranges::copy(matrix.values, target.values.begin());
+  if (!target.times.empty()) decode_times(matrix.times, target.row_ends, target.first_entry, target.times);
 }
 
 template void decode_rows(const RowBlockHeader&, std::size_t, const MatrixShape&,

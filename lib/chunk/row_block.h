@@ -16,7 +16,8 @@ struct MatrixShape {
   std::uint64_t column_count = 0;  ///< 1 .. 2^32 - 1
   std::uint32_t matrix_count = 1;  ///< 2: X and held_out, with the same rows
   ValueType value_type = ValueType::f32;
-  double scale = 1;  ///< a rating is the stored number times this, rounded to f32
+  double scale = 1;        ///< a rating is the stored number times this, rounded to f32
+  bool has_times = false;  ///< entries have times
   bool operator==(const MatrixShape&) const = default;
 };
 
@@ -34,7 +35,8 @@ void decode_ratings(Bytes numbers, const MatrixShape& shape, std::span<float> ra
 void check_finite(Bytes numbers);
 
 /// Encodes rows of each matrix (`matrices.size()` = shape.matrix_count, all with as many rows) into `raw`
-/// (replaced). Throws bad_data for a value that is not f32(stored number · scale).
+/// (replaced). Throws bad_data for a value that is not f32(stored number · scale), and where times are not
+/// there although the shape has them.
 void encode_row_block(std::span<const CsrView> matrices, const MatrixShape& shape, std::uint64_t first_row,
                       ByteBuffer& raw);
 
@@ -45,7 +47,7 @@ inline void set_first_row(MutableBytes block, std::uint64_t first_row) {
 
 /// The fewest bytes that a block of `row_count` rows has.
 [[nodiscard]] constexpr std::uint64_t min_row_block_bytes(std::uint64_t row_count, const MatrixShape& shape) {
-  return 24 + shape.matrix_count * (152 + row_count);
+  return 24 + shape.matrix_count * (152 + row_count * (shape.has_times ? 1 + sizeof(std::int64_t) : 1));
 }
 
 /// What a row block's header says, checked against the shape and the bytes that are there.
@@ -59,6 +61,7 @@ struct RowBlockHeader {
     StepGroups groups;
     Bytes ids;
     Bytes values;  ///< as stored
+    Bytes times;   ///< as planes of bytes
   };
   Matrix matrices[2];
 };
@@ -74,8 +77,9 @@ template <class Id>
 struct RowBlockTarget {
   std::span<std::uint64_t> row_ends;  ///< row_count: entries up to the end of each row, from `first_entry` on
   std::uint64_t first_entry = 0;
-  std::span<Id> ids;    ///< nnz
-  MutableBytes values;  ///< nnz · value_bytes(type), as stored
+  std::span<Id> ids;                   ///< nnz
+  MutableBytes values;                 ///< nnz · value_bytes(type), as stored
+  std::span<std::int64_t> times = {};  ///< nnz; empty: not wanted
 };
 
 /// Decodes one matrix of a block, for Id = std::uint16_t (column_count ≤ 65,536) or std::uint32_t; throws

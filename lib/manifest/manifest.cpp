@@ -289,9 +289,10 @@ ValueType parse_value_type(const Json& values) {
 }  // namespace
 
 std::string matrix_manifest_text(const MatrixManifest& manifest) {
-  const bool has_columns = !manifest.item_columns.empty() || !manifest.user_columns.empty();
+  const bool has_more =
+      !manifest.item_columns.empty() || !manifest.user_columns.empty() || manifest.has_times;
   Json json{{"format", kMatrixFormat},
-            {"version", has_columns ? kColumnsVersion : version_of(manifest)},
+            {"version", has_more ? kColumnsVersion : version_of(manifest)},
             {"pack_id", hash_text(manifest.pack_id)},
             {"tool", manifest.tool},
             {"spec", spec_json(manifest.spec)},
@@ -311,6 +312,7 @@ std::string matrix_manifest_text(const MatrixManifest& manifest) {
                    {"stats", stats_json(manifest.stats)}});
   if (!manifest.item_columns.empty()) json["item_columns"] = columns_json(manifest.item_columns);
   if (!manifest.user_columns.empty()) json["user_columns"] = columns_json(manifest.user_columns);
+  if (manifest.has_times) json["times"] = true;
   return seal_json(json);
 }
 
@@ -330,6 +332,7 @@ MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& n
     manifest.stats = parse_stats(json.at("stats"));
     manifest.item_columns = parse_columns(json, "item_columns");
     manifest.user_columns = parse_columns(json, "user_columns");
+    manifest.has_times = json.value("times", false);
     check_numbers(manifest);
     return manifest;
   });

@@ -172,6 +172,7 @@ struct MatrixManifest : PackManifest {
   std::vector<PackMatrix> matrices;  ///< X; held_out, where the rows have a second one
   ValueType value_type = ValueType::none;
   double scale = 1;
+  bool has_times = false;        ///< of the ratings
   std::uint64_t chunk_rows = 0;  ///< in every chunk but a part's last; 0 where chunks are not rows
   FileRecord users;
   FileRecord items;

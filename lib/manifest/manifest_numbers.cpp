@@ -221,7 +221,8 @@ void check_numbers(const MatrixManifest& manifest) {
   spec.matrix = {.column_count = manifest.columns,
                  .matrix_count = static_cast<std::uint32_t>(manifest.matrices.size()),
                  .value_type = manifest.value_type,
-                 .scale = manifest.scale};
+                 .scale = manifest.scale,
+                 .has_times = manifest.has_times};
   spec.codec = manifest.codec;
   spec.chunk_samples = manifest.chunk_rows;
   check_matrix_shape(*spec.matrix);

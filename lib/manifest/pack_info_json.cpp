@@ -86,6 +86,7 @@ Json matrix_json(const PackInfo& info, const MatrixInfo& matrix) {
             {"stats", stats_json(matrix.stats)}};
   if (!matrix.item_columns.empty()) json["item_columns"] = columns_json(matrix.item_columns);
   if (!matrix.user_columns.empty()) json["user_columns"] = columns_json(matrix.user_columns);
+  if (matrix.times) json["times"] = true;
   return json;
 }
 

@@ -93,9 +93,10 @@ constexpr std::uint64_t kWantedChunkBytes = 256 << 10;
 constexpr std::uint64_t kHdf5PieceRows = 1024;
 
 /// Estimates the compressed bytes of a rating by the type of its value (measured on MovieLens-like ratings).
-double rating_bytes(ValueType type) {
+double rating_bytes(const MatrixShape& shape) {
   constexpr double kBytes[] = {0.8, 1.2, 2.2, 4};
-  return kBytes[static_cast<std::size_t>(type)];
+  constexpr double kTimeBytes = 3;
+  return kBytes[static_cast<std::size_t>(shape.value_type)] + (shape.has_times ? kTimeBytes : 0);
 }
 
 PackMatrix record(const char* name, const MatrixStats& stats) { return {name, stats.nnz, stats.longest_row}; }
@@ -113,12 +114,13 @@ std::uint64_t hdf5_piece_rows(const PackStats& stats) {
 std::uint64_t plan_chunk_rows(const PackStats& stats, std::uint64_t row_count, const MatrixShape& shape) {
   const auto nnz = static_cast<double>(stats.x.nnz + stats.held_out.nnz);
   const double row_bytes =
-      1 + nnz / static_cast<double>(std::max<std::uint64_t>(1, row_count)) * rating_bytes(shape.value_type);
+      1 + nnz / static_cast<double>(std::max<std::uint64_t>(1, row_count)) * rating_bytes(shape);
   std::uint64_t rows = kMaxChunkRows;
   while (rows > kMinChunkRows && static_cast<double>(rows) * row_bytes > kWantedChunkBytes) rows /= 2;
-  const std::uint64_t entry_bytes = kMaxLeb128Bytes + value_bytes(shape.value_type);
+  const std::uint64_t time_bytes = shape.has_times ? sizeof(std::int64_t) : 0;
+  const std::uint64_t entry_bytes = kMaxLeb128Bytes + value_bytes(shape.value_type) + time_bytes;
   const std::uint64_t longest =
-      (stats.x.longest_row + stats.held_out.longest_row) * entry_bytes + 2 * kMaxLeb128Bytes;
+      (stats.x.longest_row + stats.held_out.longest_row) * entry_bytes + 2 * (kMaxLeb128Bytes + time_bytes);
   const std::uint64_t header_bytes = min_row_block_bytes(0, shape);
   const std::uint64_t most = container("shard").max_chunk_bytes;
   while (rows > 1 && header_bytes + rows * longest > most) rows /= 2;
@@ -126,7 +128,11 @@ std::uint64_t plan_chunk_rows(const PackStats& stats, std::uint64_t row_count, c
 }
 
 MatrixShape matrix_shape(const RatingPacks& packs, const PackRows& rows) {
-  return {packs.columns().items.size(), rows.has_held_out() ? 2u : 1u, packs.stored.type, packs.stored.scale};
+  return {.column_count = packs.columns().items.size(),
+          .matrix_count = rows.has_held_out() ? 2u : 1u,
+          .value_type = packs.stored.type,
+          .scale = packs.stored.scale,
+          .has_times = packs.source->has_times};
 }
 
 std::vector<PackMatrix> matrix_records(const PackRows& rows) {
@@ -152,9 +158,10 @@ MatrixPackWriter::MatrixPackWriter(const MatrixRun& run, const PackRows& rows, c
 // array has a byte for each column of a row.
 void MatrixPackWriter::check_space() const {
   const std::uint64_t ratings = rows_.stats().x.nnz + rows_.stats().held_out.nnz;
-  const std::uint64_t raw_bytes = run_.spec.storage == MatrixStorage::dense
-                                      ? rows_.row_count() * shape_.column_count * shape_.matrix_count
-                                      : ratings * (1 + value_bytes(shape_.value_type));
+  const std::uint64_t raw_bytes =
+      run_.spec.storage == MatrixStorage::dense
+          ? rows_.row_count() * shape_.column_count * shape_.matrix_count
+          : ratings * (1 + value_bytes(shape_.value_type) + (shape_.has_times ? sizeof(std::int64_t) : 0));
   const double missing = 1 - static_cast<double>(kept_rows_) /
                                  static_cast<double>(std::max<std::uint64_t>(1, rows_.row_count()));
   const auto missing_bytes = static_cast<std::uint64_t>(static_cast<double>(raw_bytes) * missing);
@@ -357,6 +364,7 @@ MatrixManifest MatrixPackWriter::manifest() const {
   manifest.matrices = matrix_records(rows_);
   manifest.value_type = shape_.value_type;
   manifest.scale = shape_.scale;
+  manifest.has_times = shape_.has_times;
   manifest.container = run_.spec.container;
   manifest.codec = codec_.codec;
   manifest.chunk_rows = chunk_rows_;

@@ -45,6 +45,7 @@ void check_ratings(const MergeInput& input, const MergeInput& first) {
       text += (text.empty() ? "" : ", ") + column.name + " (" + name_of(column.type) + ")";
     return text.empty() ? "none" : text;
   };
+  compare("has times of ratings:", [](const MatrixManifest& each) { return each.has_times ? "yes" : "no"; });
   compare("has columns of items:", [&](const MatrixManifest& each) { return kept(each.item_columns); });
   compare("has columns of users:", [&](const MatrixManifest& each) { return kept(each.user_columns); });
   compare("has labels:", [](const MatrixManifest& each) {
@@ -201,6 +202,7 @@ MatrixManifest merge_ratings(std::span<const MergeInput> inputs) {
   merged.columns = first.columns;
   merged.value_type = first.value_type;
   merged.scale = first.scale;
+  merged.has_times = first.has_times;
   merged.chunk_rows = first.chunk_rows;
   merged.item_columns = first.item_columns;
   merged.user_columns = first.user_columns;

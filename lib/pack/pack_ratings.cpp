@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 /// Memory of an entry while a part of HDF5 is read: as CSR, then as a row block.
 constexpr std::uint64_t kHdf5EntryBytes = 16;
+constexpr std::uint64_t kHdf5TimeBytes = 2 * sizeof(std::int64_t);
 
 /// Explains why a folder is no finished pack of ratings.
 [[noreturn]] void refuse_folder(const std::string& folder) {
@@ -124,7 +125,8 @@ void PackRatingReader::check_memory(const PartRecord& listed) const {
   if (manifest_.container != "hdf5" || manifest_.rows == 0) return;
   std::uint64_t entries = 0;
   for (const PackMatrix& matrix : manifest_.matrices) entries += matrix.nnz / manifest_.rows * listed.rows;
-  const auto needed = static_cast<double>(entries * kHdf5EntryBytes);
+  const std::uint64_t entry_bytes = kHdf5EntryBytes + (manifest_.has_times ? kHdf5TimeBytes : 0);
+  const auto needed = static_cast<double>(entries * entry_bytes);
   if (needed * 2 <= static_cast<double>(memory_bytes_)) return;
   throw Error(ErrorCode::usage, "`memory_bytes`: " + folder_ + "/" + listed.file + " is read at once, into " +
                                     bytes_text(needed) + "; at most half of " +
@@ -148,7 +150,9 @@ void PackRatingReader::add_chunk() {
       columns_.resize(nnz);
       ratings_.resize(nnz);
       numbers_.resize(nnz * value_bytes(shape.value_type));
-      decode_rows(header, matrix, shape, RowBlockTarget<std::uint32_t>{row_ends_, 0, columns_, numbers_});
+      times_.resize(shape.has_times ? nnz : 0);
+      decode_rows(header, matrix, shape,
+                  RowBlockTarget<std::uint32_t>{row_ends_, 0, columns_, numbers_, times_});
       decode_ratings(numbers_, shape, ratings_);
       add_rows(matrix, chunk.first_sample);
     }
@@ -160,7 +164,10 @@ void PackRatingReader::add_chunk() {
 void PackRatingReader::add_rows(std::size_t matrix, std::uint64_t first_row) {
   std::size_t at = 0;
   for (std::size_t row = 0; row < row_ends_.size(); ++row)
-    for (; at < row_ends_[row]; ++at) collector_->add(first_row + row, columns_[at], ratings_[at]);
+    for (; at < row_ends_[row]; ++at) {
+      collector_->add(first_row + row, columns_[at], ratings_[at]);
+      if (!times_.empty()) collector_->add_time(times_[at]);
+    }
   nnz_[matrix] += columns_.size();
 }
 

@@ -56,6 +56,7 @@ class PackRatingReader : public RatingReader {
   std::vector<std::uint64_t> row_ends_;
   std::vector<std::uint32_t> columns_;
   std::vector<float> ratings_;
+  std::vector<std::int64_t> times_;
 };
 
 }  // namespace chunkhit

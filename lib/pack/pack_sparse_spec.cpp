@@ -208,6 +208,7 @@ void show_spec(Spec& spec, Ids& ids, Fields& fields) {
   if (spec.container == "hdf5") fields.word("storage", spec.storage);
   if (spec.container == "shard") fields.count("chunk-rows", spec.chunk_rows, "auto");
   fields.count("part-bytes", spec.part_bytes);
+  if (fields.has("keep-times", spec.packs.keep_times)) fields.flag("keep-times", spec.packs.keep_times);
   if (fields.has("item-columns", !ids.item_columns.empty())) fields.text("item-columns", ids.item_columns);
   if (fields.has("user-columns", !ids.user_columns.empty())) fields.text("user-columns", ids.user_columns);
 }
@@ -222,6 +223,8 @@ void check_sizes(const PackSparseSpec& spec) {
     refuse("`chunk_rows`: must be at most " + std::to_string(container("shard").max_chunk_bytes));
   if (spec.storage == MatrixStorage::dense && shard)
     refuse("`storage` dense is for HDF5: give `container` hdf5");
+  if (spec.storage == MatrixStorage::dense && spec.packs.keep_times)
+    refuse("`keep_times`: a dense matrix has no room for times; give `storage` csr");
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ constexpr std::uint64_t kRowBytes = 8;        // of indptr
 constexpr std::uint64_t kEntryBytes = 4 + 4;  // of a column and a value
 // Memory of an entry while its row is made, and then as a row, a block and a compressed block.
 constexpr std::uint64_t kWorkBytes = kRowWorkBytes + 8;
+constexpr std::uint64_t kTimedWorkBytes = kTimedRowWorkBytes + 8 + 2 * sizeof(std::int64_t);
 
 /// Makes rows in pieces: fill (parallel), choose the part (in order), compress (parallel), append (in order).
 class RowPipeline {
@@ -55,7 +56,8 @@ class RowPipeline {
     const PackStats& stats = job_.rows.stats();
     const std::uint64_t nnz = stats.x.nnz + stats.held_out.nnz;
     const std::uint64_t rows = std::max<std::uint64_t>(1, job_.rows.row_count());
-    const std::uint64_t of_piece = (nnz / rows * job_.piece_rows + stats.x.longest_row) * kWorkBytes;
+    const std::uint64_t of_piece = (nnz / rows * job_.piece_rows + stats.x.longest_row) *
+                                   (job_.shape.has_times ? kTimedWorkBytes : kWorkBytes);
     return std::clamp<std::size_t>(job_.work_bytes / std::max<std::uint64_t>(1, of_piece), 1,
                                    2ull * job_.threads);
   }
@@ -86,7 +88,8 @@ class RowPipeline {
     if (job_.makes_row_blocks) return piece.raw.size();
     if (job_.dense) return piece.row_count * job_.shape.column_count * job_.shape.matrix_count;
     return piece.row_count * job_.shape.matrix_count * kRowBytes +
-           (piece.x.nnz() + piece.held_out.nnz()) * kEntryBytes;
+           (piece.x.nnz() + piece.held_out.nnz()) *
+               (kEntryBytes + (job_.shape.has_times ? sizeof(std::int64_t) : 0));
   }
 
   /// Starts a new part when a piece no longer fits; sizes are of raw bytes, so that parts do not depend on

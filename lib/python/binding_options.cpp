@@ -277,6 +277,7 @@ SparseLoaderOptions sparse_loader_options(const py::dict& keywords) {
   from.take("scale", options.scale);
   from.take_word("normalize", options.normalize);
   from.take("held_out", options.held_out);
+  from.take("times", options.times);
   from.finish();
   return options;
 }

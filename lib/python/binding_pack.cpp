@@ -275,6 +275,7 @@ PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
   from.take("part_bytes", spec.part_bytes);
   from.take("item_columns", spec.item_columns);
   from.take("user_columns", spec.user_columns);
+  from.take("keep_times", spec.packs.keep_times);
   return spec;
 }
 

@@ -10,6 +10,7 @@ namespace {
 /// How matrices are handed out.
 struct MatrixForm {
   SparseFormat format = SparseFormat::dense_f32;
+  bool times = true;      ///< csr: where the source has them
   bool writable = false;  ///< arrays may be written to
   bool clears_written =
       true;  ///< and their memory is cleared as a whole then; else the caller promises not to
@@ -21,7 +22,7 @@ py::array dense_view(const py::dtype& type, std::span<const Number> cells, const
   return array_view(type, shape, cells.data(), owner, writable);
 }
 
-/// An array (rows, columns); or (indptr, indices, values, block).
+/// An array (rows, columns); or (indptr, indices, values, times or None, block).
 py::object matrix_view(const SparseMatrix& matrix, const MatrixForm& form, const py::capsule& owner) {
   const ArrayShape shape{static_cast<py::ssize_t>(matrix.row_count()),
                          static_cast<py::ssize_t>(matrix.column_count())};
@@ -44,7 +45,8 @@ py::object matrix_view(const SparseMatrix& matrix, const MatrixForm& form, const
   const auto flat = [&](auto numbers) {
     return array_view(numbers, {static_cast<py::ssize_t>(numbers.size())}, owner);
   };
-  return py::make_tuple(flat(csr.indptr), flat(csr.indices), flat(csr.values), flat(csr.block));
+  return py::make_tuple(flat(csr.indptr), flat(csr.indices), flat(csr.values),
+                        form.times ? py::object(flat(csr.times)) : py::none(), flat(csr.block));
 }
 
 /// (x, held_out or None, labels or None, rows, epoch, index), which keep the batch.
@@ -105,8 +107,10 @@ class PySparseLoader {
  private:
   PySparseLoader(const std::vector<std::string>& paths, const SparseLoaderOptions& options, bool writable,
                  bool clears_written)
-      : form_{options.format, writable, clears_written},
-        loader_(make_without_gil<SparseLoader>(paths, options)) {}
+      : form_{options.format, options.times, writable, clears_written},
+        loader_(make_without_gil<SparseLoader>(paths, options)) {
+    form_.times = form_.times && loader_->info().matrix().times;
+  }
 
   MatrixForm form_;
   std::unique_ptr<SparseLoader> loader_;

@@ -34,6 +34,8 @@ class EntryCollector {
   /// Adds an entry; the caller has checked that row and column are within the shape. Throws bad_data for a
   /// value that is not finite.
   void add(std::uint64_t row, std::uint64_t column, float value);
+  /// Adds the time of the entry that was added last; for all entries of all blocks, or none.
+  void add_time(std::int64_t time) { block_->times.push_back(time); }
   /// Whether the block has as many entries as a block should have.
   [[nodiscard]] bool is_full() const;
   /// Ends the block; returns false if nothing was added.

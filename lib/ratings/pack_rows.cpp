@@ -1,7 +1,6 @@
 #include "ratings/pack_rows.h"
 
 #include <algorithm>
-#include <bit>
 #include <mutex>
 #include <numeric>
 #include <string>
@@ -87,8 +86,7 @@ void UserRows::make_whole(const RatingRow& row) {
   std::size_t count = 0;
   for (std::size_t index = 0; index < row.items.size(); ++index) {
     const std::uint32_t column = source_.columns.columns[row.items[index]];
-    const float value = row.values.empty() ? 1.0F : row.values[index];
-    x_[count] = RowEntry{column} << 32 | std::bit_cast<std::uint32_t>(value);
+    x_[count] = RowEntry{column} << 32 | index;
     count += column != kNoColumn ? 1 : 0;
   }
   x_.resize(count);
@@ -130,8 +128,7 @@ void UserRows::make_from_parts(const RatingRow& row) {
 }
 
 void UserRows::add(const RatingRow& row, std::uint32_t index, std::vector<RowEntry>& to) const {
-  const float value = row.values.empty() ? 1.0F : row.values[index];
-  to.push_back(RowEntry{column_of(row, index)} << 32 | std::bit_cast<std::uint32_t>(value));
+  to.push_back(RowEntry{column_of(row, index)} << 32 | index);
 }
 
 namespace {
@@ -139,20 +136,28 @@ namespace {
 constexpr std::uint32_t kNoRow = UINT32_MAX;
 
 std::uint32_t column_of(RowEntry entry) { return static_cast<std::uint32_t>(entry >> 32); }
-float value_of(RowEntry entry) { return std::bit_cast<float>(static_cast<std::uint32_t>(entry)); }
+std::uint32_t index_of(RowEntry entry) { return static_cast<std::uint32_t>(entry); }
+float value_of(const RatingRow& row, RowEntry entry) {
+  return row.values.empty() ? 1.0F : row.values[index_of(entry)];
+}
 
-/// Appends one row to the CSR arrays, its entries sorted by column.
-void append_row(std::vector<RowEntry>& entries, bool has_values, KeySort& sorter, CsrRows& to) {
+/// Appends what `of` gives for each entry.
+template <class Number, class Of>
+void append_each(const std::vector<RowEntry>& entries, std::vector<Number>& to, const Of& of) {
+  const std::size_t begin = to.size();
+  to.resize(begin + entries.size());
+  std::transform(entries.begin(), entries.end(), to.begin() + static_cast<std::ptrdiff_t>(begin), of);
+}
+
+/// Appends one row, made of a user's ratings, to the CSR arrays, its entries sorted by column.
+void append_row(std::vector<RowEntry>& entries, const RatingRow& row, const RowSource& source,
+                KeySort& sorter, CsrRows& to) {
   sorter.sort(entries);
-  const std::size_t begin = to.indices.size();
-  to.indices.resize(begin + entries.size());
-  std::transform(entries.begin(), entries.end(), to.indices.begin() + static_cast<std::ptrdiff_t>(begin),
-                 column_of);
-  if (has_values) {
-    to.values.resize(begin + entries.size());
-    std::transform(entries.begin(), entries.end(), to.values.begin() + static_cast<std::ptrdiff_t>(begin),
-                   value_of);
-  }
+  append_each(entries, to.indices, column_of);
+  if (source.has_values)
+    append_each(entries, to.values, [&](RowEntry entry) { return value_of(row, entry); });
+  if (source.has_times)
+    append_each(entries, to.times, [&](RowEntry entry) { return row.times[index_of(entry)]; });
   to.indptr.push_back(to.indices.size());
 }
 
@@ -160,6 +165,7 @@ void clear(CsrRows& rows) {
   rows.indptr.assign(1, 0);
   rows.indices.clear();
   rows.values.clear();
+  rows.times.clear();
 }
 
 /// Appends rows [first, end) of a store whose "users" are rows; rows beyond the last rating are empty.
@@ -174,6 +180,7 @@ void read_rows(const RatingStore& store, std::uint64_t first, std::uint64_t end,
     for (std::size_t row = 1; row < rows.indptr.size(); ++row) to.indptr.push_back(begin + rows.indptr[row]);
     to.indices.insert(to.indices.end(), rows.items.begin(), rows.items.end());
     if (has_values) to.values.insert(to.values.end(), rows.values.begin(), rows.values.end());
+    to.times.insert(to.times.end(), rows.times.begin(), rows.times.end());
     first = stop;
   }
   to.indptr.resize(to.indptr.size() + (end - first), to.indices.size());
@@ -184,11 +191,14 @@ struct StoreBlock {
   std::vector<std::uint32_t> rows;
   std::vector<std::uint32_t> columns;
   std::vector<float> values;
-  void add(std::uint32_t row, const std::vector<RowEntry>& entries) {
+  std::vector<std::int64_t> times;
+  void add(std::uint32_t row_number, const RatingRow& row, const std::vector<RowEntry>& entries,
+           bool has_times) {
     for (const RowEntry entry : entries) {
-      rows.push_back(row);
+      rows.push_back(row_number);
       columns.push_back(column_of(entry));
-      values.push_back(value_of(entry));
+      values.push_back(value_of(row, entry));
+      if (has_times) times.push_back(row.times[index_of(entry)]);
     }
   }
 };
@@ -219,9 +229,10 @@ void PackRows::fill_from_memory(std::uint64_t first, std::uint64_t end, CsrRows&
   UserRows rows(source_);
   KeySort sorter;
   for (std::uint64_t row = first; row < end; ++row) {
-    rows.make(source_.rows.row(users_.users[row]), users_.split);
-    append_row(rows.x(), source_.has_values, sorter, x);
-    if (has_held_out()) append_row(rows.held_out(), source_.has_values, sorter, held_out);
+    const RatingRow ratings = source_.rows.row(users_.users[row]);
+    rows.make(ratings, users_.split);
+    append_row(rows.x(), ratings, source_, sorter, x);
+    if (has_held_out()) append_row(rows.held_out(), ratings, source_, sorter, held_out);
   }
 }
 
@@ -229,7 +240,7 @@ void write_rows_to_disk(const RowSource& source, const RatingStoreSpec& spec, st
   // Written in the order of rows, a piece of a pack is a few neighbouring buckets; in the order of users it
   // would be spread over the whole file. RatingStore gathers them again, rows taking the place of users.
   RatingStoreSpec each = spec;
-  each.keeps_times = false;
+  each.keeps_times = source.has_times;
   each.memory_bytes = spec.memory_bytes / (2 * packs.size());
   for (PackRows& pack : packs) {
     pack.x_on_disk_ = std::make_unique<RatingStore>(each);
@@ -244,12 +255,12 @@ void write_rows_to_disk(const RowSource& source, const RatingStoreSpec& spec, st
         const RatingRow row = bucket.row(index);
         if (row_of[row.user] == kNoRow) continue;
         rows.make(row, pack.users_.split);
-        x.add(row_of[row.user], rows.x());
-        held_out.add(row_of[row.user], rows.held_out());
+        x.add(row_of[row.user], row, rows.x(), source.has_times);
+        held_out.add(row_of[row.user], row, rows.held_out(), source.has_times);
       }
       const std::lock_guard lock(store_mutex);
-      pack.x_on_disk_->append(x.rows, x.columns, x.values, {});
-      pack.held_out_on_disk_->append(held_out.rows, held_out.columns, held_out.values, {});
+      pack.x_on_disk_->append(x.rows, x.columns, x.values, x.times);
+      pack.held_out_on_disk_->append(held_out.rows, held_out.columns, held_out.values, held_out.times);
     });
   }
 }

@@ -317,8 +317,8 @@ MisfitError::MisfitError(std::uint32_t user_number, std::uint32_t item_number, f
 /// `sum` keeps the time of the latest of the summed ratings.
 bool needs_times(const RatingPacksSpec& spec) {
   const Duplicates duplicates = spec.rules.duplicates;
-  return spec.split.is_by_time() || duplicates == Duplicates::last || duplicates == Duplicates::first ||
-         duplicates == Duplicates::sum;
+  return spec.keep_times || spec.split.is_by_time() || duplicates == Duplicates::last ||
+         duplicates == Duplicates::first || duplicates == Duplicates::sum;
 }
 
 /// Steps: clean the rows, drop rare users and items, split, scan the training ratings, number the columns,
@@ -326,8 +326,10 @@ bool needs_times(const RatingPacksSpec& spec) {
 RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, const ItemChoice& items,
                               GivenSplit given) {
   check_split(spec.split);
+  if (spec.keep_times && !store.has_times())
+    throw Error(ErrorCode::usage, "`keep_times`: the ratings have no times: `time` names their column");
   RatingPacks made;
-  CleanRows rows = clean_rows(store, spec.rules, row_form(spec.split), made.steps);
+  CleanRows rows = clean_rows(store, spec.rules, row_form(spec.split), spec.keep_times, made.steps);
   LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),
                    std::vector<std::uint8_t>(store.item_count(), 1)};
   const bool are_chosen = items.frozen && !(items.planned && items.planned->are_all_items);
@@ -347,9 +349,9 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   leave_out_dropped(live, columns);
   if (!items.planned) check_something_left(columns, made.steps);
 
-  auto source =
-      std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),
-                                            std::move(columns), made.stored.type != ValueType::none});
+  auto source = std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),
+                                                      std::move(columns), made.stored.type != ValueType::none,
+                                                      spec.keep_times});
   for (const Split pack : source->split.splits())
     made.packs.emplace_back(find_users(*source, spec, pack), *source);
   if (source->rows.is_spilled()) {

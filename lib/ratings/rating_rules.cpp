@@ -363,7 +363,7 @@ DuplicateError::DuplicateError(std::uint32_t user_number, std::uint32_t item_num
 
 /// Builds and cleans the rows bucket by bucket in parallel. The budget limits the memory of all buckets that
 /// are in work; buckets of a spilled store are divided so that each thread keeps within its share.
-CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
+CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form, bool keeps_times,
                      std::vector<PackStep>& steps) {
   const std::uint64_t memory = store.spec().memory_bytes;
   CleanRows rows(store.bucket_count(), store.is_spilled() ? store.spec().folder : std::string(), memory);
@@ -379,7 +379,7 @@ CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
     // The bucket's records are freed as soon as its rows exist: both together would double the memory.
     if (!store.is_spilled()) store.drop(bucket);
     const RowStepCounts made_counts = apply_rules(rules, made, items);
-    if (form != RowForm::with_positions) made.times = {};
+    if (form != RowForm::with_positions && !keeps_times) made.times = {};
     rows.put(bucket, std::move(made));
     const std::lock_guard lock(counts_mutex);
     counts.add(made_counts);

@@ -86,10 +86,10 @@ class DuplicateError : public Error {
 };
 
 /// Applies the rules for single users to all of `store`, which is emptied, and appends the steps that were
-/// asked for. Rows have the form that is asked for, and times where they have positions. They are kept in
-/// memory unless `store` was spilled. Throws DuplicateError, bad_data, cannot_write.
+/// asked for. Rows have the form that is asked for, and times where they have positions or `keeps_times`.
+/// They are kept in memory unless `store` was spilled. Throws DuplicateError, bad_data, cannot_write.
 [[nodiscard]] CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
-                                   std::vector<PackStep>& steps);
+                                   bool keeps_times, std::vector<PackStep>& steps);
 
 /// Which users and items are left: 1 or 0 for each.
 struct LiveRatings {

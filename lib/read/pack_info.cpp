@@ -232,7 +232,8 @@ PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest
                     .chunk_rows = manifest.chunk_rows,
                     .stats = manifest.stats,
                     .item_columns = manifest.item_columns,
-                    .user_columns = manifest.user_columns};
+                    .user_columns = manifest.user_columns,
+                    .times = manifest.has_times};
   for (const SpecEntry& entry : manifest.spec)
     if (entry.name == "split-name") matrix.split_name = entry.value;
   info.contents = std::move(matrix);
@@ -271,7 +272,8 @@ PackInfo part_info(const ChunkReader& part) {
                     .values = {shape.value_type, shape.scale},
                     .split_name = {},
                     .chunk_rows = part.spec().chunk_samples,
-                    .stats = {}};
+                    .stats = {},
+                    .times = shape.has_times};
   info.contents = std::move(matrix);
   if (info.container == "hdf5") {
     set_entries(part, info);

@@ -12,15 +12,22 @@
 namespace chunkhit {
 namespace {
 
-EntryFormat entry_format(const SparseLoaderOptions& options, const MatrixShape& shape) {
-  return {id_bytes_of(shape), shape.value_type, shape.scale,
-          options.binarize,   options.scale,    options.normalize};
+EntryFormat entry_format(const SparseLoaderOptions& options, const SparseSource& source) {
+  const MatrixShape& shape = source.matrix();
+  return {.id_bytes = id_bytes_of(shape),
+          .value_type = shape.value_type,
+          .stored_scale = shape.scale,
+          .binarize = options.binarize,
+          .scale = options.scale,
+          .normalize = options.normalize,
+          .has_times = source.chunks().reads_times()};
 }
 
 /// CSR buffers are sized for the longest rows, so that no batch needs to grow them.
 std::size_t matrix_bytes(const SparseBatchFormat& format, const SparseSource& source,
                          std::size_t batch_size) {
-  if (format.format == SparseFormat::csr) return csr_block_bytes(batch_size, source.max_entries(batch_size));
+  if (format.format == SparseFormat::csr)
+    return csr_block_bytes(batch_size, source.max_entries(batch_size), format.x.has_times);
   return batch_size * source.matrix().column_count * cell_bytes(format.format);
 }
 
@@ -28,7 +35,7 @@ std::size_t matrix_bytes(const SparseBatchFormat& format, const SparseSource& so
 
 SparseBatchFormat sparse_format(const SparseLoaderOptions& options, const SparseSource& source) {
   SparseBatchFormat format{options.format, options.held_out ? source.matrix().matrix_count : 1,
-                           entry_format(options, source.matrix()), entry_format(options, source.matrix())};
+                           entry_format(options, source), entry_format(options, source)};
   // Targets stay as they are; only the input X is normalized.
   format.held_out.normalize = RowNorm::none;
   check_dense_batch(options.format, options.batch_size, source.matrix().column_count, format.x);

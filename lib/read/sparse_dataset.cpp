@@ -25,16 +25,17 @@ std::int32_t column_at(const StoredRow& row, std::size_t entry, std::size_t id_b
 
 /// Reorders rows from the order of chunks to the order asked for; row i begins at starts[i].
 SparseRows in_order(const SparseRows& walked, const std::vector<std::size_t>& starts) {
-  SparseRows ordered{walked.indptr, {}, {}};
-  ordered.indices.reserve(walked.indices.size());
-  ordered.values.reserve(walked.values.size());
-  for (std::size_t row = 0; row < starts.size(); ++row) {
-    const auto begin = static_cast<std::ptrdiff_t>(starts[row]);
-    const auto end = static_cast<std::ptrdiff_t>(begin + walked.indptr[row + 1] - walked.indptr[row]);
-    ordered.indices.insert(ordered.indices.end(), walked.indices.begin() + begin,
-                           walked.indices.begin() + end);
-    ordered.values.insert(ordered.values.end(), walked.values.begin() + begin, walked.values.begin() + end);
-  }
+  SparseRows ordered{walked.indptr, {}, {}, {}};
+  const auto reorder = [&](const auto& from, auto& to) {
+    to.reserve(from.size());
+    for (std::size_t row = 0; row < starts.size() && !from.empty(); ++row) {
+      const auto begin = from.begin() + static_cast<std::ptrdiff_t>(starts[row]);
+      to.insert(to.end(), begin, begin + walked.indptr[row + 1] - walked.indptr[row]);
+    }
+  };
+  reorder(walked.indices, ordered.indices);
+  reorder(walked.values, ordered.values);
+  reorder(walked.times, ordered.times);
   return ordered;
 }
 
@@ -83,6 +84,7 @@ SparseRows SparseDataset::read(std::span<const std::uint64_t> rows, MatrixName m
     for (std::size_t i = 0; i < row.nnz; ++i) walked.indices.push_back(column_at(row, i, id_bytes));
     walked.values.resize(walked.indices.size());
     impl_->values.calculate(row, std::span(walked.values).subspan(starts[at]));
+    if (row.times != nullptr) walked.times.insert(walked.times.end(), row.times, row.times + row.nnz);
   });
   std::partial_sum(walked.indptr.begin(), walked.indptr.end(), walked.indptr.begin());
   return std::is_sorted(rows.begin(), rows.end()) ? walked : in_order(walked, starts);

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "chunk/row_block.h"
+#include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
 #include "manifest/id_list.h"
 #include "manifest/listed_part.h"
@@ -211,24 +211,19 @@ std::vector<std::uint64_t> sum_item_counts(const std::vector<PackSource>& source
   return sums;
 }
 
-/// Returns an upper bound of a chunk's entries: each takes at least one byte for its id and its value.
-std::uint64_t max_entries_of(const StoredChunk& chunk, const MatrixShape& shape) {
-  const std::uint64_t least = min_row_block_bytes(chunk.sample_count, shape);
-  return chunk.raw_bytes < least ? 0 : (chunk.raw_bytes - least) / (1 + value_bytes(shape.value_type));
-}
-
 }  // namespace
 
 SparseSource::SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes,
-                           bool check_external)
-    : SparseSource(open_sources(paths), cache_bytes, check_external) {}
+                           bool check_external, bool reads_times)
+    : SparseSource(open_sources(paths), cache_bytes, check_external, reads_times) {}
 
 SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t cache_bytes,
-                           bool check_external)
+                           bool check_external, bool reads_times)
     : chunks_(open_all(sources, cache_bytes, check_external, known_magnitude_)),
       row_ids_(chunks_, IdAxis::row),
       column_ids_(chunks_, IdAxis::column),
       info_(source_info(sources.front(), chunks_)) {
+  if (!reads_times) chunks_.leave_out_times();
   const PackSource& first = sources.front();
   if (size() == 0) throw Error(ErrorCode::bad_data, first.path + ": holds no rows");
   if (matrix().column_count > INT32_MAX)
@@ -237,8 +232,9 @@ SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t
   label_columns_ = count_label_columns(chunks_);
   for (const auto& part : chunks_.parts())
     for (const StoredChunk& chunk : part->chunks()) {
-      longest_row_ = std::max(longest_row_, max_entries_of(chunk, matrix()));
-      max_nnz_ += max_entries_of(chunk, matrix());
+      const std::uint64_t entries = max_block_entries(matrix(), chunk.sample_count, chunk.raw_bytes);
+      longest_row_ = std::max(longest_row_, entries);
+      max_nnz_ += entries;
     }
   item_counts_ = sum_item_counts(sources);
   add_columns(sources);

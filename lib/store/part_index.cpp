@@ -100,6 +100,7 @@ PartSpecBytes encode_part_spec(const PartSpec& spec) {
   if (spec.matrix) {
     bytes[12] = static_cast<std::uint8_t>(spec.matrix->value_type);
     bytes[13] = static_cast<std::uint8_t>(spec.matrix->matrix_count);
+    bytes[14] = spec.matrix->has_times ? 1 : 0;
     store_little(bytes.data() + 16, spec.matrix->column_count);
     store_little(bytes.data() + 24, spec.matrix->scale);
   } else {
@@ -126,12 +127,13 @@ PartSpec decode_part_spec(const PartSpecBytes& bytes) {
 
 PartSpec decode_matrix_part_spec(const PartSpecBytes& bytes) {
   PartSpec spec = decode_common_spec(bytes);
-  if (bytes[12] >= kEnumWords<ValueType>.size() || bytes[14] != 0 || bytes[15] != 0)
+  if (bytes[12] >= kEnumWords<ValueType>.size() || bytes[14] > 1 || bytes[15] != 0)
     throw Error(ErrorCode::bad_data, "unknown value type");
   spec.matrix = {.column_count = load_little<std::uint64_t>(bytes.data() + 16),
                  .matrix_count = bytes[13],
                  .value_type = static_cast<ValueType>(bytes[12]),
-                 .scale = load_little<double>(bytes.data() + 24)};
+                 .scale = load_little<double>(bytes.data() + 24),
+                 .has_times = bytes[14] != 0};
   return spec;
 }
 

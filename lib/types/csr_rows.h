@@ -17,6 +17,7 @@ struct StoredRow {
   const std::uint8_t* ids = nullptr;     ///< aligned to the bytes of a column
   const std::uint8_t* values = nullptr;  ///< null with ValueType::none
   std::size_t nnz = 0;
+  const std::int64_t* times = nullptr;  ///< null where they are not kept
 };
 
 /// Bytes of one stored value.
@@ -40,6 +41,7 @@ struct CsrView {
   std::span<const std::uint64_t> indptr;
   std::span<const std::uint32_t> indices;  ///< columns, ascending in a row, each at most once
   std::span<const float> values;           ///< empty: every entry is 1
+  std::span<const std::int64_t> times;     ///< empty: not kept
   [[nodiscard]] std::size_t row_count() const { return indptr.empty() ? 0 : indptr.size() - 1; }
   [[nodiscard]] std::size_t nnz() const { return indices.size(); }
 };
@@ -48,16 +50,19 @@ struct CsrView {
 struct CsrRows {
   std::vector<std::uint64_t> indptr{0};  ///< begins with 0
   std::vector<std::uint32_t> indices;
-  std::vector<float> values;  ///< empty: every entry is 1
+  std::vector<float> values;        ///< empty: every entry is 1
+  std::vector<std::int64_t> times;  ///< empty: not kept
   [[nodiscard]] std::size_t row_count() const { return indptr.size() - 1; }
   [[nodiscard]] std::size_t nnz() const { return indices.size(); }
-  [[nodiscard]] CsrView view() const { return {indptr, indices, values}; }
+  [[nodiscard]] CsrView view() const { return {indptr, indices, values, times}; }
   /// Rows [first, end).
   [[nodiscard]] CsrView view(std::size_t first, std::size_t end) const {
     const std::size_t from = indptr[first];
     const std::size_t count = indptr[end] - from;
-    return {std::span(indptr).subspan(first, end - first + 1), std::span(indices).subspan(from, count),
-            values.empty() ? std::span<const float>() : std::span(values).subspan(from, count)};
+    const auto part = [&](const auto& all) {
+      return all.empty() ? std::span(all) : std::span(all).subspan(from, count);
+    };
+    return {std::span(indptr).subspan(first, end - first + 1), part(indices), part(values), part(times)};
   }
 };
 

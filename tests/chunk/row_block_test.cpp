@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "chunkhit/error.h"
+#include "support/known_matrices.h"
 #include "support/row_blocks.h"
 #include "support/simd_targets.h"
 
@@ -55,6 +56,51 @@ TEST(RowBlock, GivesBackTheRowsOfBothMatrices) {
   EXPECT_EQ(second.row_ends, (std::vector<std::uint64_t>{0, 2, 2}));
   EXPECT_EQ(second.ids, (std::vector<std::uint32_t>{7, 9}));
   EXPECT_EQ(second.values, (std::vector<std::uint8_t>{2, 9}));
+}
+
+/// The three rows, rated at 1000, 996 and 1257, and at -2.
+CsrRows three_timed_rows() {
+  CsrRows rows = three_rows();
+  rows.times = {1000, 996, 1257, -2};
+  return rows;
+}
+
+TEST(RowBlock, HasTimesAsItsPageSays) {
+  const ByteBuffer plain = encode(three_rows(), kStars);
+  std::vector<std::uint8_t> expected(plain.begin(), plain.end());
+  expected[4] = 2;  // version
+  const auto add_plane = [&](std::initializer_list<std::uint8_t> bytes) {
+    expected.insert(expected.end(), bytes);
+  };
+  add_plane({0xe4, 0, 0xfe});  // the rows' earliest times: 996, none, -2
+  add_plane({0x03, 0, 0xff});
+  for (int byte = 2; byte < 8; ++byte) add_plane({0, 0, 0xff});
+  add_plane({4, 0, 5, 0});  // later by 4, 0, 261 and 0
+  add_plane({0, 0, 1, 0});
+  for (int byte = 2; byte < 8; ++byte) add_plane({0, 0, 0, 0});
+  const ByteBuffer found = encode(three_timed_rows(), timed(kStars));
+  EXPECT_EQ(std::vector<std::uint8_t>(found.begin(), found.end()), expected);
+}
+
+TEST(RowBlock, GivesBackTimesAsFarApartAsTheyCanBe) {
+  CsrRows rows = random_rows(300, 5000, 900);  // more entries than are gathered at a time
+  for (std::size_t at = 0; at < rows.nnz(); ++at)
+    rows.times.push_back(at % 3 == 0 ? INT64_MIN + static_cast<std::int64_t>(at)
+                                     : INT64_MAX - static_cast<std::int64_t>(at * at));
+  const MatrixShape shape = timed({.column_count = 5000, .value_type = ValueType::none});
+  const ByteBuffer raw = encode(rows, shape);
+  EXPECT_EQ(decode<std::uint16_t>(raw, 0, shape, 77).times, rows.times);
+  EXPECT_EQ(decode<std::uint32_t>(raw, 0, shape).ids, rows.indices);
+}
+
+TEST(RowBlock, RefusesTimesThatThePartHasNotOrThatAreCutOff) {
+  const ByteBuffer raw = encode(three_timed_rows(), timed(kStars));
+  EXPECT_NE(error_of(raw, kStars).find("version 2, expected 1 in a part without times"), std::string::npos);
+  EXPECT_NE(error_of(encode(three_rows(), kStars), timed(kStars)).find("version 1, expected 2"),
+            std::string::npos);
+  EXPECT_NE(error_of(Bytes(raw).first(raw.size() - 1), timed(kStars)).find("the plane of times has 56 bytes"),
+            std::string::npos);
+  EXPECT_THROW(static_cast<void>(encode(three_rows(), timed(kStars))), Error);
 }
 
 TEST(RowBlock, TakesARangeOfRowsWhoseEntriesDoNotBeginAtNought) {
@@ -105,8 +151,8 @@ TEST(RowBlock, RejectsABlockThatWasTruncated) {
 
 TEST(RowBlock, RejectsAnotherVersion) {
   ByteBuffer raw = encode(three_rows(), kStars);
-  raw[4] = 2;
-  EXPECT_NE(error_of(raw, kStars).find("version 2, this reader knows version 1"), std::string::npos);
+  raw[4] = 3;
+  EXPECT_NE(error_of(raw, kStars).find("version 3, expected 1 in a part without times"), std::string::npos);
 }
 
 TEST(RowBlock, NeverGivesAColumnThatIsNotThereForAnyFlippedBit) {

@@ -38,7 +38,8 @@ void decode_matrix(const RowBlockHeader& header, std::size_t index, const Matrix
   std::vector<Id> ids(nnz);
   std::vector<std::uint8_t> values(nnz * value_bytes(shape.value_type));
   std::vector<float> ratings(nnz);
-  decode_rows<Id>(header, index, shape, {row_ends, 0, ids, values});
+  std::vector<std::int64_t> times(shape.has_times ? nnz : 0);
+  decode_rows<Id>(header, index, shape, {row_ends, 0, ids, values, times});
   check_rows(row_ends, ids, shape.column_count);
   const EntryValues calculator(
       {.id_bytes = sizeof(Id), .value_type = shape.value_type, .stored_scale = shape.scale});
@@ -69,6 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     shape.matrix_count = raw[5];
     shape.value_type = static_cast<ValueType>(raw[6] % kEnumWords<ValueType>.size());
     shape.scale = load_little<double>(raw.data() + 8);
+    shape.has_times = raw[4] == 2;
   }
   read(raw, shape);
   return 0;

@@ -20,7 +20,7 @@ struct Example {
     RatingStore store({.keeps_times = timed});
     append(store, ratings);
     std::vector<PackStep> steps;
-    rows = clean_rows(store, {}, RowForm::with_positions, steps);
+    rows = clean_rows(store, {}, RowForm::with_positions, false, steps);
     live = {std::vector<std::uint8_t>(store.user_count(), 1),
             std::vector<std::uint8_t>(store.item_count(), 1)};
     count = store.rating_count();

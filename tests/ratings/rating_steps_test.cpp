@@ -25,7 +25,7 @@ Left apply(const RatingRules& rules) {
   RatingStore store({});
   append(store, kExample);
   std::vector<PackStep> steps;
-  const CleanRows rows = clean_rows(store, rules, RowForm::as_they_came, steps);
+  const CleanRows rows = clean_rows(store, rules, RowForm::as_they_came, false, steps);
   steps.clear();
   LiveRatings live{std::vector<std::uint8_t>(5, 1), std::vector<std::uint8_t>(4, 1)};
   keep_frequent(rows, rules, live, steps);
@@ -67,7 +67,7 @@ TEST(Steps, AreCountedBeforeAndAfterEach) {
   append(store, {{0, 0, 4}, {0, 1, 2}, {0, 0, 4}, {1, 1, 3}, {2, 2, 0}, {3, 0, 1}});
   std::vector<PackStep> steps;
   const RatingRules rules{.duplicates = Duplicates::last, .min_value = 2.0F, .above = 3.0F, .binarize = true};
-  const CleanRows rows = clean_rows(store, rules, RowForm::as_they_came, steps);
+  const CleanRows rows = clean_rows(store, rules, RowForm::as_they_came, false, steps);
   EXPECT_EQ(text_of(steps),
             "input 4x3 6, zeros 3x2 5, duplicates 3x2 4, min-value 2x2 3, above 1x1 1, binarize 1x1 1");
 }
@@ -77,7 +77,7 @@ TEST(Steps, EndWhereADuplicateIsAnErrorAndNameTheLowest) {
   append(store, {{4000, 1}, {4000, 1}, {2000, 7}, {2000, 5}, {2000, 7}, {2000, 5}, {2000, 5}});
   std::vector<PackStep> steps;
   try {
-    (void)clean_rows(store, {}, RowForm::as_they_came, steps);
+    (void)clean_rows(store, {}, RowForm::as_they_came, false, steps);
     FAIL() << "nothing was thrown";
   } catch (const DuplicateError& error) {
     EXPECT_EQ(error.user, 2000u);
@@ -91,7 +91,7 @@ TEST(KnownItems, AreTheOnlyOnesLeft) {
   RatingStore store({});
   append(store, kExample);
   std::vector<PackStep> steps;
-  const CleanRows rows = clean_rows(store, {}, RowForm::as_they_came, steps);
+  const CleanRows rows = clean_rows(store, {}, RowForm::as_they_came, false, steps);
   steps.clear();
   LiveRatings live{Bits(5, 1), Bits(4, 1)};
   keep_known_items(rows, std::vector<std::uint32_t>{3, 2, 99, UINT32_MAX}, live, steps);

@@ -22,6 +22,7 @@ void expect_known_rows(const SparseRows& found, const std::vector<std::uint64_t>
   ASSERT_EQ(found.indptr.size(), rows.size() + 1);
   ASSERT_EQ(found.indptr[0], 0);
   ASSERT_EQ(found.indices.size(), found.values.size());
+  ASSERT_EQ(found.times.size(), shape.has_times ? found.indices.size() : 0);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const CsrRows row = known_rows(shape, matrix, rows[i], 1);
     const auto begin = static_cast<std::size_t>(found.indptr[i]);
@@ -29,6 +30,7 @@ void expect_known_rows(const SparseRows& found, const std::vector<std::uint64_t>
     for (std::size_t entry = 0; entry < row.nnz(); ++entry) {
       ASSERT_EQ(static_cast<std::uint32_t>(found.indices[begin + entry]), row.indices[entry]) << rows[i];
       ASSERT_EQ(found.values[begin + entry], row.values.empty() ? 1 : row.values[entry]) << rows[i];
+      if (shape.has_times) ASSERT_EQ(found.times[begin + entry], row.times[entry]) << rows[i];
     }
   }
 }
@@ -61,7 +63,7 @@ TEST(SparseDataset, ReadsEveryValueTypeAndFilter) {
   for (const ValueType type : {ValueType::none, ValueType::u8, ValueType::u16, ValueType::f32})
     for (const char* filter : {"zstd", "none"}) {
       const TemporaryFolder folder;
-      const MatrixShape shape = known_shape(type, 1);
+      const MatrixShape shape = type == ValueType::u8 ? timed(known_shape(type, 1)) : known_shape(type, 1);
       const SparseDataset dataset(write_shard(folder, shape, filter));
       EXPECT_FALSE(dataset.has_held_out());
       expect_known_rows(dataset.read(kSomeRows), kSomeRows, 0, shape);

@@ -64,6 +64,38 @@ TEST(SparseLoader, ReadsEveryValueTypeAndFilter) {
     }
 }
 
+TEST(SparseLoader, GivesTheTimeOfEachRatingInCsrBatchesAlone) {
+  const TemporaryFolder folder;
+  const MatrixShape shape = timed(known_shape(ValueType::u8, 2));
+  const std::string path = write_shard(folder, shape);
+  for (const SparseFormat format : kSparseFormats)
+    for (const Cache cache : kCaches) {
+      SparseLoader loader(path,
+                          {.batch_size = 9, .shuffle = Shuffle::window, .format = format, .cache = cache});
+      for (const SparseBatch& batch : loader.epoch(0)) {
+        expect_known_cells(batch, batch.rows, 0, format, shape);
+        expect_known_cells(batch.held_out, batch.rows, 1, format, shape);
+      }
+    }
+  SparseLoader without(path, {.batch_size = 9, .format = SparseFormat::csr, .times = false});
+  for (const SparseBatch& batch : without.epoch(0))
+    expect_known_cells(batch, batch.rows, 0, SparseFormat::csr, known_shape(ValueType::u8, 2));
+}
+
+TEST(SparseLoader, RefusesSourcesOfWhichOneHasTimes) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> paths{folder.path("with.zst"), folder.path("without.zst")};
+  write_known_matrices(paths[0], known_matrix_spec(timed(known_shape(ValueType::u8, 1)), "zstd"), kRows);
+  write_known_matrices(paths[1], known_matrix_spec(known_shape(ValueType::u8, 1), "zstd"), kRows);
+  try {
+    const SparseLoader loader(paths);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_data);
+    EXPECT_NE(std::string(error.what()).find("without.zst has no times of ratings"), std::string::npos);
+  }
+}
+
 TEST(SparseLoader, GivesTheSameBatchesForAnyNumberOfThreads) {
   const TemporaryFolder folder;
   const std::string path = write_shard(folder, known_shape(ValueType::u8, 1));

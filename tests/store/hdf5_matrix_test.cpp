@@ -11,10 +11,12 @@ namespace {
 TEST(MatrixHdf5, GivesBackWhatWasWritten) {
   const TemporaryFolder folder;
   for (const MatrixStorage storage : {MatrixStorage::csr, MatrixStorage::dense})
-    for (const MatrixShape& shape : {known_shape(ValueType::none, 1), known_shape(ValueType::u8, 2, 0.5),
-                                     known_shape(ValueType::u16, 2, 0.1), known_shape(ValueType::f32, 1),
-                                     known_shape(ValueType::u16, 1)}) {
-      if (storage == MatrixStorage::dense && value_bytes(shape.value_type) > 1) continue;
+    for (const MatrixShape& shape :
+         {known_shape(ValueType::none, 1), known_shape(ValueType::u8, 2, 0.5),
+          known_shape(ValueType::u16, 2, 0.1), known_shape(ValueType::f32, 1), known_shape(ValueType::u16, 1),
+          timed(known_shape(ValueType::none, 1)), timed(known_shape(ValueType::u16, 2))}) {
+      const bool fits = value_bytes(shape.value_type) <= 1 && !shape.has_times;
+      if (storage == MatrixStorage::dense && !fits) continue;
       const std::string path = folder.path("part.h5");
       const PartSpec spec = known_matrix_spec(shape, "none", shape.value_type == ValueType::u16 ? 2 : 0);
       std::vector<std::uint64_t> counts(kKnownColumns, 3);
@@ -116,6 +118,15 @@ TEST(MatrixHdf5, TakesMoreEntriesThanAChunkHas) {
     EXPECT_EQ(matrix.x.indices, rows.indices);
     EXPECT_EQ(matrix.x.values, rows.values);
   }
+}
+
+TEST(MatrixHdf5, RefusesTimesThatAreNotThoseOfTheRatings) {
+  const TemporaryFolder folder;
+  MatrixHdf5Writer writer(folder.path("part.h5"),
+                          known_matrix_spec(timed(known_shape(ValueType::u8, 1)), "none"));
+  const CsrRows rows{{0, 2}, {3, 4}, {1.0f, 2.0f}, {5}};
+  EXPECT_NE(error_of([&] { writer.append(rows.view(), {}); }).find("1 times of 2 ratings"),
+            std::string::npos);
 }
 
 TEST(MatrixHdf5, RefusesWhatADenseMatrixCannotHold) {

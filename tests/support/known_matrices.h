@@ -38,6 +38,12 @@ inline float known_rating(std::uint64_t row, std::uint64_t column, const MatrixS
   return static_cast<float>(static_cast<double>(known_number(row, column) * far) * shape.scale);
 }
 
+/// Within some years of 1970 and of 2020.
+inline std::int64_t known_time(std::uint64_t row, std::uint64_t column) {
+  const auto later = static_cast<std::int64_t>(mix_bits(row * 7 + column * 1000) % 100'000'000);
+  return (row % 2 == 0 ? 1'577'836'800 : -50'000'000) + later;
+}
+
 /// Gives rows [first, first + count) of a matrix. A part with one matrix has in it only what is in X.
 inline CsrRows known_rows(const MatrixShape& shape, int matrix, std::uint64_t first, std::uint64_t count) {
   CsrRows rows;
@@ -46,6 +52,7 @@ inline CsrRows known_rows(const MatrixShape& shape, int matrix, std::uint64_t fi
       if (known_matrix(row, column) != matrix) continue;
       rows.indices.push_back(static_cast<std::uint32_t>(column));
       if (shape.value_type != ValueType::none) rows.values.push_back(known_rating(row, column, shape));
+      if (shape.has_times) rows.times.push_back(known_time(row, column));
     }
     rows.indptr.push_back(rows.indices.size());
   }
@@ -54,6 +61,12 @@ inline CsrRows known_rows(const MatrixShape& shape, int matrix, std::uint64_t fi
 
 inline MatrixShape known_shape(ValueType type, std::uint32_t matrices, double scale = 1) {
   return {.column_count = kKnownColumns, .matrix_count = matrices, .value_type = type, .scale = scale};
+}
+
+/// The same with times.
+inline MatrixShape timed(MatrixShape shape) {
+  shape.has_times = true;
+  return shape;
 }
 
 inline PartSpec known_matrix_spec(const MatrixShape& shape, const std::string& filter,

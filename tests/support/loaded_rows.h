@@ -50,6 +50,15 @@ inline std::vector<float> cells_of(const SparseMatrix& matrix, SparseFormat form
   return cells;
 }
 
+inline void expect_known_times(const CsrBatch& csr, std::span<const std::uint64_t> rows,
+                               const MatrixShape& shape) {
+  ASSERT_EQ(csr.times.size(), shape.has_times ? csr.indices.size() : 0);
+  for (std::size_t row = 0; row < rows.size() && shape.has_times; ++row)
+    for (auto at = static_cast<std::size_t>(csr.indptr[row]);
+         at < static_cast<std::size_t>(csr.indptr[row + 1]); ++at)
+      ASSERT_EQ(csr.times[at], known_time(rows[row], static_cast<std::uint64_t>(csr.indices[at])));
+}
+
 inline void expect_known_cells(const SparseMatrix& matrix, std::span<const std::uint64_t> rows, int which,
                                SparseFormat format, const MatrixShape& shape) {
   ASSERT_EQ(matrix.row_count(), rows.size());
@@ -63,6 +72,7 @@ inline void expect_known_cells(const SparseMatrix& matrix, std::span<const std::
       else
         ASSERT_EQ(cells[cell], expected) << rows[row] << " " << column;
     }
+  if (format == SparseFormat::csr) expect_known_times(matrix.csr(), rows, shape);
 }
 
 }  // namespace chunkhit

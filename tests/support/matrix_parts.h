@@ -51,6 +51,7 @@ inline void expect_known(const CsrRows& found, const MatrixShape& shape, int mat
   EXPECT_EQ(found.indptr, expected.indptr);
   EXPECT_EQ(found.indices, expected.indices);
   EXPECT_EQ(values_of(found), values_of(expected));
+  EXPECT_EQ(found.times, expected.times);
 }
 
 using Blocks = std::vector<ByteBuffer>;

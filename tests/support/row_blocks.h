@@ -20,6 +20,7 @@ struct DecodedRows {
   std::vector<std::uint64_t> row_ends;
   std::vector<Id> ids;
   std::vector<std::uint8_t> values;
+  std::vector<std::int64_t> times;
 };
 
 template <class Id>
@@ -28,8 +29,9 @@ DecodedRows<Id> decode(Bytes raw, std::size_t matrix, const MatrixShape& shape,
   const RowBlockHeader header = decode_row_block_header(raw, shape);
   const std::uint64_t nnz = header.matrices[matrix].nnz;
   DecodedRows<Id> rows{std::vector<std::uint64_t>(header.row_count), std::vector<Id>(nnz),
-                       std::vector<std::uint8_t>(nnz * value_bytes(shape.value_type))};
-  decode_rows<Id>(header, matrix, shape, {rows.row_ends, first_entry, rows.ids, rows.values});
+                       std::vector<std::uint8_t>(nnz * value_bytes(shape.value_type)),
+                       std::vector<std::int64_t>(shape.has_times ? nnz : 0)};
+  decode_rows<Id>(header, matrix, shape, {rows.row_ends, first_entry, rows.ids, rows.values, rows.times});
   return rows;
 }
 

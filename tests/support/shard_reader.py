@@ -119,11 +119,11 @@ def row_columns(length, groups):
 
 
 class RowBlock:
-    """The rows of one chunk: for each matrix its lengths, columns and ratings."""
+    """The rows of one chunk: for each matrix its lengths, columns and ratings, and its times or nothing."""
 
-    def __init__(self, data, column_count):
+    def __init__(self, data, column_count, has_times=False):
         self.row_count, version, matrices, value_type, zero, self.scale, self.first_row = struct.unpack_from("<I4BdQ", data)
-        require((version, zero) == (1, 0) and self.row_count > 0, "not a row block")
+        require((version, zero) == (2 if has_times else 1, 0) and self.row_count > 0, "not a row block")
         self.value_type, self.matrices, at = value_type, [], 24 + 152 * matrices
         for matrix in range(matrices):
             entries, longest, length_bytes = struct.unpack_from("<3Q", data, 24 + 152 * matrix)
@@ -142,7 +142,13 @@ class RowBlock:
             kind = [None, "<u1", "<u2", "<f4"][value_type]
             numbers = np.frombuffer(data, kind, entries, at) if kind else np.ones(entries)
             at += numbers.nbytes if kind else 0
-            self.matrices.append((lengths, columns, (numbers * self.scale).astype(np.float32)))
+            times = np.zeros(0, np.int64)
+            if has_times:
+                earliest, later = (np.frombuffer(data, np.uint8, 8 * count, first).reshape(8, count).T.copy().view("<i8")[:, 0]
+                                   for count, first in ((self.row_count, at), (entries, at + 8 * self.row_count)))
+                at += 8 * (self.row_count + entries)
+                times = np.repeat(earliest, lengths) + later
+            self.matrices.append((lengths, columns, (numbers * self.scale).astype(np.float32), times))
         require(at == len(data), "the block has another length")
 
 
@@ -176,8 +182,9 @@ class Shard:
             self.layout = ["nhwc", "nchw"][layout]
             self.sample_bytes = self.height * self.width * self.channels
         else:
-            self.value_type, self.matrices, zero, self.columns, self.scale = struct.unpack_from("<BBHQd", self.data, at + 12)
-            require(zero == 0, "bytes that should be zero are not")
+            self.value_type, self.matrices, has_times, zero, self.columns, self.scale = struct.unpack_from("<4BQd", self.data, at + 12)
+            require(zero == 0 and has_times in (0, 1), "bytes that should be zero are not")
+            self.has_times = has_times == 1
         self.codec = self.data[at + 32:at + 48].rstrip(b"\0").decode()
         self.chunk_samples, = struct.unpack_from("<Q", self.data, at + 48)
 
@@ -267,19 +274,19 @@ class Shard:
         at = offset + 13 + 3 * (p // 131072 + 1) + p
         return self.data[at:at + count]
 
-    def matrix(self, which):
-        """All rows of one matrix of a shard of matrices."""
+    def matrix(self, which, of="ratings"):
+        """All rows of one matrix of a shard of matrices: the ratings, or their times."""
         from scipy.sparse import csr_matrix
-        lengths, columns, ratings = [np.zeros(1, np.int64)], [], []
+        lengths, columns, ratings, times = [np.zeros(1, np.int64)], [], [], []
         for index in range(self.chunk_count):
-            block = RowBlock(self.raw_chunk(index), self.columns)
+            block = RowBlock(self.raw_chunk(index), self.columns, self.has_times)
             require((block.first_row, block.row_count) == tuple(self.chunks[index][3:5]), "a block has other rows")
             require((block.value_type, block.scale, len(block.matrices)) == (self.value_type, self.scale, self.matrices),
                     "a block has another form")
-            for whole, piece in zip((lengths, columns, ratings), block.matrices[which]):
+            for whole, piece in zip((lengths, columns, ratings, times), block.matrices[which]):
                 whole.append(piece)
         indptr = np.cumsum(np.concatenate(lengths))
-        return csr_matrix((np.concatenate(ratings), np.concatenate(columns), indptr), (self.sample_count, self.columns))
+        return csr_matrix((np.concatenate(ratings if of == "ratings" else times), np.concatenate(columns), indptr), (self.sample_count, self.columns))
 
     def samples(self):
         """All samples, in the pack's layout."""

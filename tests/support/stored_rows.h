@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "batch/sparse_values.h"
@@ -13,18 +14,22 @@ namespace chunkhit {
 template <class Id, class Value>
 class RowBytes {
  public:
-  RowBytes(const std::vector<Id>& ids, const std::vector<Value>& values)
-      : ids_(ids.size() * sizeof(Id)), values_(values.size() * sizeof(Value)), nnz_(ids.size()) {
+  RowBytes(const std::vector<Id>& ids, const std::vector<Value>& values, std::vector<std::int64_t> times = {})
+      : ids_(ids.size() * sizeof(Id)),
+        values_(values.size() * sizeof(Value)),
+        times_(std::move(times)),
+        nnz_(ids.size()) {
     if (!ids.empty()) std::memcpy(ids_.data(), ids.data(), ids_.size());
     if (!values.empty()) std::memcpy(values_.data(), values.data(), values_.size());
   }
   [[nodiscard]] StoredRow row() const {
-    return {ids_.data(), values_.empty() ? nullptr : values_.data(), nnz_};
+    return {ids_.data(), values_.empty() ? nullptr : values_.data(), nnz_, times_.data()};
   }
 
  private:
   std::vector<std::uint8_t> ids_;
   std::vector<std::uint8_t> values_;
+  std::vector<std::int64_t> times_;
   std::size_t nnz_;
 };
 

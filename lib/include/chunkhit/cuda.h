@@ -235,6 +235,7 @@ struct DeviceMatrix {
   std::int32_t* indptr = nullptr;   ///< CSR, also beside dense cells
   std::int32_t* indices = nullptr;  ///< columns, ascending within a row
   float* values = nullptr;
+  std::int64_t* times = nullptr;  ///< of the entries; null if the pack does not keep them
   void* cells = nullptr;  ///< (row_count, column_count) of float or __half; null for SparseFormat::csr
 };
 
@@ -299,6 +300,7 @@ class DeviceSparseLoader {
     if (options.format == SparseFormat::dense_u8)
       throw Error(ErrorCode::usage,
                   "format: dense_u8 is not made on a device; expected csr, dense_f32 or dense_f16");
+    options.times = options.times && options.format == SparseFormat::csr;
     options.format = SparseFormat::csr;
     if (!options.allocator.allocate && !options.allocator.release) options.allocator = pinned_allocator();
     return options;
@@ -324,6 +326,8 @@ class DeviceSparseLoader {
     matrix.indptr = reinterpret_cast<std::int32_t*>(block + offset_of(csr.indptr.data()));
     matrix.indices = reinterpret_cast<std::int32_t*>(block + offset_of(csr.indices.data()));
     matrix.values = reinterpret_cast<float*>(block + offset_of(csr.values.data()));
+    if (!csr.times.empty())
+      matrix.times = reinterpret_cast<std::int64_t*>(block + offset_of(csr.times.data()));
     if (format_ == SparseFormat::dense_f32) matrix.cells = fill<float>(matrix, memory, stream);
     if (format_ == SparseFormat::dense_f16) matrix.cells = fill<__half>(matrix, memory, stream);
     return matrix;

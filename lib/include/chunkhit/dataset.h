@@ -75,6 +75,7 @@ struct SparseRows {
   std::vector<std::int64_t> indptr;   ///< rows + 1 offsets, the first is 0
   std::vector<std::int32_t> indices;  ///< columns, ascending within a row
   std::vector<float> values;
+  std::vector<std::int64_t> times;  ///< of the entries, as in the input; empty if they are not kept
 };
 
 struct SparseDatasetOptions {

@@ -218,6 +218,7 @@ struct MatrixInfo {
   RatingStats stats;                       ///< from the manifest
   std::vector<PackColumn> item_columns{};  ///< kept beside the items' ids
   std::vector<PackColumn> user_columns{};  ///< beside the users'; of several sources those that all have
+  bool times = false;                      ///< the time of each rating is kept
 };
 
 /// Dataset names of an external HDF5 file, as paths from its root.

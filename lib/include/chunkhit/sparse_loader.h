@@ -44,6 +44,7 @@ struct SparseLoaderOptions {
   float scale = 1;                    ///< factor of every entry, after binarize; finite and not 0
   RowNorm normalize = RowNorm::none;  ///< normalization of each row, after scale
   bool held_out = true;               ///< also return the held-out matrix, if the pack has one
+  bool times = true;  ///< csr: also return the time of each rating, if the pack keeps them (keep_times)
   Cache cache = Cache::automatic;
   /// Memory for rows. Ids and indices of each pack's shards may take as much again, at least 64 MiB. 0: half
   /// of the memory available to the process.
@@ -66,12 +67,13 @@ struct SparseLoaderOptions {
   bool check_external = true;  ///< as in ImageLoaderOptions, of an AnnData file
 };
 
-/// Rows in CSR format, valid as long as their batch. The three arrays are in one memory block, `block`, in
-/// this order, each at a multiple of 64 bytes from its start, so that one copy moves them.
+/// Rows in CSR format, valid as long as their batch. The arrays are in one memory block, `block`, in this
+/// order, each at a multiple of 64 bytes from its start, so that one copy moves them.
 struct CsrBatch {
   std::span<const std::int32_t> indptr;   ///< rows + 1 offsets, the first is 0
   std::span<const std::int32_t> indices;  ///< columns, ascending within a row
   std::span<const float> values;
+  std::span<const std::int64_t> times;  ///< of the entries, as in the input; empty if they are not kept
   std::span<const std::uint8_t> block;
 };
 

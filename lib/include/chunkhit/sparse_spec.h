@@ -136,6 +136,7 @@ struct RatingPacksSpec {
   ItemOrder item_order = ItemOrder::popularity;
   bool shuffles_rows = true;  ///< by seed; false: users in the order of the input
   std::uint64_t seed = 0;     ///< seed of the shuffle and the split
+  bool keep_times = false;    ///< keep the time of each rating beside its value
 };
 
 /// Returns what Liang and others did with MovieLens-20M (Variational Autoencoders for Collaborative

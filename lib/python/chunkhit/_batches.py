@@ -65,6 +65,7 @@ class CsrRows(NamedTuple):
     indices: NDArray[Any]  #: int32 (entries,): columns, ascending in a row
     values: NDArray[Any]  #: float32 (entries,)
     shape: Tuple[int, int]
+    times: Optional[NDArray[Any]] = None  #: int64 (entries,): when, as the input has it; None where they are not kept
 
     def to_scipy(self) -> Any:
         """A scipy.sparse.csr_matrix over the same memory."""
@@ -93,3 +94,10 @@ class SparseBatch(NamedTuple):
     rows: Any  #: uint64 (rows,): which rows of the source these are
     epoch: int
     index: int  # type: ignore[assignment]  #: in the epoch, of this rank
+    times: Optional[Any] = None  #: format="csr": int64 (entries of x,), where the pack keeps times
+    held_out_times: Optional[Any] = None  #: the same of held_out
+
+
+def times_of(matrix: Any) -> Any:
+    """The times of a matrix as the binding hands it out."""
+    return matrix[3] if isinstance(matrix, tuple) else None

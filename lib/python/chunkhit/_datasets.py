@@ -236,8 +236,8 @@ class SparseDataset(OfRatings, Ids, Dataset):
         return f"{len(self)} rows of {self.column_count} columns"
 
     def _matrix(self, numbers: NDArray[Any], held_out: bool, is_one: bool) -> Any:
-        indptr, indices, values = self._core.read(numbers, held_out)
-        rows = CsrRows(indptr, indices, values, (len(numbers), self.column_count))
+        indptr, indices, values, times = self._core.read(numbers, held_out)
+        rows = CsrRows(indptr, indices, values, (len(numbers), self.column_count), times)
         if self._as == "csr":
             return rows
         return rows.to_dense()[0] if is_one else rows.to_dense()
@@ -262,4 +262,5 @@ class SparseDataset(OfRatings, Ids, Dataset):
             return list(matrix)
         ends = matrix.indptr.tolist()
         return [CsrRows(np.array([0, end - begin]), matrix.indices[begin:end], matrix.values[begin:end],
-                        (1, matrix.shape[1])) for begin, end in zip(ends, ends[1:])]
+                        (1, matrix.shape[1]), None if matrix.times is None else matrix.times[begin:end])
+                for begin, end in zip(ends, ends[1:])]

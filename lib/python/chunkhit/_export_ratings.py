@@ -5,7 +5,7 @@ import contextlib
 import csv
 import io
 import os
-from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, Tuple
+from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, NamedTuple, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +34,21 @@ def blocks(dataset: SparseDataset, held_out: bool) -> Iterator[Tuple[int, CsrRow
         yield first, rows
 
 
-def matrices(dataset: SparseDataset, output: str) -> List[Tuple[str, bool]]:
-    """(file, whether it has what is held out) of each matrix of the pack."""
-    held_out = beside(output, f"held_out{os.path.splitext(output)[1]}")
-    return [(output, False), *([(held_out, True)] if dataset.has_held_out else [])]
+class Matrix(NamedTuple):
+    """A matrix of the pack, and the file that gets it."""
+
+    path: str
+    held_out: bool
+    times: bool = False  # of the ratings, instead of their values
+
+
+def matrices(dataset: SparseDataset, output: str, is_table: bool) -> List[Matrix]:
+    """A table has the times as a column, others as a matrix of their own."""
+    ending = os.path.splitext(output)[1]
+    found = [Matrix(output, False), *([Matrix(beside(output, f"held_out{ending}"), True)] if dataset.has_held_out else [])]
+    if dataset.info.get("times") and not is_table:
+        found += [Matrix(beside(each.path, f"times{ending}"), each.held_out, True) for each in found]
+    return found
 
 
 def ids_of(find: Callable[[], NDArray[Any]]) -> NDArray[Any]:
@@ -80,8 +91,9 @@ def write_ids(dataset: SparseDataset, output: str, open_file: Callable[[str], Bi
                     ([column, item, *values_at(of_items, column)] for column, item in enumerate(items)))
 
 
-def write_matrix(file: BinaryIO, dataset: SparseDataset, held_out: bool, done: Callable[[int], None]) -> None:
+def write_matrix(file: BinaryIO, dataset: SparseDataset, matrix: Matrix, done: Callable[[int], None]) -> None:
     """As scipy.sparse.save_npz does, without compression. Reads the rows twice, to hold none of them."""
+    held_out = matrix.held_out
     indptr = np.zeros(len(dataset) + 1, np.int64)
     for first, rows in blocks(dataset, held_out):
         indptr[first + 1 : first + 1 + rows.shape[0]] = indptr[first] + rows.indptr[1:]
@@ -95,26 +107,28 @@ def write_matrix(file: BinaryIO, dataset: SparseDataset, held_out: bool, done: C
 
         def values() -> Iterator[NDArray[Any]]:
             for _, rows in blocks(dataset, held_out):
-                yield rows.values
-                done(rows.shape[0])
+                yield rows.times if matrix.times else rows.values
+                done(0 if matrix.times else rows.shape[0])
 
-        archive.append_pieces("data", np.float32, (count,), values())
+        archive.append_pieces("data", np.int64 if matrix.times else np.float32, (count,), values())
 
 
-def write_triplets(file: BinaryIO, dataset: SparseDataset, held_out: bool, done: Callable[[int], None]) -> None:
-    """user,item,value of each rating; numbers of rows and columns where the source has no ids."""
+def write_triplets(file: BinaryIO, dataset: SparseDataset, matrix: Matrix, done: Callable[[int], None]) -> None:
+    """user,item,value of each rating, and its time where that is kept; numbers of rows and columns where the source has no
+    ids."""
     users, items = ids_of(dataset.row_ids), ids_of(dataset.column_ids)
 
-    def lines() -> Iterator[Tuple[Any, Any, str]]:
-        for first, rows in blocks(dataset, held_out):
+    def lines() -> Iterator[Tuple[Any, ...]]:
+        for first, rows in blocks(dataset, matrix.held_out):
             row_numbers = np.repeat(np.arange(first, first + rows.shape[0]), np.diff(rows.indptr))
             known, which = np.unique(rows.values, return_inverse=True)
             texts = [np.format_float_positional(value, trim="-") for value in known]
             yield from zip((users[row_numbers] if len(users) else row_numbers).tolist(),
-                           (items[rows.indices] if len(items) else rows.indices).tolist(), (texts[each] for each in which))
+                           (items[rows.indices] if len(items) else rows.indices).tolist(), (texts[each] for each in which),
+                           *([] if rows.times is None else [rows.times.tolist()]))
             done(rows.shape[0])
 
-    write_table(file, ["user", "item", "value"], lines())
+    write_table(file, ["user", "item", "value", *(["time"] if dataset.info.get("times") else [])], lines())
 
 
 def export_ratings(dataset: SparseDataset, output: str, force: bool, done: Callable[[int], None]) -> List[str]:
@@ -127,8 +141,8 @@ def export_ratings(dataset: SparseDataset, output: str, force: bool, done: Calla
             written.append(path)
             return files.enter_context(new_file(path, force))
 
-        for path, held_out in matrices(dataset, output):
-            (write_triplets if is_table else write_matrix)(open_file(path), dataset, held_out, done)
+        for matrix in matrices(dataset, output, is_table):
+            (write_triplets if is_table else write_matrix)(open_file(matrix.path), dataset, matrix, done)
         if not is_table:
             write_ids(dataset, output, open_file)
     return written

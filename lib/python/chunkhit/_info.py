@@ -112,6 +112,7 @@ class RatingInfo(PackInfo, total=False):
     label_columns  names of the columns of row labels
     item_columns, user_columns
                    the columns kept of items and users: lists of dicts: name, type
+    times          True where the time of each rating is kept
     chunk_rows     rows of a chunk
     stats          what became of each rating of the input
 
@@ -125,6 +126,7 @@ class RatingInfo(PackInfo, total=False):
     label_columns: List[str]
     item_columns: List[Dict[str, str]]
     user_columns: List[Dict[str, str]]
+    times: bool
     chunk_rows: int
     stats: Dict[str, Any]
 

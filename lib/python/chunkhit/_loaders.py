@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from . import _chunkhit
 from . import _types as types
-from ._batches import CsrRows, ImageBatch, SparseBatch
+from ._batches import CsrRows, ImageBatch, SparseBatch, times_of
 from ._error import ArgumentError
 from ._ids import Ids
 from ._info import OfImages, OfRatings
@@ -217,6 +217,7 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
     scale       factor of every entry, after binarize
     normalize   "none", "l1", "l2": norm by which each row of x is divided, after scale
     held_out    also return the held-out matrix, if the pack has one
+    times       format="csr": also return the time of each rating, if the pack keeps them (`keep_times`)
     writable    make dense arrays writable. By default they are read-only, and only the cells that the batch set are
                 cleared for the next one; a writable array is cleared as a whole, which takes several times longer
 
@@ -246,6 +247,7 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
         scale: float = 1.0,
         normalize: types.RowNorm = "none",
         held_out: bool = True,
+        times: bool = True,
         writable: bool = False,
         cache: types.Cache = "automatic",
         cache_bytes: int = 0,
@@ -293,12 +295,13 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
     def _matrix(self, found: Any, rows: int) -> Any:
         if not isinstance(found, tuple):
             return found
-        indptr, indices, values, _ = found
-        return CsrRows(indptr, indices, values, (rows, self._core.column_count))
+        indptr, indices, values, times, _ = found
+        return CsrRows(indptr, indices, values, (rows, self._core.column_count), times)
 
     def _take(self) -> Optional[SparseBatch]:
         found = self._core.next()
         if found is None:
             return None
         x, held_out, labels, rows, epoch, index = found
-        return SparseBatch(self._matrix(x, len(rows)), self._matrix(held_out, len(rows)), labels, rows, epoch, index)
+        return SparseBatch(self._matrix(x, len(rows)), self._matrix(held_out, len(rows)), labels, rows, epoch, index,
+                           times_of(x), times_of(held_out))

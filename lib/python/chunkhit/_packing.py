@@ -265,7 +265,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
                 id_order: Optional[types.IdOrder] = None, reuse_ids: Optional[Path] = None, order: Optional[types.Order] = None,
                 seed: Optional[int] = None, container: Optional[types.Container] = None, codec: Optional[str] = None,
                 storage: Optional[types.Storage] = None, chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
-                item_columns: Optional[Path] = None, user_columns: Optional[Path] = None,
+                item_columns: Optional[Path] = None, user_columns: Optional[Path] = None, keep_times: Optional[bool] = None,
                 on_error: Optional[types.OnError] = None, max_errors: Optional[types.Amount] = None,
                 threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> Info:
     """Packs user-item ratings, once.
@@ -288,6 +288,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
               has it), validation_users, test_users, train_file, validation_file, test_file
     columns   item_columns, user_columns: CSVs with a row for each item or user, by their first columns, that loaders
               give as item_column(name) and user_column(name)
+    times     keep_times: keep the time of each rating, which loaders give in CSR batches as batch.times
     output    id_order, reuse_ids, order, seed, container, codec, storage, chunk_rows, part_bytes
     run       on_error, max_errors, threads, memory_bytes, force
 

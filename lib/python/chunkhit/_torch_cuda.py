@@ -56,7 +56,8 @@ class DeviceImages:
 
 
 class DeviceRows:
-    """Copies (x, held_out, labels, rows), each matrix in one piece, and makes the matrices dense there."""
+    """Copies what the binding hands out, each matrix in one piece, and makes the matrices dense there: a SparseBatch's
+    fields."""
 
     TYPES = {"dense_f32": torch.float32, "dense_f16": torch.float16}
     HALF_OVERFLOW = 65520  # numbers from here on become infinite as halves
@@ -68,10 +69,11 @@ class DeviceRows:
         self._type = self.TYPES.get(format)
         self._columns = columns
 
-    def _matrix(self, found: Any, rows: int) -> Any:
+    def _matrix(self, found: Any, rows: int) -> Tuple[Any, Any]:
+        """The matrix, and the times of its entries."""
         if found is None:
-            return None
-        indptr, indices, values, block = found
+            return None, None
+        indptr, indices, values, times, block = found
         if self._type is torch.float16 and len(values) and max(values.max(), -values.min()) >= self.HALF_OVERFLOW:
             raise Error("format: dense_f16 holds numbers up to 65504, the values go beyond; take dense_f32, or a smaller scale", "usage")
         copied = to_device(block, self._device)
@@ -83,18 +85,20 @@ class DeviceRows:
 
         ends, columns, numbers = part(indptr, torch.int32), part(indices, torch.int32), part(values, torch.float32)
         if self._type is None:
-            return torch.sparse_csr_tensor(ends, columns, numbers, size=(rows, self._columns))
+            matrix = torch.sparse_csr_tensor(ends, columns, numbers, size=(rows, self._columns))
+            return matrix, None if times is None else part(times, torch.int64)
         numbers_of_rows = torch.arange(rows, device=self._device)
         # The size is known: nobody waits for the GPU to tell it.
         row_of = torch.repeat_interleave(numbers_of_rows, ends.diff().long(), output_size=len(indices))
         dense = torch.zeros(rows * self._columns, dtype=self._type, device=self._device)
         dense[row_of * self._columns + columns] = numbers.to(self._type)
-        return dense.view(rows, self._columns)
+        return dense.view(rows, self._columns), None
 
     def __call__(self, found: Any) -> Tuple[Any, ...]:
         x, held_out, labels, rows = found[:4]
         small = [to_device(each, self._device) for each in (labels, rows)]
-        return (self._matrix(x, len(rows)), self._matrix(held_out, len(rows)), *small, *found[4:])
+        (x, times), (held_out, held_out_times) = (self._matrix(each, len(rows)) for each in (x, held_out))
+        return (x, held_out, *small, *found[4:], times, held_out_times)
 
 
 def tensors_of(value: Any) -> List[torch.Tensor]:

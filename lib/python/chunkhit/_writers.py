@@ -177,7 +177,7 @@ class RatingWriter(Writer):
                  order: Optional[types.Order] = None, seed: Optional[int] = None,
                  container: Optional[types.Container] = None, codec: Optional[str] = None,
                  storage: Optional[types.Storage] = None, chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
-                 item_columns: Any = None, user_columns: Any = None,
+                 item_columns: Any = None, user_columns: Any = None, keep_times: Optional[bool] = None,
                  threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> None:
         options = given(locals())
         self._tables = tempfile.TemporaryDirectory(prefix="chunkhit-")

@@ -20,7 +20,7 @@ import torch.distributed
 
 from . import _loaders
 from . import _types as types
-from ._batches import ImageBatch, SparseBatch
+from ._batches import ImageBatch, SparseBatch, times_of
 from ._chunkhit import LoaderStats
 from ._error import Error, whole_number
 from ._loaders import dtype_name, keywords
@@ -219,7 +219,7 @@ class SparseRows:
 
     def __call__(self, x: Any, held_out: Any, labels: Any, rows: Any, epoch: int, index: int) -> SparseBatch:
         return SparseBatch(self._matrix(x, len(rows)), self._matrix(held_out, len(rows)), tensor(labels), tensor(rows),
-                           epoch, index)
+                           epoch, index, tensor(times_of(x)), tensor(times_of(held_out)))
 
 
 @has_options(_loaders.SparseLoader, elsewhere=_loaders.OF_ROWS)
@@ -259,6 +259,7 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
         scale: float = 1.0,
         normalize: types.RowNorm = "none",
         held_out: bool = True,
+        times: bool = True,
         writable: bool = True,
         cache: types.Cache = "automatic",
         cache_bytes: int = 0,
@@ -276,7 +277,7 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
         share_of_work(options)
         target = cuda_device(device)
         if target:
-            options.update(format="csr", allocator=allocator or pinned_memory)
+            options.update(format="csr", times=times and format == "csr", allocator=allocator or pinned_memory)
         super().__init__(paths, writable=writable, **options)
         self._feed = HostFeed(SparseRows(self.column_count))
         if target:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -197,6 +198,13 @@ class CsrGroup final : public MatrixOutput {
         data_(array(target, "data", hdf5_type_of(type_of_data(target.shape)))),
         indices_(array(target, "indices", H5T_STD_I32LE)),
         indptr_(array(target, "indptr", H5T_STD_I32LE)) {
+    if (shape_.has_times) {
+      times_group_ = create_group(check_, target.output.file(), target.times_path, "csr_matrix", "0.1.0");
+      times_.emplace(target.output, GrowingArraySpec{.path = target.times_path + "/data",
+                                                     .type = H5T_STD_I64LE,
+                                                     .chunk_rows = kChunkEntries,
+                                                     .deflate_level = target.deflate_level});
+    }
     data_shape_.value_type = type_of_data(shape_);
     data_shape_.scale = 1;
     indptr_.append(std::vector<std::int32_t>{0});
@@ -213,6 +221,11 @@ class CsrGroup final : public MatrixOutput {
     data_.append(numbers_);
     indices_.append({reinterpret_cast<const std::uint8_t*>(rows.indices.data()), rows.indices.size_bytes()});
     indptr_.append(ends_);
+    if (!times_) return;
+    if (rows.times.size() != rows.nnz())
+      throw Error(ErrorCode::bad_data,
+                  std::to_string(rows.times.size()) + " times of " + std::to_string(rows.nnz()) + " ratings");
+    times_->append({reinterpret_cast<const std::uint8_t*>(rows.times.data()), rows.times.size_bytes()});
   }
 
   void finish() override {
@@ -220,19 +233,22 @@ class CsrGroup final : public MatrixOutput {
                                             static_cast<std::int64_t>(shape_.column_count)};
     write_attribute(check_, group_.get(), "shape", H5T_STD_I64LE, AttributeShape::array, 2, shape.data());
     for (Hdf5GrowingArray* array : {&data_, &indices_, &indptr_}) array->finish();
+    if (times_) finish_times(shape);
     check_(group_.close(), ("close /" + path_).c_str());
   }
 
   void check_written(hid_t file) const override {
     for (const Hdf5GrowingArray* array : {&data_, &indices_, &indptr_}) array->check_written(file);
+    if (times_) times_->check_written(file);
   }
 
   [[nodiscard]] std::uint64_t chunk_count() const override {
-    return data_.chunk_count() + indices_.chunk_count();
+    return data_.chunk_count() + indices_.chunk_count() + (times_ ? times_->chunk_count() : 0);
   }
 
   [[nodiscard]] std::uint64_t stored_bytes() const override {
-    return data_.stored_bytes() + indices_.stored_bytes() + indptr_.stored_bytes();
+    return data_.stored_bytes() + indices_.stored_bytes() + indptr_.stored_bytes() +
+           (times_ ? times_->stored_bytes() : 0);
   }
 
  private:
@@ -242,6 +258,17 @@ class CsrGroup final : public MatrixOutput {
       throw Error(ErrorCode::bad_data, std::to_string(count) + " ratings in one part, more than the " +
                                            std::to_string(kMaxCsrEntries) +
                                            " that the 32-bit indptr of HDF5 parts can count: use shards");
+  }
+
+  /// The times are a matrix of the same entries: hard links share the arrays that say where those are.
+  void finish_times(const std::array<std::int64_t, 2>& shape) {
+    const hid_t times = times_group_.get();
+    write_attribute(check_, times, "shape", H5T_STD_I64LE, AttributeShape::array, 2, shape.data());
+    times_->finish();
+    for (const char* name : {"indices", "indptr"})
+      check_(H5Lcreate_hard(group_.get(), name, times, name, H5P_DEFAULT, H5P_DEFAULT),
+             "link the arrays of times");
+    check_(times_group_.close(), "close the group of times");
   }
 
   static Hdf5GrowingArray array(const MatrixTarget& target, const char* name, hid_t type) {
@@ -260,6 +287,8 @@ class CsrGroup final : public MatrixOutput {
   Hdf5GrowingArray data_;
   Hdf5GrowingArray indices_;
   Hdf5GrowingArray indptr_;
+  Hdf5Handle times_group_;
+  std::optional<Hdf5GrowingArray> times_;
   std::vector<std::int32_t> ends_;
   ByteBuffer numbers_;
 };

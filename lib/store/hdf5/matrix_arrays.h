@@ -15,6 +15,8 @@ namespace chunkhit {
 
 inline constexpr const char* kXName = "X";
 inline constexpr const char* kHeldOutName = "layers/held_out";
+inline constexpr const char* kTimesName = "layers/times";
+inline constexpr const char* kHeldOutTimesName = "layers/held_out_times";
 inline constexpr const char* kDenseName = "matrix";
 inline constexpr const char* kDenseHeldOutName = "held_out";
 inline constexpr const char* kRowName = "obs/row";
@@ -30,6 +32,7 @@ inline constexpr const char* kValueTypeAttribute = "value_type";
 inline constexpr const char* kScaleAttribute = "scale";
 inline constexpr const char* kChunkRowsAttribute = "chunk_rows";
 inline constexpr std::uint64_t kMatrixVersion = 1;
+inline constexpr std::uint64_t kTimedMatrixVersion = 2;  ///< with times
 
 /// Writes one matrix row by row.
 class MatrixOutput {
@@ -50,9 +53,11 @@ struct MatrixTarget {
   std::string path;
   MatrixShape shape;
   int deflate_level = 4;
+  std::string times_path{};  ///< CSR: group of the times, where the shape has some
 };
 
-/// Starts a CSR group; its ratings are the values themselves.
+/// Starts a CSR group; its ratings are the values themselves. Times are another group, which shares its
+/// indices and indptr.
 [[nodiscard]] std::unique_ptr<MatrixOutput> start_csr_group(const MatrixTarget& target);
 
 /// Starts an array of all cells with stored numbers; throws bad_data when a number is 0 or there are more

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -152,6 +153,16 @@ void sort_rows(const Hdf5Check& check, const std::string& path, CsrRows& rows) {
   }
 }
 
+/// Times are by entry, in the file's order: their rows are not sorted.
+void check_sorted(const Hdf5Check& check, const std::string& path, const CsrRows& rows) {
+  for (std::size_t row = 0; row < rows.row_count(); ++row) {
+    const auto begin = rows.indices.begin() + static_cast<std::ptrdiff_t>(rows.indptr[row]);
+    const auto end = rows.indices.begin() + static_cast<std::ptrdiff_t>(rows.indptr[row + 1]);
+    if (std::adjacent_find(begin, end, std::greater_equal()) != end)
+      check.refuse(path + ": row " + std::to_string(row) + ": its columns do not ascend");
+  }
+}
+
 /// Keeps the nonzero cells only. Blocks are whole rows, so that `at` modulo the width is the column.
 CsrRows read_dense(const Hdf5Check& check, AnnDataMatrix& matrix) {
   const std::uint64_t width = matrix.facts().column_count;
@@ -169,14 +180,18 @@ CsrRows read_dense(const Hdf5Check& check, AnnDataMatrix& matrix) {
   return rows;
 }
 
-/// Reads all rows, sorted. Throws bad_data where numbers do not fit each other, or a row has a column twice.
-CsrRows read_rows(const Hdf5Source& source, AnnDataMatrix& matrix) {
+/// Reads all rows, sorted; where they must be sorted in the file, others are refused. Throws bad_data where
+/// numbers do not fit each other, or a row has a column twice.
+CsrRows read_rows(const Hdf5Source& source, AnnDataMatrix& matrix, bool must_be_sorted) {
   const CsrFacts& facts = matrix.facts();
   check_sides(source, facts);
   if (facts.storage == CsrStorage::dense) return read_dense(source.check(), matrix);
   CsrRows rows = read_lines(source.check(), matrix);
   if (facts.storage == CsrStorage::csc) rows = transpose(rows, facts.row_count);
-  sort_rows(source.check(), facts.path, rows);
+  if (must_be_sorted)
+    check_sorted(source.check(), facts.path, rows);
+  else
+    sort_rows(source.check(), facts.path, rows);
   return rows;
 }
 
@@ -197,15 +212,16 @@ ValueType read_value_type(const Hdf5Check& check, hid_t file) {
 /// Reads the attributes at the root of our own parts.
 PartSpec read_spec(const Hdf5Check& check, hid_t file, std::uint64_t column_count) {
   const auto version = one_number<std::uint64_t>(check, file, kMatrixVersionAttribute);
-  if (version != kMatrixVersion)
-    check.refuse("matrices of version " + std::to_string(version) + ", this reader knows version " +
-                 std::to_string(kMatrixVersion));
+  if (version != kMatrixVersion && version != kTimedMatrixVersion)
+    check.refuse("matrices of version " + std::to_string(version) + ", this reader knows versions " +
+                 std::to_string(kMatrixVersion) + " and " + std::to_string(kTimedMatrixVersion));
   PartSpec spec;
   spec.matrix = {.column_count = column_count,
                  .matrix_count = static_cast<std::uint32_t>(
                      std::min<std::uint64_t>(one_number<std::uint64_t>(check, file, kMatricesAttribute), 3)),
                  .value_type = read_value_type(check, file),
-                 .scale = one_number<double>(check, file, kScaleAttribute)};
+                 .scale = one_number<double>(check, file, kScaleAttribute),
+                 .has_times = version == kTimedMatrixVersion};
   spec.chunk_samples = one_number<std::uint64_t>(check, file, kChunkRowsAttribute);
   const auto part_index = one_number<std::uint64_t>(check, file, kPartIndexAttribute);
   if (spec.chunk_samples == 0 || part_index > UINT32_MAX) check.refuse("a part's attribute is out of range");
@@ -267,18 +283,24 @@ void apply_scale(CsrRows& rows, double scale) {
 }
 
 /// The held-out matrix has the rows and columns of X.
-CsrRows read_held_out(const Hdf5Source& source, bool dense, const CsrFacts& x) {
+CsrRows read_held_out(const Hdf5Source& source, bool dense, bool has_times, const CsrFacts& x) {
   AnnDataMatrix matrix(source, dense ? kDenseHeldOutName : kHeldOutName);
   const CsrFacts& facts = matrix.facts();
   if (facts.column_count != x.column_count || facts.row_count != x.row_count)
     source.check().refuse("held_out has another shape than the matrix");
-  return read_rows(source, matrix);
+  return read_rows(source, matrix, has_times);
 }
 
 /// Names the filter of an array of cells, or of a compressed matrix's columns.
 std::string codec_of(const Hdf5Source& source, const std::string& path) {
   const std::string array = has_group(source.check(), source.file(), path) ? path + "/indices" : path;
   return codec_name(source.check(), open_dataset(source.check(), source.file(), array).get());
+}
+
+/// Reads the time of each entry.
+void read_times(const Hdf5Check& check, hid_t file, const std::string& path, CsrRows& rows) {
+  rows.times = read_column<std::int64_t>(check, open_column(check, file, path + "/data"));
+  check_length(check, "/" + path + "/data", rows.times.size(), rows.nnz());
 }
 
 /// Fills what only parts of ours have.
@@ -295,6 +317,9 @@ void read_own_part(const Hdf5Source& source, bool dense, Hdf5Matrix& matrix) {
   ByteBuffer numbers;
   check_ratings(check, matrix.x, *spec.matrix, numbers);
   if (matrix.held_out) check_ratings(check, *matrix.held_out, *spec.matrix, numbers);
+  if (spec.matrix->has_times && dense) check.refuse("a dense matrix with times");
+  if (spec.matrix->has_times) read_times(check, file, kTimesName, matrix.x);
+  if (spec.matrix->has_times && matrix.held_out) read_times(check, file, kHeldOutTimesName, *matrix.held_out);
   matrix.samples.labels = read_labels(check, file, row_count, spec);
   matrix.samples.rows = read_column<std::uint64_t>(check, open_column(check, file, kRowName));
   check_length(check, std::string("/") + kRowName, matrix.samples.rows.size(), row_count);
@@ -323,10 +348,12 @@ Hdf5Matrix read_matrix_hdf5(const InputFile& input, const Hdf5MatrixNames& names
   const CsrFacts& facts = found.facts();
   Hdf5Matrix matrix;
   matrix.column_count = facts.column_count;
-  matrix.x = read_rows(source, found);
+  const bool has_times =
+      ours && one_number<std::uint64_t>(check, source.file(), kMatrixVersionAttribute) == kTimedMatrixVersion;
+  matrix.x = read_rows(source, found, has_times);
   found.read_names();
   if (ours && has_object(check, source.file(), dense ? kDenseHeldOutName : kHeldOutName))
-    matrix.held_out = read_held_out(source, dense, facts);
+    matrix.held_out = read_held_out(source, dense, has_times, facts);
   matrix.codec = codec_of(source, facts.path);
   matrix.samples.files = found.take_row_names();
   matrix.column_names = list_of(facts.column_names);

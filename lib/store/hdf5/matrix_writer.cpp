@@ -57,7 +57,8 @@ void check_rows(const CsrView& rows, std::uint64_t column_count) {
 }
 
 void write_root(const Hdf5Check& check, hid_t file, const PartSpec& spec) {
-  write_attribute(check, file, kMatrixVersionAttribute, kMatrixVersion);
+  write_attribute(check, file, kMatrixVersionAttribute,
+                  spec.matrix->has_times ? kTimedMatrixVersion : kMatrixVersion);
   write_text_attribute(check, file, kPackIdAttribute, hash_text(spec.pack_id));
   write_attribute(check, file, kPartIndexAttribute, std::uint64_t{spec.part_index});
   write_attribute(check, file, kMatricesAttribute, std::uint64_t{spec.matrix->matrix_count});
@@ -104,12 +105,13 @@ struct MatrixHdf5Writer::State {
     }
     write_root(check, output.file(), spec);
     const bool dense = options.storage == MatrixStorage::dense;
-    matrices.push_back(start(dense ? kDenseName : kXName));
-    if (spec.matrix->matrix_count == 2) matrices.push_back(start(dense ? kDenseHeldOutName : kHeldOutName));
+    matrices.push_back(start(dense ? kDenseName : kXName, kTimesName));
+    if (spec.matrix->matrix_count == 2)
+      matrices.push_back(start(dense ? kDenseHeldOutName : kHeldOutName, kHeldOutTimesName));
   }
 
-  std::unique_ptr<MatrixOutput> start(const char* name) {
-    const MatrixTarget target{output, name, *spec.matrix, options.deflate_level};
+  std::unique_ptr<MatrixOutput> start(const char* name, const char* times_name) {
+    const MatrixTarget target{output, name, *spec.matrix, options.deflate_level, times_name};
     return options.storage == MatrixStorage::csr ? start_csr_group(target)
                                                  : start_dense_array(target, options.max_dense_bytes);
   }
