@@ -289,10 +289,9 @@ ValueType parse_value_type(const Json& values) {
 }  // namespace
 
 std::string matrix_manifest_text(const MatrixManifest& manifest) {
-  const bool has_more =
-      !manifest.item_columns.empty() || !manifest.user_columns.empty() || manifest.has_times;
+  const bool has_columns = !manifest.item_columns.empty() || !manifest.user_columns.empty();
   Json json{{"format", kMatrixFormat},
-            {"version", has_more ? kColumnsVersion : version_of(manifest)},
+            {"version", has_columns || manifest.has_times ? kColumnsVersion : version_of(manifest)},
             {"pack_id", hash_text(manifest.pack_id)},
             {"tool", manifest.tool},
             {"spec", spec_json(manifest.spec)},
@@ -310,9 +309,7 @@ std::string matrix_manifest_text(const MatrixManifest& manifest) {
                    {"users", file_json(manifest.users)},
                    {"items", file_json(manifest.items)},
                    {"stats", stats_json(manifest.stats)}});
-  if (!manifest.item_columns.empty()) json["item_columns"] = columns_json(manifest.item_columns);
-  if (!manifest.user_columns.empty()) json["user_columns"] = columns_json(manifest.user_columns);
-  if (manifest.has_times) json["times"] = true;
+  add_kept(manifest.item_columns, manifest.user_columns, manifest.has_times, json);
   return seal_json(json);
 }
 

@@ -84,9 +84,7 @@ Json matrix_json(const PackInfo& info, const MatrixInfo& matrix) {
             {"label_columns", info.label_columns},
             {"chunk_rows", matrix.chunk_rows},
             {"stats", stats_json(matrix.stats)}};
-  if (!matrix.item_columns.empty()) json["item_columns"] = columns_json(matrix.item_columns);
-  if (!matrix.user_columns.empty()) json["user_columns"] = columns_json(matrix.user_columns);
-  if (matrix.times) json["times"] = true;
+  add_kept(matrix.item_columns, matrix.user_columns, matrix.times, json);
   return json;
 }
 

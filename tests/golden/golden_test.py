@@ -2,7 +2,7 @@
 sample, resume loaders from their states, and finish the plans with the same bytes, or say which library differs.
 Usage: golden_test.py BIN [--record NAME]; --record adds NAME.tar.xz, for a release or a new layout. 0.1.0 has no plan of ratings
 and no merged ratings, 0.1.0-ratings has them; both have no images of their own sizes, 0.1.0-own-sizes has;
-these three have no states, 0.1.0-states has."""
+these three have no states, 0.1.0-states has; all four have no times of ratings, 0.1.0-times has."""
 import hashlib
 import json
 import os
@@ -33,6 +33,8 @@ PACKS = {
     "own-sizes-hdf5": ["pack-images", "images", "--labels", "images/labels.csv", "--sizes", "own", "--container", "hdf5", "--progress", "none"],
     "own-sizes-small": ["pack-images", "images", "--labels", "images/labels.csv", "--sizes", "own", "--max-side", "9", "--progress", "none"],
     "ratings-shard": [*RATINGS, *SPLIT],
+    "times-shard": ["pack-sparse", "timed.csv", *RATINGS[2:], *SPLIT, "--keep-times"],
+    "times-hdf5": ["pack-sparse", "timed.csv", "--progress", "none", *SPLIT, "--keep-times", "--container", "hdf5"],
     "ratings-hdf5": [*[word for word in RATINGS if word not in ("--chunk-rows", "8")], *SPLIT, "--container", "hdf5"],
 }
 PLAN = [*PACKS["hdf5"], "--plan", "9"]
@@ -79,6 +81,10 @@ def contents(pack):
         read = rows[:] if rows.has_held_out else (rows[:],)
         for name, dense in zip(("x", "held_out"), read):
             found[name] = hash_of(dense)
+        if info.get("times"):
+            csr = chunkhit.SparseDataset(pack, format="csr")
+            read = csr[:] if csr.has_held_out else (csr[:],)
+            found["times"] = hash_of(*(matrix.times for matrix in read))
         ids = "\n".join([*map(str, rows.row_ids()), *map(str, rows.column_ids())])
         return {**found, "rows": len(rows), "ids": hashlib.sha256(ids.encode()).hexdigest()}
     images = chunkhit.ImageDataset(pack)
@@ -127,8 +133,10 @@ def write_inputs(folder):
     with open(os.path.join(folder, "ratings.csv"), "w") as table:
         table.write("user,item,rating\n")
         table.writelines(f"u{user},i{item},{(user * item % 10 + 1) / 2}\n" for user, item in pairs)
-
-
+    with open(os.path.join(folder, "timed.csv"), "w") as table:
+        table.write("user,item,rating,time\n")
+        table.writelines(f"u{user},i{item},{(user * item % 10 + 1) / 2},{1_500_000_000 + 86_400 * user + item * item}\n"
+                         for user, item in pairs)
     for own, name in enumerate(GROUPED):
         with open(os.path.join(folder, name), "w") as table:
             table.write("user,item,rating\n")

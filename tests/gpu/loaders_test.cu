@@ -1,6 +1,6 @@
 // The loaders of <chunkhit/cuda.h> beside those of the CPU. Usage: loaders_test PACKS, a folder with the
-// packs hdf5, shard, numbers, ratings-shard and ratings-hdf5 of tests/golden. tests/CMakeLists.txt also
-// builds it with a stand-in for CUDA, for the CPU.
+// packs hdf5, shard, numbers, ratings-* and times-* of tests/golden. tests/CMakeLists.txt also builds it with
+// a stand-in for CUDA, for the CPU.
 #include <chunkhit/cuda.h>
 #include <unistd.h>
 
@@ -331,13 +331,13 @@ void check_dense(const std::string& pack, SparseFormat format) {
   }
 }
 
-/// The three arrays of CSR, in one block.
-void check_csr(const std::string& pack) {
+/// The arrays of CSR, in one block.
+void check_csr(const std::string& pack, bool has_times) {
   const SparseLoaderOptions options{.batch_size = 7, .format = SparseFormat::csr};
   const cuda::Stream stream;
   SparseLoader here(pack, options);
   cuda::DeviceSparseLoader there(pack, options, {stream.get()});
-  std::vector<Bytes> found(3 * there.loader().batch_count()), expected;
+  std::vector<Bytes> found((has_times ? 4 : 3) * there.loader().batch_count()), expected;
   std::size_t count = 0;
   for (const cuda::DeviceSparseBatch& batch : there.epoch(0)) {
     const cuda::DeviceMatrix& x = batch.x;
@@ -345,11 +345,14 @@ void check_csr(const std::string& pack) {
     read_later(x.indices, x.nnz * sizeof(std::int32_t), stream.get(), found.at(count++));
     read_later(x.values, x.nnz * sizeof(float), stream.get(), found.at(count++));
     expect(x.cells == nullptr, "CSR has no cells");
+    expect((x.times != nullptr) == has_times, pack + ": times");
+    if (has_times) read_later(x.times, x.nnz * sizeof(std::int64_t), stream.get(), found.at(count++));
   }
   for (const chunkhit::SparseBatch& batch : here.epoch(0)) {
     expected.push_back(bytes_of(batch.csr().indptr));
     expected.push_back(bytes_of(batch.csr().indices));
     expected.push_back(bytes_of(batch.csr().values));
+    if (has_times) expected.push_back(bytes_of(batch.csr().times));
   }
   stream.synchronize();
   expect(!expected.empty() && found == expected, pack + ": CSR");
@@ -411,11 +414,11 @@ void run_all(const std::string& packs) {
   check_states(packs + "/hdf5");
   check_augmented_states(packs + "/hdf5");
   check_damage(packs);
-  for (const std::string name : {"/ratings-shard", "/ratings-hdf5"})
+  for (const std::string name : {"/ratings-shard", "/ratings-hdf5", "/times-shard", "/times-hdf5"})
     for (const std::string part : {"/train", "/test"}) {
       check_dense<float>(packs + name + part, SparseFormat::dense_f32);
       check_dense<__half>(packs + name + part, SparseFormat::dense_f16);
-      check_csr(packs + name + part);
+      check_csr(packs + name + part, name.starts_with("/times"));
     }
   check_messages(packs);
 #ifndef __CUDACC__

@@ -123,11 +123,13 @@ def test_infos_have_the_keys_that_help_explains(packs, ratings, tmp_path):
         (tmp_path / f"{kind}s.csv").write_text(f"{kind},age\n" + "".join(f"{kind[0]}{number},{number}\n" for number in range(300)))
     chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "ages", item_columns=tmp_path / "items.csv",
                          user_columns=tmp_path / "users.csv")
+    (tmp_path / "timed.csv").write_text("user,item,rating,time\na,b,1,1500000000\n")
+    chunkhit.pack_sparse(tmp_path / "timed.csv", tmp_path / "timed", keep_times=True)
     images = [packs / "hdf5", packs / "shard", packs / "hdf5/part-00000.h5", tmp_path / "own", tmp_path / "split/a",
               tmp_path / "kept", tmp_path / "merged"]
     for paths, info, reader in ((images, chunkhit.ImageInfo, chunkhit.ImageDataset),
-                                ([ratings[0] / "whole", ratings[0] / "split/test", tmp_path / "ages"], chunkhit.RatingInfo,
-                                 chunkhit.SparseDataset)):
+                                ([ratings[0] / "whole", ratings[0] / "split/test", tmp_path / "ages", tmp_path / "timed"],
+                                 chunkhit.RatingInfo, chunkhit.SparseDataset)):
         documented = typing.get_type_hints(info)
         found = {key for path in paths for key in chunkhit.pack_info(path)}
         assert found - set(documented) == set()

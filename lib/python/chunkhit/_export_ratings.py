@@ -107,7 +107,7 @@ def write_matrix(file: BinaryIO, dataset: SparseDataset, matrix: Matrix, done: C
 
         def values() -> Iterator[NDArray[Any]]:
             for _, rows in blocks(dataset, held_out):
-                yield rows.times if matrix.times else rows.values
+                yield np.asarray(rows.times if matrix.times else rows.values)
                 done(0 if matrix.times else rows.shape[0])
 
         archive.append_pieces("data", np.int64 if matrix.times else np.float32, (count,), values())
