@@ -20,6 +20,8 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kMaxColumns = 1024;
+constexpr std::size_t kMinRowsOfShare = 10;  // of fewer rows one is enough
+constexpr std::uint64_t kMinShare = 100;     // one id in so many must be in common
 constexpr std::size_t kRowsBetweenChecks = 1 << 14;
 
 [[noreturn]] void refuse(const CsvReader& table, const std::string& what) {
@@ -84,10 +86,11 @@ void ColumnTable::read_header(CsvReader& table) {
     id_field_ = 2;
   else if (!use_.id_name.empty() && named != header.end())
     id_field_ = static_cast<std::size_t>(named - header.begin());
-  if (header[id_field_].empty())
+  id_column_ = header[id_field_];
+  if (id_column_.empty())
     refuse(table, "the column of ids has no name; pandas writes its index so, unless index=False is given");
   field_count_ = header.size();
-  append_csv_field(header_text_, header[id_field_]);
+  append_csv_field(header_text_, id_column_);
   for (std::size_t field = of_pack ? 3 : 0; field < header.size(); ++field) {
     if (field == id_field_) continue;
     const std::string name(header[field]);
@@ -101,7 +104,7 @@ void ColumnTable::read_header(CsvReader& table) {
   }
   header_text_ += '\n';
   if (columns_.empty() || columns_.size() > kMaxColumns)
-    refuse(table, "expected the " + use_.things + "s' ids (" + in_quotes(header[id_field_]) + ") and 1 to " +
+    refuse(table, "expected the " + use_.things + "s' ids (" + in_quotes(id_column_) + ") and 1 to " +
                       count_text(kMaxColumns) + " further columns, found " + count_text(columns_.size()) +
                       "; columns stand between commas, tabs, semicolons or bars");
 }
@@ -122,6 +125,14 @@ void ColumnTable::add_row(const CsvReader& table, std::span<const std::string_vi
   const std::size_t row = row_count();
   if (ids_.add(id) != row) refuse(table, use_.things + " " + in_quotes(id) + " has a row already");
   id_text_bytes_ += id.size();
+}
+
+void ColumnTable::check_id_column(const std::string& name_in_ratings) const {
+  if (id_field_ != 0 || std::ranges::find(columns_, name_in_ratings, &Column::name) == columns_.end()) return;
+  throw Error(ErrorCode::usage, use_.flag + ": " + name_ + ": its first column " + in_quotes(id_column_) +
+                                    " was taken for the ids, but the ratings have them in " +
+                                    in_quotes(name_in_ratings) + ": give `" + use_.things + "` " +
+                                    name_in_ratings);
 }
 
 std::uint64_t ColumnTable::held_bytes() const {
@@ -178,14 +189,19 @@ void ColumnTable::append_to(std::vector<SampleColumn>& columns, std::size_t row)
     columns[column].append(columns_[column].values, columns_[column].by_row[row]);
 }
 
-ColumnTables ColumnTables::read(const PackSparseSpec& spec, const SparseMemory* memory) {
+ColumnTables ColumnTables::read(const PackSparseSpec& spec, const IdColumnNames& names,
+                                const SparseMemory* memory) {
   ColumnTables columns;
-  const RatingTableSpec& names = spec.input.table;
   if (!spec.item_columns.empty())
     columns.items.emplace(spec.item_columns, ColumnTableUse{"`item_columns`", "item", names.item, memory});
   if (!spec.user_columns.empty())
     columns.users.emplace(spec.user_columns, ColumnTableUse{"`user_columns`", "user", names.user, memory});
   return columns;
+}
+
+void ColumnTables::check_id_columns(const IdColumnNames& names) const {
+  if (items) items->check_id_column(names.item);
+  if (users) users->check_id_column(names.user);
 }
 
 void ColumnTables::record(RecordedIds& recorded) const {
@@ -215,15 +231,24 @@ class RowUse {
     const auto unused = static_cast<std::uint64_t>(std::ranges::count(is_used_, false));
     return {std::filesystem::path(table_.name()).filename().string(), is_used_.size(), unused, without_row_};
   }
-  /// Most likely the ids are in another column, or written otherwise.
-  void require_some(const std::string& example) const {
-    if (std::ranges::find(is_used_, true) != is_used_.end()) return;
+  /// Throws bad_data where hardly an id is in common: most likely the ids are in another column, or written
+  /// otherwise. A large table may go with few ratings, so that the smaller side counts.
+  void require_common(const std::string& example) const {
+    const auto used = static_cast<std::uint64_t>(std::ranges::count(is_used_, true));
+    const std::uint64_t ids = used + without_row_;
+    const std::uint64_t least =
+        is_used_.size() < kMinRowsOfShare ? 1 : std::min<std::uint64_t>(is_used_.size(), ids) / kMinShare;
+    if (used >= std::max<std::uint64_t>(1, least)) return;
     const ColumnTableUse& use = table_.use();
-    throw Error(ErrorCode::bad_data, table_.name() + ": has no row of any " + use.things +
-                                         " of the ratings; its first row is of " + use.things + " " +
-                                         in_quotes(table_.id(0)) + ", expected ids such as " +
-                                         in_quotes(example) + " in the column that `" + use.things +
-                                         "` names, else in the first one");
+    const std::string named = use.id_name.empty()
+                                  ? "its first column"
+                                  : "a column named " + in_quotes(use.id_name) + ", as the ratings' (`" +
+                                        use.things + "`), else its first one";
+    throw Error(ErrorCode::bad_data, table_.name() + ": column " + in_quotes(table_.id_column()) + " has " +
+                                         count_text(used) + " of the " + count_text(ids, use.things.c_str()) +
+                                         " of the ratings: found ids such as " + in_quotes(table_.id(0)) +
+                                         ", expected such as " + in_quotes(example) + "; " + named +
+                                         " must hold the ids");
   }
 
  private:
@@ -248,7 +273,7 @@ void ColumnTables::finish(std::span<const std::string> item_ids, const IdMap& al
   if (items) {
     RowUse use(*items);
     for (const std::string& id : item_ids) use.add(id);
-    use.require_some(item_ids.front());
+    use.require_common(item_ids.front());
     stats.item_columns = use.stats();
     items->decide_types(use.has_missing());
   }
@@ -259,7 +284,7 @@ void ColumnTables::finish(std::span<const std::string> item_ids, const IdMap& al
     for (const std::uint32_t user : rows.users()) is_packed[user] = true;
   for (std::uint32_t user = 0; user < all_users.size(); ++user)
     if (is_packed[user]) use.add(all_users.text(user));
-  if (!planned) use.require_some(all_users.text(0));
+  if (!planned) use.require_common(all_users.text(0));
   stats.user_columns = use.stats();
   users->decide_types(planned ? planned->lacks_users : lacks_users(*users, all_users));
 }
@@ -268,12 +293,13 @@ namespace {
 
 std::string notice_of(const ColumnTable& table, const ColumnTableStats& stats) {
   const std::string things = table.use().things;
-  std::string text = table.use().flag + ": " + stats.file + ": " + count_text(stats.rows, "row");
-  if (stats.unused_rows > 0)
-    text += ", " + count_text(stats.unused_rows) + " of them of " + things + "s that no pack has";
-  text += ";";
+  std::string text = table.use().flag + ": " + stats.file + ": " + count_text(stats.rows, "row") +
+                     " with ids in " + in_quotes(table.id_column()) + ";";
   for (const PackColumn& column : table.types())
     text += (text.ends_with(';') ? " " : ", ") + column.name + " (" + name_of(column.type) + ")";
+  if (stats.unused_rows > 0)
+    text += "; " + count_text(stats.unused_rows, "row") + (stats.unused_rows == 1 ? " is" : " are") +
+            " not used: no pack has the " + things + (stats.unused_rows == 1 ? "" : "s");
   if (stats.without_row > 0)
     text += "; " + count_text(stats.without_row, things.c_str()) + " without a row " +
             (stats.without_row == 1 ? "has" : "have") + " NaN or an empty text";

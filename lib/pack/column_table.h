@@ -14,6 +14,7 @@
 #include "chunkhit/sparse_spec.h"
 #include "listing/label_column.h"
 #include "pack/pack_sparse_spec.h"
+#include "pack/read_inputs.h"
 #include "pack/sparse_memory.h"
 #include "ratings/id_map.h"
 #include "ratings/rating_packs.h"
@@ -25,7 +26,7 @@ namespace chunkhit {
 struct ColumnTableUse {
   std::string flag;     ///< "`item_columns`"
   std::string things;   ///< "item"
-  std::string id_name;  ///< the column that ids have in the ratings; empty or not in the table: the first one
+  std::string id_name;  ///< name of the ratings' column of ids; empty or not in the table: the first column
   const SparseMemory* memory = nullptr;  ///< null: it may take any memory
 };
 
@@ -37,6 +38,7 @@ class ColumnTable {
   ColumnTable(const std::string& path, ColumnTableUse use);
   [[nodiscard]] const ColumnTableUse& use() const { return use_; }
   [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& id_column() const { return id_column_; }
   [[nodiscard]] std::size_t row_count() const { return ids_.size(); }
   /// The row of an id, or row_count().
   [[nodiscard]] std::size_t find(std::string_view id) const { return ids_.find(id); }
@@ -47,6 +49,10 @@ class ColumnTable {
   [[nodiscard]] std::uint64_t held_bytes() const;
   /// Writes a table that reads as this one. Before `decide_types`.
   void write(const std::string& folder, std::string_view file_name) const;
+
+  /// Throws usage where the first column was taken for the ids, and another one is named as that of the
+  /// ratings is, which was not known before they were read.
+  void check_id_column(const std::string& name_in_ratings) const;
 
   /// Decides the types of the columns by their texts; `has_missing`: also by a blank one, which stands for
   /// ids without a row.
@@ -73,6 +79,7 @@ class ColumnTable {
   std::string name_;
   std::size_t field_count_ = 0;
   std::size_t id_field_ = 0;
+  std::string id_column_;
   std::vector<std::size_t> kept_fields_;
   std::string header_text_;
   IdMap ids_;
@@ -85,12 +92,15 @@ class ColumnTable {
 struct ColumnTables {
   std::optional<ColumnTable> items;
   std::optional<ColumnTable> users;
-  /// Reads the tables that the spec names; throws as ColumnTable.
-  static ColumnTables read(const PackSparseSpec& spec, const SparseMemory* memory);
+  /// Reads the tables that the spec names, with the names of the ratings' columns; throws as ColumnTable.
+  static ColumnTables read(const PackSparseSpec& spec, const IdColumnNames& names,
+                           const SparseMemory* memory);
+  /// Throws usage as ColumnTable::check_id_column.
+  void check_id_columns(const IdColumnNames& names) const;
   void record(RecordedIds& recorded) const;
   [[nodiscard]] std::uint64_t held_bytes() const;
-  /// Decides the types once items and users are known, and counts into `stats`. Throws bad_data where a table
-  /// has a row of no item of the packs, or of no user, of those that `users` are all unless the run is
+  /// Decides the types once items and users are known, and counts into `stats`. Throws bad_data where hardly
+  /// an id of a table is an item of the packs, or a user, of those that `users` are all unless the run is
   /// `planned`.
   void finish(std::span<const std::string> item_ids, const IdMap& users, const RatingPacks& packs,
               const std::optional<PlannedValues>& planned, RatingStats& stats);

@@ -191,9 +191,16 @@ class SparseRun {
     const SparseMemory memory(options_.memory_bytes, threads_);
     GivenIds ids = read_given_ids(spec_, memory);
     ids.planned = planned_;
-    columns_ = ColumnTables::read(spec_, &memory);
+    read_columns(memory);
     ids.column_bytes = columns_.held_bytes();
     return ids;
+  }
+
+  /// The copies of a plan have the ids in their first columns.
+  void read_columns(const SparseMemory& memory) {
+    if (spec_.item_columns.empty() && spec_.user_columns.empty()) return;
+    columns_ = ColumnTables::read(
+        spec_, planned_ ? IdColumnNames() : id_column_names(spec_.input, options_.inputs), &memory);
   }
 
   void tell(Phase phase) {
@@ -255,6 +262,7 @@ class SparseRun {
 
   void finish_columns(const SparseInput& input, const RatingPacks& packs,
                       const std::vector<std::string>& item_ids) {
+    if (!planned_ && input.table()) columns_.check_id_columns(id_column_names(*input.table()));
     columns_.finish(item_ids, input.users(), packs, planned_, report_.stats);
     for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
   }

@@ -111,6 +111,11 @@ RatingsPlan plan_of(const PackSparseSpec& spec, const PackSparseOptions& options
   return plan;
 }
 
+ColumnTables read_columns(const PackSparseSpec& spec, const PackSparseOptions& options) {
+  if (spec.item_columns.empty() && spec.user_columns.empty()) return {};
+  return ColumnTables::read(spec, id_column_names(spec.input, options.inputs), nullptr);
+}
+
 /// Writes the given columns where the tasks find them.
 void write_given_items(const std::string& folder, const std::vector<std::string>& ids) {
   make_folders(folder);
@@ -150,7 +155,7 @@ PlanReport plan_sparse(const PackSparseSpec& given_spec, const PackSparseOptions
   if (!spec.reuse_ids.empty()) items = read_item_ids(spec.reuse_ids, {"`reuse_ids`"});
   RecordedIds recorded;
   if (!items.empty()) recorded.reuse_ids = hash_of_ids(items);
-  const ColumnTables columns = ColumnTables::read(spec, nullptr);
+  const ColumnTables columns = read_columns(spec, options);
   columns.record(recorded);
   const RatingsPlan plan = plan_of(spec, options, recorded, tasks);
   check_outside_packs(options.output);

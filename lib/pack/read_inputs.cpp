@@ -341,6 +341,26 @@ const char* given_input_flag(const RatingInputSpec& spec) {
   return given_table_flag(spec.table);
 }
 
+IdColumnNames id_column_names(const RatingTable& table) {
+  const auto name = [&](std::size_t column) {
+    return column < table.column_names.size() ? table.column_names[column] : std::to_string(column + 1);
+  };
+  return {name(table.text.columns.user), name(table.text.columns.item)};
+}
+
+IdColumnNames id_column_names(const RatingInputSpec& spec, const std::vector<std::string>& paths) {
+  IdColumnNames given{spec.table.user, spec.table.item};
+  std::error_code error;
+  // What is no regular file can be read only once.
+  if (paths.empty() || !std::filesystem::is_regular_file(paths[0], error)) return given;
+  std::unique_ptr<TextStream> stream;
+  if (open_input(spec, paths[0], nullptr, stream).format != RatingFormat::text) return given;
+  const Bytes head = stream->head();
+  const TextHead lines{as_text(head), head.size() < TextStream::kHeadBytes, spec.table.comment};
+  const RatingTable table = detect_rating_table(lines, spec.table, stream->name());
+  return table.column_names.empty() ? given : id_column_names(table);
+}
+
 RatingFormat input_format(const RatingInputSpec& spec, const std::string& path) {
   std::unique_ptr<TextStream> stream;
   return open_input(spec, path, nullptr, stream).format;

@@ -98,6 +98,18 @@ struct InputPaths {
 /// The first option given that says how files are read; null where there is none.
 [[nodiscard]] const char* given_input_flag(const RatingInputSpec& spec);
 
+/// Names that the columns of ids have in tables of ratings; empty: none.
+struct IdColumnNames {
+  std::string user;
+  std::string item;
+};
+
+/// The names in the header of the first input, where that is a file of a table; else those given.
+[[nodiscard]] IdColumnNames id_column_names(const RatingInputSpec& spec,
+                                            const std::vector<std::string>& paths);
+/// The names in the header of a table; the number of a column where it has no header.
+[[nodiscard]] IdColumnNames id_column_names(const RatingTable& table);
+
 /// The format of an input, as read_inputs detects it.
 [[nodiscard]] RatingFormat input_format(const RatingInputSpec& spec, const std::string& path);
 

@@ -46,6 +46,7 @@ class SparseInput {
   [[nodiscard]] LabelTable labels();
   /// Says which columns of a table are read, its delimiter and its quoting; empty for other formats.
   [[nodiscard]] std::string table_text() const;
+  [[nodiscard]] const std::optional<RatingTable>& table() const { return intake_.table(); }
   /// What rows in work may take.
   [[nodiscard]] std::uint64_t work_bytes() const { return store_.spec().memory_bytes; }
   [[nodiscard]] const IdMap& users() const { return intake_.users(); }

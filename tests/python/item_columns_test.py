@@ -180,6 +180,36 @@ def test_items_without_a_row_have_missing_values(tables, tmp_path):
     assert dataset.info["stats"]["item_columns"]["unused_rows"] >= 1
 
 
+def test_ids_are_in_the_column_named_as_detected_in_the_ratings(tables, tmp_path):
+    rows = list(csv.reader(open(tables / "movies.csv", newline="")))
+    write_table(tmp_path / "numbered.csv", ["", *rows[0]], [[number, *row] for number, row in enumerate(rows[1:])])
+    write_table(tmp_path / "moved.csv", ["number", *rows[0]], [[f"m{number}", *row] for number, row in enumerate(rows[1:], 7)])
+    chunkhit.pack_sparse(tables / "ratings.csv", tmp_path / "pack", item_columns=tmp_path / "moved.csv")
+    dataset = chunkhit.SparseDataset(tmp_path / "pack")
+    assert_column(dataset.item_column("title"), ITEM_COLUMNS, "title", dataset.column_ids())
+    assert [each["name"] for each in dataset.info["item_columns"]] == ["number", *ITEM_COLUMNS]
+    with pytest.raises(chunkhit.Error, match="column 1 has no name"):
+        chunkhit.pack_sparse(tables / "ratings.csv", tmp_path / "none", item_columns=tmp_path / "numbered.csv")
+    pack_sparse = [os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-sparse"), "-", "--item-columns", tmp_path / "moved.csv"]
+    with open(tables / "ratings.csv") as ratings:
+        run = subprocess.run([*pack_sparse, "-o", tmp_path / "stdin"], stdin=ratings, capture_output=True, text=True)
+    assert run.returncode == 2 and 'the ratings have them in "movieId": give --item movieId' in run.stderr
+    with open(tables / "ratings.csv") as ratings:
+        subprocess.run([*pack_sparse, "--item", "movieId", "-o", tmp_path / "stdin"], stdin=ratings, check=True, capture_output=True)
+
+
+def test_a_large_table_goes_with_few_ratings_but_not_with_those_of_other_items(tables, tmp_path):
+    def pack(name, ids):
+        write_table(tmp_path / "movies.csv", ["movie", "title"], [(each, "x") for each in ids])
+        return chunkhit.pack_sparse(tables / "ratings.csv", tmp_path / name, item_columns=tmp_path / "movies.csv")
+
+    pack("large", [f"m{number}" for number in range(20000)])
+    with pytest.raises(chunkhit.Error, match='column "code" has 1 of the 1,100 users') as error:
+        write_table(tmp_path / "users.csv", ["code", "age"], [(5, 30), *((f"x{number}", 30) for number in range(900))])
+        chunkhit.pack_sparse(tables / "ratings.csv", tmp_path / "other", user_columns=tmp_path / "users.csv")
+    assert error.value.code == "bad_data"
+
+
 def grouped(tables, folder):
     """The ratings as two inputs, each with its own users."""
     rows = list(csv.reader(open(tables / "ratings.csv", newline="")))
@@ -314,7 +344,8 @@ def test_a_damaged_list_is_bad_data(pack, tmp_path):
     ("movieId,title\nm1,x\nm1,y\n", ':3: item "m1" has a row already'),
     ("movieId,title\nm1\n", ":2: row has 1 field, expected 2"),
     ("movieId\nm1\n", "1 to 1,024 further columns, found 0"),
-    ("title,movieId\nx,m1\n", 'has no row of any item of the ratings; its first row is of item "x"'),
+    ("title,film\nx,m1\n", 'column "title" has 0 of the 60 items of the ratings: found ids such as "x", expected such as "m'),
+    ("film,title\n" + "".join(f"{n},x\n" for n in range(2000)), 'column "film" has 0 of the 60 items'),
     ("", "is empty, expected a header line"),
 ])
 def test_a_table_that_cannot_be_used_is_bad_data(tables, tmp_path, text, message):
@@ -334,7 +365,7 @@ def test_commands_print_and_export_the_columns(tables, tmp_path):
     flags = ["--user", "userId", "--item-columns", tables / "movies.csv", "--user-columns", tables / "users.csv"]
     assert "movies.csv: 60 rows" in run("pack-sparse", tables / "ratings.csv", *flags, "--dry-run")
     report = run("pack-sparse", tables / "ratings.csv", *flags, "-o", tmp_path / "pack")
-    assert "note: --user-columns: users.csv: 1,100 rows; age (int64), a/b (text)" in report
+    assert 'note: --user-columns: users.csv: 1,100 rows with ids in "userId"; age (int64), a/b (text)' in report
     assert "of items   title, text" in run("pack-info", tmp_path / "pack")
     chunkhit.export_pack(tmp_path / "pack", tmp_path / "out.npz")
     with open(tmp_path / "out.items.csv", newline="") as file:
