@@ -318,14 +318,44 @@ auto run_reporting(Options options, const py::object& on_progress, Pack pack) {
   return watch.run([&] { return pack(options); });
 }
 
-/// Packs, or with `dry_run` returns what would be packed: {folder: (samples, raw bytes)}.
-py::dict bind_pack_images(const py::dict& keywords, const py::object& on_progress, bool dry_run) {
+std::vector<std::string> with_labels(std::vector<std::string> warnings, const LabelSummary& labels) {
+  if (labels.kind == LabelKind::class_id && labels.classes.empty() && labels.is_detected)
+    warnings.push_back("labels are whole numbers, which were taken for the ids of " +
+                       std::to_string(labels.class_count) +
+                       (labels.class_count == 1 ? " class" : " classes") +
+                       ": `label_type`=\"numbers\" packs them as floats, \"classes\" says that they are ids");
+  return warnings;
+}
+
+}  // namespace
+
+std::vector<std::string> warnings_of(const PackImagesReport& report) {
+  std::vector<std::string> warnings = with_labels(report.notices, report.labels);
+  for (const PackReport& pack : report.packs)
+    for (const std::string& notice : pack.notices) warnings.push_back(pack.path + ": " + notice);
+  return warnings;
+}
+
+std::vector<std::string> warnings_of(const PlanReport& report) {
+  return with_labels(report.notices, report.labels);
+}
+
+std::vector<std::string> warnings_of(const PackSparseReport& report) {
+  if (report.bad_lines.empty()) return {};
+  return {std::to_string(report.stats.bad_lines) +
+          " bad lines were left out; the first: " + report.bad_lines.front()};
+}
+
+namespace {
+
+/// Packs and returns warnings, or with `dry_run` what would be packed: {folder: (samples, raw bytes)}.
+py::object bind_pack_images(const py::dict& keywords, const py::object& on_progress, bool dry_run) {
   OptionDict from(keywords);
   PackImagesOptions options = images_options(from);
   const PackImagesSpec spec = images_spec(from);
   from.finish();
-  py::dict packs;
   if (dry_run) {
+    py::dict packs;
     const PackImagesPreview preview =
         run_reporting<PackProgress>(std::move(options), on_progress,
                                     [&](const PackImagesOptions& how) { return preview_images(spec, how); });
@@ -335,22 +365,21 @@ py::dict bind_pack_images(const py::dict& keywords, const py::object& on_progres
                    py::arg("parts") = plan.parts, py::arg("chunks") = plan.chunks);
     return packs;
   }
-  const PackImagesReport report = run_reporting<PackProgress>(
-      std::move(options), on_progress, [&](const PackImagesOptions& how) { return pack_images(spec, how); });
-  for (const PackReport& pack : report.packs) packs[text_of(pack.path)] = pack.samples;
-  return packs;
+  return py::cast(warnings_of(
+      run_reporting<PackProgress>(std::move(options), on_progress,
+                                  [&](const PackImagesOptions& how) { return pack_images(spec, how); })));
 }
 
-/// Plans; returns whether the packs are finished, which leaves nothing to plan.
-bool bind_plan_images(const py::dict& keywords, const py::object& on_progress, std::uint64_t tasks) {
+/// Plans and returns warnings.
+std::vector<std::string> bind_plan_images(const py::dict& keywords, const py::object& on_progress,
+                                          std::uint64_t tasks) {
   OptionDict from(keywords);
   PackImagesOptions options = images_options(from);
   const PackImagesSpec spec = images_spec(from);
   from.finish();
-  return run_reporting<PackProgress>(
-             std::move(options), on_progress,
-             [&](const PackImagesOptions& how) { return plan_images(spec, how, tasks); })
-      .already_finished;
+  return warnings_of(run_reporting<PackProgress>(
+      std::move(options), on_progress,
+      [&](const PackImagesOptions& how) { return plan_images(spec, how, tasks); }));
 }
 
 /// Runs tasks of a plan, or all of it; returns whether the packs are finished.
@@ -377,7 +406,7 @@ std::optional<std::string> bind_plan_status_json(const std::string& folder) {
   return plan_status_json(read_plan_status(folder));
 }
 
-py::dict bind_pack_sparse(const py::dict& keywords, const py::object& on_progress, bool dry_run) {
+py::object bind_pack_sparse(const py::dict& keywords, const py::object& on_progress, bool dry_run) {
   OptionDict from(keywords);
   PackSparseOptions options = sparse_options(from);
   const PackSparseSpec spec = sparse_spec(from, options.inputs);
@@ -386,6 +415,7 @@ py::dict bind_pack_sparse(const py::dict& keywords, const py::object& on_progres
       run_reporting<PackSparseProgress>(std::move(options), on_progress, [&](const PackSparseOptions& how) {
         return dry_run ? preview_sparse(spec, how) : pack_sparse(spec, how);
       });
+  if (!dry_run) return py::cast(warnings_of(report));
   py::dict packs;
   for (const MatrixPackReport& pack : report.packs)
     packs[text_of(pack.path)] = py::dict(py::arg("rows") = pack.rows, py::arg("columns") = pack.columns);

@@ -22,6 +22,12 @@ namespace chunkhit {
 [[nodiscard]] PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs);
 [[nodiscard]] PackSparseOptions sparse_options(OptionDict& from);
 
+/// What users should be warned of: notices, and labels that are another kind than they may think.
+[[nodiscard]] std::vector<std::string> warnings_of(const PackImagesReport& report);
+[[nodiscard]] std::vector<std::string> warnings_of(const PlanReport& report);
+/// Lines that were left out.
+[[nodiscard]] std::vector<std::string> warnings_of(const PackSparseReport& report);
+
 [[nodiscard]] py::dict progress_dict(const PackProgress& progress);
 [[nodiscard]] py::dict progress_dict(const PackSparseProgress& progress);
 

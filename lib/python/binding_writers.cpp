@@ -62,9 +62,11 @@ class BoundWriter {
   BoundWriter& operator=(const BoundWriter&) = delete;
   // NOLINTNEXTLINE(bugprone-exception-escape): giving the GIL up does not throw
   ~BoundWriter() { close(); }
-  void finish() {
-    static_cast<void>(watch_.run([&writer = open_writer()] { return writer.finish(); }));
+  /// Returns warnings.
+  [[nodiscard]] std::vector<std::string> finish() {
+    const auto report = watch_.run([&writer = open_writer()] { return writer.finish(); });
     close();
+    return warnings_of(report);
   }
   void close() { end_without_gil(writer_); }
   [[nodiscard]] bool is_closed() const { return !writer_; }

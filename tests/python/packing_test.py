@@ -249,3 +249,9 @@ def test_packs_are_inputs_of_a_pack(ratings, tmp_path):
     assert info["matrices"] == chunkhit.pack_info(day)["matrices"]
     with pytest.raises(chunkhit.Error, match="output: .* is or holds the input"):
         chunkhit.pack_sparse(day, day, force=True)
+
+
+def test_lines_that_were_left_out_are_warned_of(tmp_path):
+    (tmp_path / "ratings.csv").write_text("user,item,rating\n" + "".join(f"{n},{n % 7},{n % 5 or 'x'}\n" for n in range(100)))
+    with pytest.warns(UserWarning, match=r"20 bad lines were left out; the first: .*ratings.csv:2:"):
+        chunkhit.pack_sparse(tmp_path / "ratings.csv", tmp_path / "out", on_error="skip", max_errors=0.5)

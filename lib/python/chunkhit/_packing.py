@@ -1,12 +1,14 @@
 """Packing, and what packs hold."""
+import csv
 import json
 import os
 import sys
+import warnings
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from . import _chunkhit
 from . import _types as types
-from ._error import ArgumentError, Error, whole_number
+from ._error import FIELD, ArgumentError, Error, whole_number
 from ._options import checks_keywords
 from ._paths import Path, Paths, native_path, native_paths
 
@@ -122,8 +124,39 @@ def with_progress(progress: Progress, run: Callable[[Any], Any]) -> Any:
 def pack(run: Callable[..., Dict[str, Any]], output: Path, progress: Progress, dry_run: bool,
          options: Dict[str, Any]) -> Dict[str, Any]:
     options = pack_options(output, options)
-    packs: Info = with_progress(progress, lambda on_progress: run(options, on_progress, bool(dry_run)))
-    return packs if dry_run else pack_info(output)
+    found = with_progress(progress, lambda on_progress: run(options, on_progress, bool(dry_run)))
+    return dict(found) if dry_run else finished_info(output, found)
+
+
+def finished_info(output: Path, warned: Sequence[str] = ()) -> Info:
+    """What `pack_info` says of what was packed. Warns of what packing found, and where samples were rejected."""
+    info = pack_info(output)
+    texts = list(warned)
+    for each in [info] if isinstance(info.get("path"), str) else info.values():
+        if each.get("rejected"):
+            texts.append(rejects_text(each))
+    warn(texts)
+    return info
+
+
+def warn(texts: Sequence[str]) -> None:
+    """Warns at the caller's line."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals["__name__"].split(".")[0] == "chunkhit":
+        frame, level = frame.f_back, level + 1
+    for text in texts:
+        warnings.warn(FIELD.sub(r"\1", text), UserWarning, stacklevel=level)
+
+
+def rejects_text(info: Info) -> str:
+    path = os.path.join(info["path"], "rejects.csv")
+    text = f"{info['path']}: {info['rejected']:,} of {info['rows']:,} samples were rejected and are not in the pack"
+    try:
+        with open(path, newline="", encoding="utf-8", errors="replace") as file:
+            first = next(csv.DictReader(file))
+    except (OSError, StopIteration):  # a merged pack has other names
+        return text
+    return f"{text}; the first is {first['file']}: {first['reason']}; {path} lists them"
 
 
 def pack_options(output: Path, options: Dict[str, Any]) -> Dict[str, Any]:
@@ -184,7 +217,9 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
     run       on_error, max_errors (a count, or a share as a float), on_io_error, trust_inputs, threads, memory_bytes,
               force
 
-    Returns what `pack_info` says of the pack, by their names if there are several. Raises Error: "usage" for options
+    Returns what `pack_info` says of the pack, by their names if there are several. Warns (UserWarning) of what the command
+    prints as notes, of whole numbers that were taken for class ids because no label_type says what they are, and of
+    rejected samples: how many, the first with its reason, and where the list is. Raises Error: "usage" for options
     that make no sense, "bad_data", "too_many_rejects", "cannot_write", or "try_again". Ctrl-C stops after the samples
     in hand and raises KeyboardInterrupt; finished parts are kept.
     """
@@ -197,8 +232,9 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
     if dry_run:
         raise Error("plan, dry_run: exclude each other; a dry run writes nothing", "usage")
     tasks, options = whole_number("plan", plan), pack_options(output, options)
-    with_progress(progress, lambda on_progress: _chunkhit.plan_images(options, on_progress, tasks))
-    return plan_status(output) or pack_info(output)
+    found = with_progress(progress, lambda on_progress: _chunkhit.plan_images(options, on_progress, tasks))
+    warn(found)
+    return plan_status(output) or finished_info(output)
 
 
 def check_split(split: Any) -> None:
@@ -237,7 +273,7 @@ def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None, stag
                "memory_bytes": memory_bytes, "stage": stage, "root": None if root is None else native_path(root, "root"),
                "task": None if task is None else task_numbers(task)}
     with_progress(progress, lambda on_progress: _chunkhit.run_plan(options, on_progress))
-    return plan_status(folder) or pack_info(folder)
+    return plan_status(folder) or finished_info(folder)
 
 
 def task_numbers(task: Union[int, Sequence[int]]) -> List[int]:
@@ -292,7 +328,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     output    id_order, reuse_ids, order, seed, container, codec, storage, chunk_rows, part_bytes
     run       on_error, max_errors, threads, memory_bytes, force
 
-    Returns and raises what `pack_images` does.
+    Returns and raises what `pack_images` does. Warns (UserWarning) where on_error="skip" left lines out.
     """
     options = given(locals())
     if hasattr(inputs, "tocsr") or hasattr(inputs, "__array__"):

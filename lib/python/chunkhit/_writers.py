@@ -18,7 +18,7 @@ from . import _types as types
 from ._error import ArgumentError, Error
 from ._ids import id_text
 from ._options import checks_keywords
-from ._packing import Progress, ProgressLine, check_split, given, pack_info, pack_options, progress_shower
+from ._packing import Progress, ProgressLine, check_split, finished_info, given, pack_options, progress_shower
 from ._paths import Path, native_path
 
 Self = TypeVar("Self", bound="Writer")
@@ -39,12 +39,13 @@ class Writer:
 
     def finish(self) -> Dict[str, Any]:
         """Packs what was added and publishes; once. Returns what `pack_info` says of the pack, by their names if there
-        are several."""
+        are several. Warns (UserWarning) of rejected samples: how many, the key of the first with its reason, and where
+        the list is."""
         try:
-            self._core.finish()
+            found = self._core.finish()
         finally:
             self._end_line()
-        return pack_info(os.fsdecode(self._output))
+        return finished_info(os.fsdecode(self._output), found)
 
     def close(self) -> None:
         """Ends the writer. Without `finish` before, no pack is published."""
@@ -83,7 +84,8 @@ class ImageWriter(Writer):
     labels, `keep_columns` the columns that each sample has beside them.
 
     Images lie in a temporary file without a name beside the output, as large as all that was added, until the writer is
-    closed or its process ends; the end of the `with` block packs them, and rejects those that cannot be decoded. An
+    closed or its process ends; the end of the `with` block packs them, and rejects those that cannot be decoded, of which it
+    warns (UserWarning) with their number, the first key and its reason: more than `max_errors` are an error. An
     exception in the block, or `close`, publishes nothing. The same images, labels and keys in the same order make the same
     pack: a program that was stopped while it packed resumes when it adds them again. A writer is used by one thread at a
     time.
