@@ -95,20 +95,26 @@ std::string advice(const LoaderStats& stats) {
   const double busy = stats.fetch_seconds + stats.decode_seconds + stats.assemble_seconds;
   if (busy >= 0.5 * available) return worst->second;
   // Idle threads have made all batches that they may; those that are neither idle nor busy wait themselves.
-  if (stats.idle_seconds >= 0.5 * (available - busy))
-    return "but the threads were idle most of the time, with batches ready: steps take unevenly long; raise "
-           "prefetch, or leave the threads a CPU that training does not take";
+  if (stats.idle_seconds >= 0.5 * (available - busy)) {
+    std::array<char, 96> times{};
+    std::snprintf(times.data(), times.size(), "busy for %.3f s and idle for %.3f s of their %.3f s", busy,
+                  stats.idle_seconds, available);
+    return std::string("the threads keep up on average (") + times.data() +
+           "), so that only some batches came late, such as the first of an epoch or those after short "
+           "steps: raise prefetch, or leave the threads a CPU that training does not take";
+  }
   return "the threads waited for one another or for a CPU: pack smaller chunks, give more cache_bytes, or "
          "leave them a CPU that training does not take";
 }
 
 /// Names how long the transform took, and what makes it faster.
 std::string transform_advice(const LoaderStats& stats) {
-  std::array<char, 64> seconds{};
-  std::snprintf(seconds.data(), seconds.size(), "%.3f s, %.3f s of waiting for the loader",
-                stats.transform_seconds, stats.transform_wait_seconds);
+  std::array<char, 96> seconds{};
+  std::snprintf(seconds.data(), seconds.size(), "%.3f s, %.3f ms a batch; %.3f s of waiting for the loader",
+                stats.transform_seconds, 1e3 * stats.transform_seconds / static_cast<double>(stats.batches),
+                stats.transform_wait_seconds);
   const std::string begin = std::string("the transform takes longest (") + seconds.data() +
-                            "): change the whole batch by tensor operations instead of image by image, leave "
+                            "): if it loops over images, let tensor operations change the whole batch; leave "
                             "flips and crops to augment, move it to the GPU (device=\"cuda\"), or ";
   return begin + (stats.transform_ahead == 0 ? "run it ahead of training on a thread (transform_ahead=2)"
                                              : "leave its thread a CPU that training does not take");

@@ -389,8 +389,8 @@ def test_the_verdict_blames_a_transform_that_takes_longest(packs, ahead, advice)
     assert stats.transform_seconds >= 0.02 + 0.06 + 0.24 and stats.transform_seconds > stats.transform_wait_seconds > 0
     assert stats.wait_fraction > 0.5 and stats.transform_ahead == ahead
     assert abs(stats.seconds - stats.wait_seconds - stats.step_seconds) < 1e-9
-    assert re.match(r"highly input-bound: training waited [\d.]+ % of the time for data; the transform takes longest \(.* s, "
-                        r".* s of waiting for the loader\): change the whole batch .*" + re.escape(advice), stats.verdict())
+    assert re.match(r"highly input-bound: training waited [\d.]+ % of the time for data; the transform takes longest \(.* s, .* ms a batch; "
+                        r".* s of waiting for the loader\): if it loops over images, .*" + re.escape(advice), stats.verdict())
     assert f"\ntransform: busy {stats.transform_seconds:.3f} s, waited for the loader " in str(stats)
     loader.reset_stats()
     assert [getattr(loader.stats(), name) for name in ("seconds", "transform_seconds", "transform_wait_seconds")] == [0, 0, 0]
