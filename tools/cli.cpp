@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "base/near_name.h"
 #include "chunkhit/error.h"
 #include "chunkhit/version.h"
@@ -70,9 +71,10 @@ void add_dataset_flags(CLI::App& app, std::string& images, std::optional<std::st
 }
 
 void save_config(const CLI::App& app, const std::string& path) {
+  errno = 0;
   std::ofstream file(path);
   file << app.config_to_str(/*default_also=*/true, /*write_description=*/false);
-  if (!file.flush()) throw Error(ErrorCode::cannot_write, "--save-config: cannot write " + path);
+  if (!file.flush()) throw_write_error("--save-config: " + path, "cannot write", errno);
 }
 
 namespace {
@@ -103,10 +105,6 @@ Quantity read_quantity(const std::string& text) {
   quantity.unit.assign(read.ptr, end);
   return quantity;
 }
-
-}  // namespace
-
-namespace {
 
 bool read_side(const std::string& text, std::uint32_t& side) {
   return read_number(text, side) && side >= 1 && side <= 65535;
@@ -271,7 +269,10 @@ void open_standard_descriptors() {
 /// Returns the exit code after flushing stdout: a full disk behind `>` is an error, a closed pipe is not.
 int check_output(const std::string& name, int code) {
   errno = 0;
-  if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || errno == EPIPE) return code;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  // The reason of an earlier write is lost; another byte fails for the same one.
+  if (errno == 0) static_cast<void>(!::write(STDOUT_FILENO, "\n", 1));
+  if (errno == EPIPE) return code;
   const std::string reason = errno == 0 ? "" : ": " + std::generic_category().message(errno);
   std::cerr << name << ": standard output cannot be written" << reason << "\n";
   return code != 0 ? code : static_cast<int>(ErrorCode::cannot_write);
@@ -401,7 +402,10 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>
     app.parse(arguments);
     return check_output(name, body());
   } catch (const CLI::Success& asked) {
-    return check_output(name, app.exit(asked));  // --help, --version
+    std::ostringstream text;  // --help, --version
+    const int code = app.exit(asked, text, text);
+    std::fputs(text.str().c_str(), stdout);
+    return check_output(name, code);
   } catch (const CLI::ParseError& error) {
     std::cerr << name << ": " << printable_text(parse_error_text(app, error)) << "\nTry '" << name
               << " --help'.\n";

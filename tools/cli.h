@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -12,16 +13,29 @@
 #include <utility>
 #include <vector>
 
+#include "base/near_name.h"
 #include "base/words.h"
 #include "chunkhit/pack.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
 
-/// The words that a flag takes.
+/// The words that a flag takes; what is none of them is an error that lists them.
+[[nodiscard]] inline CLI::Validator one_of(std::vector<std::string> words) {
+  const std::string set = CLI::detail::generate_set(words);  // for the flag pages
+  return {[words = std::move(words)](const std::string& found) -> std::string {
+            if (std::ranges::find(words, found) != words.end()) return {};
+            std::string expected;
+            for (const std::string& word : words)
+              if (!word.empty()) expected += (expected.empty() ? "" : ", ") + word;
+            return "found " + (found.empty() ? "nothing" : found) + ", expected one of " + expected +
+                   did_you_mean(found, words);
+          },
+          set};
+}
 template <class Enum>
-[[nodiscard]] CLI::IsMember one_of() {
-  return CLI::IsMember(std::vector<std::string>(kEnumWords<Enum>.begin(), kEnumWords<Enum>.end()));
+[[nodiscard]] CLI::Validator one_of() {
+  return one_of(std::vector<std::string>(kEnumWords<Enum>.begin(), kEnumWords<Enum>.end()));
 }
 
 /// A group of the help. The defaults of its flags are part of a saved recipe.

@@ -25,7 +25,7 @@ void add_decoding_flags(FlagGroup& group, PackImagesFlags& flags) {
   group
       .add("--decode", "WORD", flags.decode,
            "exact: Pillow's pixels; fast: large JPEG files are decoded at a smaller size (exact)")
-      ->check(CLI::IsMember(Names{"exact", "fast"}));
+      ->check(one_of({"exact", "fast"}));
   group
       .add("--check", "WORD", flags.check,
            "How far files are decoded: whole, or region: JPEG to the last row that is used (whole)")
@@ -126,7 +126,7 @@ void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("-o,--output", "FOLDER", flags.options.output,
             "Output folder (with a split: one subfolder per pack)");
   group.add("--container", "NAME", flags.container, "File format: hdf5, shard (hdf5; with own sizes shard)")
-      ->check(CLI::IsMember(container_names()));
+      ->check(one_of(container_names()));
   group.add("--layout", "NAME", flags.layout, "Axis order of samples: nhwc, nchw (nhwc)")
       ->check(one_of<Layout>());
   group.add("--codec", "NAME[:N]", spec.codec,
@@ -162,7 +162,7 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
   group.add("--memory", "SIZE", flags.memory, "Memory limit of the process (2G)");
   group.add("--progress", "WORD", flags.progress, "Progress output: auto, json, none (auto)")
-      ->check(CLI::IsMember(Names{"auto", "json", "none"}));
+      ->check(one_of({"auto", "json", "none"}));
   group
       .add("--plan", "TASKS", flags.plan,
            "Instead of packing, write a plan for pack-run, of at most TASKS tasks")

@@ -57,7 +57,7 @@ void add_flags(CLI::App& app, PackRunFlags& flags) {
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
   group.add("--memory", "SIZE", flags.memory, "Memory limit of the process (2G)");
   group.add("--progress", "WORD", flags.progress, "Progress output: auto, json, none (auto)")
-      ->check(CLI::IsMember(std::vector<std::string>{"auto", "json", "none"}));
+      ->check(one_of({"auto", "json", "none"}));
 }
 
 RunPlanOptions run_options(const CLI::App& app, const PackRunFlags& flags) {

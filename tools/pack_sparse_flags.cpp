@@ -35,7 +35,7 @@ void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
   group
       .add("--format", "WORD", flags.format,
            "(auto), text, user-items, netflix, matrix-market, svmlight, npz, hdf5, pack")
-      ->check(CLI::IsMember(format_names()));
+      ->check(one_of(format_names()));
   group.add("--delimiter", "TEXT", table.delimiter, "Field delimiter: , :: tab blanks ... (detected)");
   group.add("--header", "WORD", flags.header, "Whether the first line is a header: (auto), yes, no")
       ->check(one_of<Header>());
@@ -47,15 +47,14 @@ void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--quote", "WORD", flags.quote, "Quoting of fields: (auto), none, double: \"...\"")
       ->check(one_of<Quoting>());
   group.add("--comment", "TEXT", table.comment, "Skip lines that start with TEXT");
-  group.add("--decimal", "CHAR", flags.decimal, "Decimal mark of values: (.) ,")
-      ->check(CLI::IsMember(Names{".", ","}));
+  group.add("--decimal", "CHAR", flags.decimal, "Decimal mark of values: (.) ,")->check(one_of({".", ","}));
   group.add_switch("--transpose", flags.transpose,
                    "Matrix inputs have items as rows, users as columns (detected)");
   group.add_switch("--no-transpose", flags.no_transpose,
                    "Matrix inputs have users as rows, items as columns");
   group.add("--layer", "NAME", flags.spec.input.layer, "hdf5: name of an AnnData layer, or the word raw (X)");
   group.add("--index-base", "WORD", flags.index_base, "svmlight: index of the first column: (auto), 0, 1")
-      ->check(CLI::IsMember(Names{"auto", "0", "1"}));
+      ->check(one_of({"auto", "0", "1"}));
 }
 
 void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
@@ -63,7 +62,7 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   group
       .add("--preset", "vae-cf", flags.preset,
            "As Mult-VAE: above 3.5 is 1, users with 5, validation and test of 10,000")
-      ->check(CLI::IsMember(Names{"", "vae-cf"}));
+      ->check(one_of({"", "vae-cf"}));
   group
       .add("--duplicates", "WORD", flags.duplicates,
            "Ratings of one user and item: (error), sum, max, last, first (by time)")
@@ -128,7 +127,7 @@ void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
       ->check(one_of<Order>());
   group.add("--seed", "N", flags.seed, "Seed of the shuffle and the split (0)");
   group.add("--container", "NAME", spec.container, "File format: shard, hdf5 as AnnData (shard)")
-      ->check(CLI::IsMember(Names{"shard", "hdf5"}));
+      ->check(one_of({"shard", "hdf5"}));
   group.add("--codec", "NAME[:N]", spec.codec,
             "Codec and its level. shard: (zstd), none; hdf5: (deflate), none");
   group.add("--storage", "WORD", flags.storage, "hdf5: store X as (csr), dense")
@@ -145,7 +144,7 @@ void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
   group.add("--memory", "SIZE", flags.memory, "Memory limit (2G); ratings spill to disk, ids must fit");
   group.add("--progress", "WORD", flags.progress, "Progress output: auto, json, none (auto)")
-      ->check(CLI::IsMember(Names{"auto", "json", "none"}));
+      ->check(one_of({"auto", "json", "none"}));
   group
       .add("--plan", "TASKS", flags.plan,
            "Instead of packing, write a plan for pack-run, of at most TASKS tasks")

@@ -47,6 +47,9 @@ std::string did_you_mean(std::string_view given, std::span<const std::string> va
     least = distance;
     nearest = &name;
   }
+  if (nearest == nullptr && given.size() >= kLettersOfEdit)
+    for (const std::string& name : valid)
+      if (nearest == nullptr && name.starts_with(std::string(given) + "-")) nearest = &name;
   return nearest == nullptr ? "" : "; did you mean \"" + printable_text(*nearest) + "\"?";
 }
 

@@ -5,6 +5,19 @@
 #include "base/words.h"
 
 namespace chunkhit {
+namespace {
+
+constexpr std::size_t kKeysToName = 20;
+
+std::string keys_text(const nlohmann::json& object) {
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& [key, value] : object.items())
+    if (named++ < kKeysToName) text += (text.empty() ? "\"" : ", \"") + printable_text(key) + '"';
+  return text.empty() ? "{}" : text;
+}
+
+}  // namespace
 
 LabelTexts json_labels(std::string_view text, std::span<const std::string> keys) {
   const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
@@ -12,7 +25,8 @@ LabelTexts json_labels(std::string_view text, std::span<const std::string> keys)
   LabelTexts found;
   for (const std::string& key : keys) {
     const auto value = object.find(key);
-    if (value == object.end()) return {{}, "its .json has no key \"" + printable_text(key) + '"'};
+    if (value == object.end())
+      return {{}, "its .json has no key \"" + printable_text(key) + "\", only " + keys_text(object)};
     if (!value->is_string() && !value->is_number())
       return {{}, "key \"" + printable_text(key) + "\" of its .json is neither text nor a number"};
     found.labels.push_back(value->is_string() ? value->get<std::string>() : value->dump());
@@ -21,7 +35,6 @@ LabelTexts json_labels(std::string_view text, std::span<const std::string> keys)
 }
 
 ColumnTexts json_columns(std::string_view text, std::span<const std::string> keys) {
-  constexpr std::size_t kKeysToName = 20;
   const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
   ColumnTexts found;
   if (!object.is_object()) found.error = "its .json is no JSON object";

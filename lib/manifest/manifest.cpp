@@ -158,14 +158,14 @@ bool parse_class_labels(const Json& labels) {
 
 /// Compares two recorded specs entry by entry, for the message why a pack is another one.
 std::string first_difference(const std::vector<SpecEntry>& before, const std::vector<SpecEntry>& now) {
-  for (std::size_t index = 0; index < std::max(before.size(), now.size()); ++index) {
-    if (index >= before.size()) return now[index].name + ": absent before, " + now[index].value + " now";
-    if (index >= now.size()) return before[index].name + ": " + before[index].value + " before, absent now";
-    if (before[index].name != now[index].name)
-      return before[index].name + " before, " + now[index].name + " now";
-    if (before[index].value != now[index].value)
-      return now[index].name + ": " + before[index].value + " before, " + now[index].value + " now";
-  }
+  const auto value = [](const std::vector<SpecEntry>& spec, const std::string& name) {
+    const auto found = std::ranges::find(spec, name, &SpecEntry::name);
+    return found == spec.end() ? "not given" : found->value;
+  };
+  for (const std::vector<SpecEntry>* const spec : {&now, &before})
+    for (const auto& [name, own] : *spec)
+      if (const std::string earlier = value(before, name), later = value(now, name); earlier != later)
+        return name + ": " + earlier + " before, " + later + " now";
   return {};
 }
 

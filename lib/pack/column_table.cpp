@@ -123,7 +123,9 @@ void ColumnTable::add_row(const CsvReader& table, std::span<const std::string_vi
     columns_[column].by_row.push_back(columns_[column].texts.add(text));
   }
   const std::size_t row = row_count();
-  if (ids_.add(id) != row) refuse(table, use_.things + " " + in_quotes(id) + " has a row already");
+  if (ids_.add(id) != row)
+    refuse(table, use_.things + " " + in_quotes(id) + " has a row already; ids are in column " +
+                      in_quotes(id_column_));
   id_text_bytes_ += id.size();
 }
 

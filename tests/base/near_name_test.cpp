@@ -14,6 +14,7 @@ TEST(DidYouMean, NamesTheNearestOfAFew) {
   EXPECT_EQ(did_you_mean("--reisze", names), "; did you mean \"--resize\"?");
   EXPECT_EQ(did_you_mean("--RESAMPLE", names), "; did you mean \"--resample\"?");
   EXPECT_EQ(did_you_mean("--max_side", names), "; did you mean \"--max-side\"?");
+  EXPECT_EQ(did_you_mean("--max", names), "; did you mean \"--max-side\"?");
   EXPECT_EQ(did_you_mean("--quiet", names), "");
   EXPECT_EQ(did_you_mean("", names), "");
   EXPECT_EQ(did_you_mean("resize", {}), "");

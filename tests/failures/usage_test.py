@@ -22,6 +22,8 @@ with Workspace() as space:
                              ([root, "-o", space("x"), "--crop", "64x"], "--crop: expected WxH or N, with sides of 1 to 65535 pixels, found '64x'"),
                              ([root, "-o", space("x"), "--max-errors", "200%"], "expected a count, or a share of 0% to 100%, found '200%'"),
                              ([root, "-o", space("x"), "--reszie", "8"], 'not expected: --reszie; did you mean "--resize"?'),
+                             ([root, "-o", space("x"), "--split-folder", "a,b"], '--split-folder; did you mean "--split-folders"?'),
+                             ([root, "-o", space("x"), "--container", "zarr"], "--container: found zarr, expected one of auto, hdf5, shard"),
                              ([root, labels, "-o", space("x")], "expected one folder, or archives alone"),
                              (["--first", "--second"], "--first --second"), ([], "ROOT is required")):
         text = run("pack-images", *arguments, expect=2)

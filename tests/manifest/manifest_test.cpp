@@ -344,6 +344,11 @@ TEST(Spec, NamesTheFirstDifference) {
   EXPECT_EQ(first_difference({{"crop", "none"}, {"seed", "0"}}, {{"crop", "none"}, {"seed", "1"}}),
             "seed: 0 before, 1 now");
   EXPECT_EQ(first_difference({{"seed", "0"}}, {{"seed", "0"}}), "");
+  EXPECT_EQ(first_difference({{"classes", "none"}, {"seed", "0"}},
+                             {{"label-type", "numbers"}, {"classes", "none"}, {"seed", "0"}}),
+            "label-type: not given before, numbers now");
+  EXPECT_EQ(first_difference({{"label-type", "numbers"}, {"seed", "0"}}, {{"seed", "0"}}),
+            "label-type: numbers before, not given now");
 }
 
 }  // namespace

@@ -90,7 +90,9 @@ TEST(ColumnTable, TheHeaderDecidesTheDelimiter) {
 }
 
 TEST(ColumnTable, ErrorsNameTheLine) {
-  EXPECT_NE(Written("a,b\n1,2\n1,3\n").error().find(":3: item \"1\" has a row already"), std::string::npos);
+  EXPECT_NE(
+      Written("a,b\n1,2\n1,3\n").error().find(":3: item \"1\" has a row already; ids are in column \"a\""),
+      std::string::npos);
   EXPECT_NE(Written("a,b\n1\n").error().find(":2: row has 1 field, expected 2"), std::string::npos);
   EXPECT_NE(Written("a,b,b\n").error().find("two columns are named \"b\""), std::string::npos);
   EXPECT_NE(Written(",item,a\n0,1,2\n").error().find("the column of ids has no name"), std::string::npos);

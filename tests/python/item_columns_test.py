@@ -115,6 +115,19 @@ def test_tensors_are_mapped_too(pack):
     assert_column(loader.user_column("a/b", batch.rows), USER_COLUMNS, "a/b", loader.row_ids()[batch.rows.numpy().astype(int)])
 
 
+def test_the_method_of_a_csr_tensor_is_no_row_of_columns(pack):
+    torch = pytest.importorskip("torch")
+    import chunkhit.torch
+
+    loader = chunkhit.torch.SparseLoader(pack, batch_size=9, format="csr")
+    batch = next(iter(loader))
+    with pytest.raises(chunkhit.Error, match="columns: expected whole numbers from 0, found the method indices; .*col_indices") as error:
+        loader.item_column("title", batch.x.indices)
+    assert error.value.code == "usage" and isinstance(batch.x, torch.Tensor)
+    columns = batch.x.col_indices()
+    assert_column(loader.item_column("title", columns), ITEM_COLUMNS, "title", loader.column_ids()[columns.numpy()])
+
+
 def test_lists_are_tables_that_other_programs_read(pack):
     with open(pack / "items.csv", newline="") as file:
         rows = list(csv.reader(file))
@@ -394,6 +407,11 @@ def test_writers_take_tables_in_memory(tables, tmp_path):
         dataset = chunkhit.SparseDataset(tmp_path / name)
         for column in ("title", "year", "score"):
             assert_column(dataset.item_column(column), ITEM_COLUMNS, column, dataset.column_ids())
+    with pytest.raises(chunkhit.Error) as error:
+        with chunkhit.RatingWriter(tmp_path / "none", item_columns={"id": ["m1", "m2", "m1"], "title": ["a\nb", "c", "d"]}) as writer:
+            writer.add([1], ["m1"])
+    assert str(error.value) == 'item_columns: row 2, counted from 0: item "m1" has a row already; ids are in column "id"'
+    assert error.value.code == "bad_data"
     with pytest.raises(TypeError, match="item_columns: expected a DataFrame, a dict of arrays or a path, found a list"):
         chunkhit.RatingWriter(tmp_path / "none", item_columns=[1])
     pandas = pytest.importorskip("pandas")

@@ -124,3 +124,9 @@ def test_a_plan_has_the_columns_of_tars(packs, tmp_path):
 def test_a_missing_tar_was_taken_for_class_folders(tmp_path):
     with pytest.raises(chunkhit.Error, match="missing.tar: cannot be opened as a folder: No such file or directory"):
         chunkhit.pack_images(tmp_path / "missing.tar", tmp_path / "pack", keep_columns=["age"])
+
+
+def test_a_label_column_that_no_json_has_is_named_with_the_keys_that_there_are(packs, tmp_path):
+    tar = shard(tmp_path / "a.tar", packs, [{"label": number, "age": 3} for number in range(5)], cls=False)
+    with pytest.raises(chunkhit.Error, match='its .json has no key "class", only "age", "label"'):
+        chunkhit.pack_images(tar, tmp_path / "out", label_column="class")

@@ -130,6 +130,9 @@ def test_an_error_of_a_worker_keeps_its_kind(packs, tmp_path):
     with pytest.raises(chunkhit.Error, match="gone") as caught:
         list(DataLoader(dataset, num_workers=1))
     assert caught.value.code == "bad_data"
+    first, *traceback = str(caught.value).split("\n")
+    assert first.startswith(f"{tmp_path}/gone: ") and first.endswith(" (in DataLoader worker process 0)")
+    assert traceback[1].startswith("Original Traceback") and "gone" in traceback[-1]
 
 
 def test_a_data_loader_around_a_loader_is_refused(packs):

@@ -6,6 +6,14 @@ import re
 from typing import Any, Optional
 
 FIELD = re.compile("`([a-z_]+)`")
+WORKER = re.compile(r"Caught \w+ (in DataLoader worker process \d+)\.\nOriginal Traceback")
+
+
+def first_line_first(message: str) -> str:
+    """A message that torch's DataLoader put a worker's traceback around: what it says comes first, then the traceback."""
+    begin = WORKER.match(message)
+    own = message.rpartition("\nchunkhit._error.")[2].partition(": ")[2].strip()
+    return f"{own} ({begin[1]})\n{message.rstrip()}" if begin and own else message
 
 
 class Error(RuntimeError):
@@ -28,6 +36,7 @@ class Error(RuntimeError):
 
     def __init__(self, message: str = "", code: Optional[str] = None) -> None:
         """A field in backticks is a keyword in Python, a flag for the commands: `keep_columns` is --keep-columns."""
+        message = first_line_first(message)
         super().__init__(FIELD.sub(r"\1", message))
         self._flag_text = FIELD.sub(lambda field: "--" + field[1].replace("_", "-"), message)
         if code is not None:

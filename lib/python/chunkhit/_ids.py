@@ -7,7 +7,7 @@ from typing import Any, List, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from ._error import Error, whole_number
+from ._error import ArgumentError, Error, whole_number
 
 
 def id_text(value: Any) -> str:
@@ -39,6 +39,10 @@ def indices_of(name: str, indices: Any, count: int) -> NDArray[Any]:
     """uint64 (n,) of numbers below `count`, or of all; raises Error "usage" for what is no row of whole numbers."""
     if indices is None:
         return np.arange(count, dtype=np.uint64)
+    if callable(indices):
+        method = getattr(indices, "__name__", "method")
+        raise ArgumentError(f"{name}: expected whole numbers from 0, found the method {method}; a sparse CSR tensor of torch gives "
+                            "those of its columns by col_indices()")
     array = np.asarray(indices.cpu() if hasattr(indices, "cpu") else indices)
     if array.ndim != 1 or (array.size and (array.dtype.kind not in "iu" or array.min() < 0)):
         raise Error(f"{name}: expected a row of whole numbers from 0, found {indices!r}", "usage")

@@ -1,14 +1,16 @@
 """Packing what a program has in memory."""
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 import operator
 import os
+import re
 import sys
 import tempfile
 from types import TracebackType
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,11 +190,26 @@ class RatingWriter(Writer):
                 options[name] = table_path(name, options[name], self._tables.name)
         super().__init__(_chunkhit.RatingWriter, output, progress, options)
 
+    def finish(self) -> Dict[str, Any]:
+        with self._naming_tables():
+            return super().finish()
+
     def close(self) -> None:
         super().close()
         self._tables.cleanup()
 
-    close.__doc__ = Writer.close.__doc__
+    finish.__doc__, close.__doc__ = Writer.finish.__doc__, Writer.close.__doc__
+
+    @contextlib.contextmanager
+    def _naming_tables(self) -> Iterator[None]:
+        """Errors name a table in memory by its keyword and row, not by the file that it was written to."""
+        try:
+            yield
+        except Error as error:
+            text = re.sub(re.escape(self._tables.name) + r"/(\w+)\.csv(?::(\d+))?", table_text, str(error))
+            if text == str(error):
+                raise
+            raise Error(text, error.code) from None
 
     def add(self, users: Any, items: Any, values: Any = None, times: Any = None) -> None:
         """Appends ratings: arrays, lists or pandas columns (n,).
@@ -204,8 +221,9 @@ class RatingWriter(Writer):
         Raises Error "usage" where they do not fit together, and "bad_data", naming the entry, for a missing id or a value
         that is not finite: nothing of this block is added then.
         """
-        self._core.add(ids_column("users", users), ids_column("items", items), numbers_column("values", values),
-                       times_column(times))
+        entries = (ids_column("users", users), ids_column("items", items), numbers_column("values", values), times_column(times))
+        with self._naming_tables():
+            self._core.add(*entries)
 
     def add_matrix(self, matrix: Any, users: Any = None, items: Any = None) -> None:
         """Appends a matrix of scipy.sparse, CSR or any other.
@@ -216,13 +234,25 @@ class RatingWriter(Writer):
             raise ArgumentError(f"matrix: expected one of scipy.sparse, found a {type(matrix).__name__}")
         row_ids = axis_ids("users", users, matrix.shape[0])
         column_ids = axis_ids("items", items, matrix.shape[1])
-        if matrix.format == "csr":
-            self._core.add_rows(row_ids, matrix.indptr.astype(np.uint64), chosen(column_ids, matrix.indices),
-                                numbers_column("values", matrix.data))
-            return
-        entries = matrix.tocoo()
-        self._core.add(chosen(row_ids, entries.row), chosen(column_ids, entries.col),
-                       numbers_column("values", entries.data), None)
+        with self._naming_tables():
+            if matrix.format == "csr":
+                self._core.add_rows(row_ids, matrix.indptr.astype(np.uint64), chosen(column_ids, matrix.indices),
+                                    numbers_column("values", matrix.data))
+                return
+            entries = matrix.tocoo()
+            self._core.add(chosen(row_ids, entries.row), chosen(column_ids, entries.col),
+                           numbers_column("values", entries.data), None)
+
+
+def table_text(found: "re.Match[str]") -> str:
+    """The keyword, and the row of the table, from 0, that a line of its file belongs to."""
+    if found[2] is None:
+        return found[1]
+    path = found[0][: -len(found[2]) - 1]
+    with open(path, newline="", encoding="utf-8") as file:
+        reader = csv.reader(file)
+        row = next((row for row, _ in enumerate(reader, -1) if reader.line_num >= int(found[2])), -1)
+    return f"{found[1]}: row {row}, counted from 0"
 
 
 def table_path(name: str, table: Any, folder: str) -> Any:
