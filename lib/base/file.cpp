@@ -299,6 +299,12 @@ std::uint64_t hash_file(const std::string& path) {
 }
 
 PendingFile::PendingFile(std::string path) : path_(std::move(path)), aside_path_(make_aside_path(path_)) {
+  // A rename would put the file in the place of a device: /dev/null, say.
+  struct stat there {};
+  if (::stat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
+    aside_path_.clear();
+    throw Error(ErrorCode::cannot_write, path_ + ": cannot be written: it is there and is no file");
+  }
   fd_ = FileDescriptor(create_aside(aside_path_));
   if (!fd_.is_open() && errno == ENOENT) {
     // Another run that made the folder has removed it again while it was empty.

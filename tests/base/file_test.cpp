@@ -160,6 +160,15 @@ TEST(PendingFile, DoesNotWriteThroughAPlantedLink) {
   EXPECT_EQ(content(target), "precious");
 }
 
+TEST(PendingFile, TakesThePlaceOfNoDevice) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THROW(PendingFile{path}, Error);
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+  EXPECT_EQ(names(folder), std::set<std::string>{"pipe"});
+}
+
 TEST(PendingFile, MakesTheFolderAgainThatAnotherRunTookAway) {
   const TemporaryFolder folder;
   publish_file(folder.path("none/part"), "whole");

@@ -21,11 +21,13 @@ def shell(line, space):
 
 def test_a_full_disk_behind_stdout_is_a_failure(space):
     for command in ("pack-info pack", "pack-info --json many", "pack-verify pack", "pack-images --help",
+                    "pack-run --version", "pack-bench pack --json", "pack-merge merged pack",
                     "pack-images photos --labels photos/labels.csv $SMALL -o full"):
         codes, text = shell(f"$B/{command} > /dev/full", space)
         check(codes == [73], command, codes)
-        check("standard output cannot be written" in text, command, text)
-    check(os.strerror(errno.ENOSPC) in shell("$B/pack-info pack > /dev/full", space)[1], "the reason")
+        check(f"standard output cannot be written: {os.strerror(errno.ENOSPC)}" in text, command, text)
+    codes, text = shell("$B/pack-images photos -o none --save-config /dev/full", space)
+    check(codes == [73] and f"--save-config: /dev/full: cannot write: {os.strerror(errno.ENOSPC)}" in text, codes, text)
     run("pack-verify", space("full"))  # only the report is lost
 
 
