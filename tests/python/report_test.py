@@ -122,7 +122,7 @@ def test_nothing_is_loaded_and_no_script_runs(photos):
     assert seen["injected"] is None and seen["errors"] == [] and seen["external"] == []
     assert seen["scripts"] == 2, "the probe's own"
     assert all(image["width"] == 40 and image["height"] == 30 for image in seen["images"])
-    assert seen["title"] == "train, val" and seen["overflow"] <= 0
+    assert seen["title"] == "packs/train, packs/val" and seen["overflow"] <= 0
 
 
 @needs_chromium
@@ -299,6 +299,35 @@ def test_a_report_has_no_section_that_says_nothing(packs, tmp_path):
                        ["packs", "labels", "sheet", "sizes", "brightness", "chunks"]]
 
 
+def packed_colors(path, names, kind=int):
+    """Two images a class, of a color each."""
+    with chunkhit.ImageWriter(path, classes=names if kind is int else None) as writer:
+        for number in range(2 * len(names)):
+            writer.add(np.full((4, 4, 3), 40 + 3 * number + 7 * len(str(path)), np.uint8), kind(number % len(names)))
+
+
+def test_packs_of_other_data_sets_lack_no_classes(tmp_path):
+    packed_colors(tmp_path / "pets/train", ["cat", "dog", "mouse"])
+    packed_colors(tmp_path / "cars/train", ["van", "bus"])
+    packed_colors(tmp_path / "rated", ["1", "2"], float)
+    with chunkhit.ImageWriter(tmp_path / "pets/val", classes=["cat", "dog", "mouse"]) as writer:
+        writer.add(np.full((4, 4, 3), 9, np.uint8), 0)
+        writer.add(np.full((4, 4, 3), 8, np.uint8), 1)
+    packs = [tmp_path / name for name in ("pets/train", "cars/train", "pets/val", "rated")]
+    write_report(packs, tmp_path / "report.html")
+    found = warnings((tmp_path / "report.html").read_text())
+    lacking = [line for line in found if "that other packs have" in line]
+    assert lacking == ["Classes: val: has no image of 1 class that other packs have: mouse"]
+    assert any("labels are classes in pets/train, cars/train, val, but numbers in rated" in line for line in found)
+    assert "<title>pets/train, cars/train, pets/val, rated</title>" in (tmp_path / "report.html").read_text()
+
+
+def test_a_report_is_html_alone(packs, tmp_path):
+    with pytest.raises(chunkhit.Error, match="output: expected a name that ends in .html, found .*/report.pdf") as error:
+        write_report(packs / "hdf5", tmp_path / "report.pdf")
+    assert error.value.code == "usage" and not (tmp_path / "report.pdf").exists()
+
+
 def test_labels_that_are_numbers_have_no_classes(packs, tmp_path):
     write_report(packs / "numbers", tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
@@ -363,7 +392,7 @@ def test_ratings_equal_those_of_pandas(ratings, tmp_path):
     half = (np.searchsorted(held, 0.5) + 1) / len(items)
     assert f"whole: half of all ratings are of {100 * half:.0f} % of the items" in found
     filled = len(table) / (len(users) * len(items))
-    assert any(line.startswith(f"whole: {100 * filled:.0f} % of all pairs are rated") for line in found)
+    assert any(line.startswith(f"whole: {100 * filled:.0f} % of all pairs of a user and an item are rated") for line in found)
     assert f"the mean is {table.rating.mean():.2f} in whole" in " ".join(found)
 
 

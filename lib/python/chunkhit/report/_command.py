@@ -10,37 +10,47 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from .. import __version__
 from .._error import Error, whole_number
 from .._packing import Progress, pack_info, packs_in, with_progress
-from .._paths import Path, Paths, path_list
+from .._paths import Path, Paths, native_path, path_list
 from ._image_scan import LookOptions, Report, scan_images
 from ._page import Section, page_text, shown, write_page
 
 DEFAULT_SAMPLES = 10_000
+SPLITS = ("train", "validation", "val", "test")
 DUPLICATES = ("auto", "all", "none")
 
 
 def split_order(name: str) -> Tuple[int, str]:
     """Training first, whatever the alphabet says."""
-    usual = ("train", "validation", "val", "test")
-    return (usual.index(name) if name in usual else len(usual), name)
+    return (SPLITS.index(name) if name in SPLITS else len(SPLITS), name)
 
 
 def named_packs(paths: Paths) -> List[Tuple[str, str]]:
-    """Names and paths of packs; folders of splits give all of theirs. A name is the last part of the path, or all of it
-    where several packs would have the same."""
+    """Names and paths of packs; folders of splits give all of theirs. A name is as much of the path's end as tells it
+    from the others."""
     found: List[str] = []
     for path in path_list(paths, "packs"):
         inside = packs_in(path)
         found += [os.path.join(path, name) for name in sorted(inside, key=split_order)] if inside else [path]
     if not found:
         raise Error("packs: expected at least one, found none", "usage")
-    end = "/manifest.json"
-    trimmed = [path[:-len(end)] if path.endswith(end) else path.rstrip("/") or path for path in found]
-    lasts = [os.path.basename(path if "://" in path else os.path.abspath(path)) for path in trimmed]
-    names = [last if lasts.count(last) == 1 else path for last, path in zip(lasts, trimmed)]
+    names = short_names(found)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise Error(f"packs: {shown(twice)} is there twice", "usage")
     return [(shown(name), path) for name, path in zip(names, found)]
+
+
+def short_names(paths: Sequence[str], is_title: bool = False) -> List[str]:
+    """The last part of each path, with as many before it as tell it from the others; in a title the folder of a split, too."""
+    trimmed = [path[:-len("/manifest.json")] if path.endswith("/manifest.json") else path.rstrip("/") or path for path in paths]
+    parts = [(path if "://" in path else os.path.abspath(path)).split("/") for path in trimmed]
+    names = []
+    for own in parts:
+        count = 2 if is_title and own[-1] in SPLITS else 1
+        while count < len(own) and sum(other[-count:] == own[-count:] for other in parts) > 1:
+            count += 1
+        names.append("/".join(own[-count:]))
+    return names
 
 
 def check_libraries() -> None:
@@ -83,7 +93,7 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
     """Writes a page of what packs hold, of images, of ratings, or of both.
 
     packs            packs, parts, folders of splits or HDF5 files, one or several; URLs, too
-    output           the HTML file; one that is there is replaced
+    output           the HTML file, FILE.html; one that is there is replaced
     bench            a file that `pack-bench --json` wrote: its speed and waiting are shown, too
     samples          images (10,000 by default) or users (as many as have 50 million ratings) that are looked at in each
                      pack; 0: all. Class counts are always of all
@@ -95,6 +105,9 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
 
     Raises Error "usage", where matplotlib or jinja2 is missing, too; "bad_data", "cannot_write" or "try_again".
     """
+    target = os.fsdecode(native_path(output, "output"))
+    if os.path.splitext(target)[1].lower() not in ("", ".html", ".htm"):
+        raise Error(f"`output`: expected a name that ends in .html, found {shown(target)}", "usage")
     named = named_packs(packs)
     if samples is not None:
         whole_number("`samples`", samples)
@@ -121,9 +134,9 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
 
         sections.append(bench_section(os.fsdecode(bench)))
     sections = [section for section in sections if section.blocks or section.warnings]
-    title = ", ".join(name for name, _ in named)
+    title = ", ".join(shown(name) for name in short_names([path for _, path in named], is_title=True))
     note = subtitle(bool(kinds[False]), bool(kinds[True]), samples, seed)
-    write_page(os.fsdecode(output), page_text(title, note, sections, __version__))
+    write_page(target, page_text(title, note, sections, __version__))
 
 
 def subtitle(has_images: bool, has_ratings: bool, samples: Optional[int], seed: int) -> str:

@@ -54,8 +54,18 @@ def origin(scan: ImageScan) -> str:
     return made + (f" of {', '.join(shown(root) for root in roots)}" if roots else ", of a folder that is not recorded")
 
 
+def kind_warnings(scans: Sequence[ImageScan]) -> List[str]:
+    """A warning where labels of one pack are classes and those of another numbers."""
+    classes = [scan.name for scan in scans if scan.labels.ndim == 1]
+    numbers = [scan.name for scan in scans if scan.labels.ndim == 2]
+    if not classes or not numbers:
+        return []
+    return [f"labels are classes in {', '.join(classes)}, but numbers in {', '.join(numbers)}: packs of one data set need one "
+            "--label-type"]
+
+
 def class_section(scans: Sequence[ImageScan]) -> Section:
-    section = Section("classes", "Classes")
+    section = Section("classes", "Classes", warnings=kind_warnings(scans))
     scans = [scan for scan in scans if scan.labels.ndim == 1]
     if not scans:
         return section
@@ -106,15 +116,20 @@ def ratio_warnings(scan: ImageScan, table: Dict[str, int]) -> List[str]:
 
 
 def missing_classes(scans: Sequence[ImageScan], tables: List[Dict[str, int]]) -> List[str]:
-    """Warnings of classes that one pack has and another lacks."""
+    """Warnings of classes that one pack has and another of the same data set lacks."""
     found = []
-    every = {name for table in tables for name, count in table.items() if count}
     for scan, table in zip(scans, tables):
-        lacking = sorted(name for name in every if not table.get(name))
+        related = [other for other in tables if has_same_classes(table, other)]
+        lacking = sorted({name for other in related for name, count in other.items() if count and not table.get(name)})
         if lacking:
             shown_names = ", ".join(lacking[:5]) + (", …" if len(lacking) > 5 else "")
             found.append(f"{scan.name}: has no image of {counted(len(lacking), 'class')} that other packs have: {shown_names}")
     return found
+
+
+def has_same_classes(table: Dict[str, int], other: Dict[str, int]) -> bool:
+    """Whether packs share most of their classes: those of a split do, also where one has no image of some."""
+    return 2 * len(table.keys() & other.keys()) > min(len(table), len(other))
 
 
 def sheet_section(scans: Sequence[ImageScan], seed: int) -> Section:

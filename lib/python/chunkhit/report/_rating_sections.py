@@ -202,9 +202,12 @@ def map_block(scan: RatingScan, index: int) -> Block:
     filled = scan.user_counts.sum() / max(1, len(scan.looked) * scan.columns)
     svg = charts.density_map(f"map{index}", density, "items in the order of the columns, %",
                              "users in the order of the rows, %")
-    note = ("The stronger the color of an area, the more of its pairs of user and item are rated, on a logarithmic scale; "
-            "blank areas have none.")
-    title = f"{scan.name}: {share_text(filled)} of all pairs are rated, {share_text(density.max())} in the densest area"
+    down, across = density.shape
+    note = (f"The map divides the users that were looked at into {down} groups, from top to bottom, and the items into {across}, from "
+            "left to right. The stronger the color of an area, the more of its pairs of a user and an item are rated, on a "
+            "logarithmic scale; blank areas have none.")
+    title = (f"{scan.name}: {share_text(filled)} of all pairs of a user and an item are rated, {share_text(density.max())} in the area "
+             "of the map that has most")
     return Block(title, note, svg)
 
 
