@@ -11,7 +11,8 @@ class ImageBatch(Tuple[Any, Any]):
     """A batch of images: `images, labels = batch`.
 
     images   uint8 or float32, (batch, height, width, channels) or (batch, channels, height, width)
-    labels   int64 class ids (batch,), -1 where there are none; float32 (batch, columns) where labels are numbers
+    labels   int64 class ids (batch,), -1 where there are none; float32 (batch, columns) where labels are numbers,
+             also (batch, 1): labels[:, 0] goes with an output (batch,), with which (batch, 1) would broadcast
     samples  uint64 (batch,): which samples of the source these are
     keys     their names: the file of each, as the input named it
     epoch    which epoch this is of
