@@ -83,7 +83,7 @@ bool FileNames::take(const std::string& path) {
 
 std::vector<std::string> FileNames::notices() const {
   if (left_out_ == 0) return {};
-  if (!include_.empty()) return {files_text(left_out_) + " match no `include`, " + first_ + " say"};
+  if (!include_.empty()) return {files_text(left_out_) + " match no `include`; the first is " + first_};
   std::string kinds;
   for (const auto& [kind, count] : kinds_)
     kinds += (kinds.empty() ? "" : ", ") + std::to_string(count) + " " + kind;

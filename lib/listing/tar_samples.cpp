@@ -102,10 +102,11 @@ class TarGroups {
 
  private:
   /// A .cls goes before a .json, but for kept columns.
-  void take_label(const TarMember& member, const std::string& extension, TarGroup& group) const {
+  void take_label(const TarMember& member, const std::string& extension, TarGroup& group) {
     const bool is_json = extension == "json";
     const bool is_label = group.label_from != "cls" || !is_json;
-    if (!is_label && keep_.empty()) return;
+    const bool is_first = !is_label && !std::exchange(has_seen_both_, true);
+    if (!is_label && keep_.empty() && !is_first) return;
     const bool is_second = group.label_from == extension || (is_json && !group.kept.values.empty());
     std::string error = is_second ? "the tar holds its ." + extension + " twice" : "";
     if (member.bytes > kMaxLabelBytes)
@@ -116,11 +117,18 @@ class TarGroups {
     const std::string_view text = as_text(bytes);
     if (is_json && !keep_.empty()) group.kept = json_columns(text, keep_);
     if (is_json && !error.empty()) group.kept.error = error;
+    if (is_first) group.has_class_name = names_class(text);
     if (!is_label) return;
     group.label_from = extension;
     group.label = !error.empty() ? LabelTexts{{}, error}
                   : is_json      ? json_labels(text, keys_)
                                  : cls_label(text);
+  }
+
+  [[nodiscard]] static bool names_class(std::string_view json) {
+    const std::string key = "class";
+    const LabelTexts found = json_labels(json, {&key, 1});
+    return found.error.empty() && !found.labels[0].empty() && !parse_number(found.labels[0]);
   }
 
   [[nodiscard]] static LabelTexts cls_label(std::string_view text) {
@@ -152,6 +160,7 @@ class TarGroups {
   std::unordered_map<std::string, std::size_t> by_key_;
   std::unordered_map<std::string, FileRange> ranges_;  // of files, by name
   std::vector<TarGroup> groups_;
+  bool has_seen_both_ = false;  ///< a .json beside a .cls
 };
 
 }  // namespace
@@ -194,6 +203,7 @@ void TarSamples::take_kept(const TarGroup& group) {
   for (std::size_t column = 0; column < group.kept.values.size(); ++column)
     if (group.kept.lacks.empty() || !group.kept.lacks[column]) has_kept_[column] = true;
   if (json_keys_.empty()) json_keys_ = group.kept.keys;
+  has_class_names_ = has_class_names_ || group.has_class_name;
   has_texts_ = has_texts_ || (group.images.size() > 1 && has_text(group.images));
 }
 
@@ -260,7 +270,8 @@ void TarSamples::add_labelled(const TarInput& input, const TarGroup& group) {
   if (images.size() > 1)
     return reject(file, group.label.labels,
                   "has " + std::to_string(images.size()) + " images, " + printable_text(images[0]->name) +
-                      " and " + printable_text(images[1]->name) + " say; `include` chooses one");
+                      " and " + printable_text(images[1]->name) + (images.size() > 2 ? " among them" : "") +
+                      "; `include` chooses one");
   const TarImage& image = *images.front();
   if (!image.error.empty()) return reject(file, group.label.labels, image.error);
   if (group.label_from.empty())
@@ -314,6 +325,11 @@ void TarSamples::finish() {
     throw Error(ErrorCode::bad_data, tars + ": none of the " + count_text(list_.row_count, "sample") +
                                          " can be used; the first: " + list_.rejects[0].file + ": " +
                                          list_.rejects[0].reason);
+  if (source_ == Source::members && has_class_names_)
+    list_.notices.emplace_back(
+        "labels are the ids in .cls; the .json beside them have the names of their classes: `label_column` "
+        "class "
+        "takes these");
   if (source_ == Source::folders) number_classes(are_tars);
   if (source_ == Source::folders) rows_.finish_unlabelled(rows);
 }
@@ -389,8 +405,9 @@ void TarSamples::number_classes(bool are_tars) {
     list_.class_ids.push_back(ids.find(class_of(index))->second);
   if (are_tars)
     list_.notices.push_back(
-        "no image has a label beside it or a folder above it: the name of its tar is its class, " +
-        list_.classes.front() + " of " + list_.classes.front() + ".tar, say");
+        "no image has a label beside it or a folder above it, so that the name of its tar is its class: "
+        "images of " +
+        list_.classes.front() + ".tar are of the class " + list_.classes.front());
   const std::string split = split_names(list_);
   if (!split.empty())
     list_.notices.push_back(

@@ -37,7 +37,8 @@ struct TarGroup {
   std::vector<TarImage> images;
   std::string label_from;  ///< "cls", "json"; empty: there is no label
   LabelTexts label;
-  ColumnTexts kept;  ///< without values where there is no .json
+  ColumnTexts kept;             ///< without values where there is no .json
+  bool has_class_name = false;  ///< looked at of the first .json beside a .cls: it names the class
 };
 
 /// Reads the headers of a tar, and the labels and kept columns in it, whose names are keys of a .json. Throws
@@ -80,6 +81,7 @@ class TarSamples {
   std::vector<bool> has_kept_;          ///< by column: a .json has it
   std::vector<std::string> json_keys_;  ///< of the first .json that lacks one
   Source source_ = Source::unknown;
+  bool has_class_names_ = false;     ///< a .json names the class whose id was taken
   bool has_texts_ = false;           ///< a .txt stands beside an image
   std::vector<std::string> inputs_;  ///< names, by container
 };

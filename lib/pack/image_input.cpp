@@ -47,7 +47,7 @@ constexpr double kLargeSampleBytes = 512 << 10;
   if (packs.empty())
     throw Error(ErrorCode::bad_data, "`classes`: " + folder + " holds no " + std::string(kManifestName));
   throw Error(ErrorCode::bad_data, "`classes`: " + folder + " holds " + count_text(packs.size(), "pack") +
-                                       "; name one of them, " + folder + "/" + packs.front() + " say");
+                                       "; name one of them, as " + folder + "/" + packs.front());
 }
 
 }  // namespace
@@ -229,7 +229,7 @@ std::string size_notice(const FirstImage& first, const PackImagesSpec& spec, std
   return "images are packed as large as they are: " + std::to_string(first.width) + "x" +
          std::to_string(first.height) + " pixels, " + bytes_text(bytes) + " a sample, " +
          bytes_text(bytes * static_cast<double>(sample_count)) +
-         " in all; `resize` 256 `crop` 224x224, say, makes them smaller";
+         " in all; `resize` 256 `crop` 224x224, for example, makes them smaller";
 }
 
 std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpec& spec,

@@ -224,7 +224,7 @@ void check_only_our_files(const std::string& folder, const std::set<std::string>
   if (!held_format(folder + "/" + entry).empty())
     throw Error(ErrorCode::cannot_write,
                 folder + ": holds " + entry +
-                    ", a pack by itself (of an earlier split, say); remove it, or give "
+                    ", a pack by itself, perhaps of an earlier split; remove it, or give "
                     "another `output`");
   throw Error(ErrorCode::cannot_write,
               folder + ": holds " + entry + ", which " +

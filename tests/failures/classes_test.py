@@ -188,7 +188,7 @@ def test_messages_named_the_wrong_cause(space):
     text = pack(space("more"), space("none"), "--classes", space("divided"), expect=65)
     check("holds 2 packs; name one of them" in text, text)
     text = pack(space("more"), space("divided"), expect=73)
-    check("holds train, a pack by itself (of an earlier split, say); remove it" in text, text)
+    check("holds train, a pack by itself, perhaps of an earlier split; remove it" in text, text)
     check("must not contain /" in pack(space("more"), space("none"), "--split", "a/b=0.5,c=0.5", expect=2), "names of a split")
     pack(space("more"), space("sorted"))
     text = pack(space("more"), space("sorted"), "--classes", space("divided/train"), expect=73)

@@ -220,7 +220,7 @@ TEST(ClassFolders, ListOnlyWhatIsIncluded) {
   EXPECT_EQ(included({"*.jpg", "*.png"}), (Texts{"cat/a.jpg", "cat/deep/c.jpg", "dog/d.png"}));
   EXPECT_EQ(included({"*/*.jp*g"}), (Texts{"cat/a.jpg", "dog/e.jpeg"}));
   EXPECT_EQ(list_class_folders(root.path(), {.include = {"*.jp*g"}}).notices[0],
-            "2 files match no `include`, cat/b.JPG say");
+            "2 files match no `include`; the first is cat/b.JPG");
 }
 
 TEST(ClassFolders, RejectsWhatIsNoFile) {

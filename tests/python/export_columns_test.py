@@ -116,4 +116,4 @@ def test_a_folder_of_a_split_names_its_packs(packs, tmp_path):
     chunkhit.pack_images(packs / "images", tmp_path / "split", split={"train": 0.5, "val": 0.5})
     done = command(tmp_path / "split", "-o", tmp_path / "out.tar")
     assert done.returncode == 2
-    assert f"{tmp_path}/split: holds the packs train, val; export one of them, {tmp_path}/split/train say" in done.stderr
+    assert f"{tmp_path}/split: holds the packs train, val; export one of them, as {tmp_path}/split/train" in done.stderr

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import time
+import warnings
 
 import h5py
 import numpy as np
@@ -116,6 +117,18 @@ def test_a_folder_that_is_packed_again_has_the_same_samples(packs, own, tmp_path
     np.testing.assert_array_equal(after.labels(), before.labels())
     for (image, _), (expected, _) in zip(after, before, strict=True):
         np.testing.assert_array_equal(image, expected)
+
+
+def test_a_tar_whose_class_names_are_left_aside_is_warned_of(packs, tmp_path):
+    chunkhit.export_pack(packs / "hdf5", tmp_path / "out.tar")
+    with pytest.warns(UserWarning, match=r"labels are the ids in .cls; .* label_column class takes these"):
+        chunkhit.pack_images(tmp_path / "out.tar", tmp_path / "ids", label_type="classes")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        info = chunkhit.pack_images(tmp_path / "out.tar", tmp_path / "names", label_column="class")
+        chunkhit.export_pack(tmp_path / "ids", tmp_path / "ids.tar")  # which has no names
+        chunkhit.pack_images(tmp_path / "ids.tar", tmp_path / "again", label_type="classes")
+    assert [each["name"] for each in info["classes"]] == ["a", "b"]
 
 
 def test_classes_named_by_numbers_keep_their_ids_with_the_pack_s_list(tmp_path):

@@ -86,7 +86,7 @@ def test_tars_without_labels_and_folders_are_the_classes(packs, tmp_path):
     tars = [flat(packs, tmp_path / "dogs.tar", FILES[:4]), flat(packs, tmp_path / "cats.tar", FILES[4:])]
     code, said = command(*tars, "-o", tmp_path / "out")
     assert code == 0, said
-    assert "note: no image has a label beside it or a folder above it: the name of its tar is its class, cats of cats.tar, say" in said
+    assert "note: no image has a label beside it or a folder above it, so that the name of its tar is its class: images of cats.tar are of the class cats" in said
     dataset = chunkhit.ImageDataset(tmp_path / "out")
     assert [(each["name"], each["samples"]) for each in dataset.info["classes"]] == [("cats", 6), ("dogs", 4)]
     assert all((key.split(".")[0] == "cats") == (label == 0) for key, label in zip(dataset.keys(), dataset.labels()))

@@ -64,7 +64,7 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
     info = pack_info(source, images=images, labels=labels)
     if "path" not in info:
         first = os.path.join(source, next(iter(info)))
-        raise Error(f"{source}: holds the packs {', '.join(info)}; export one of them, {first} say", "usage")
+        raise Error(f"{source}: holds the packs {', '.join(info)}; export one of them, as {first}", "usage")
     ending = os.path.splitext(target)[1] if target.endswith(FILE_ENDINGS) else ""
     is_ratings = "matrices" in info
     if ending not in ((".npz", ".csv") if is_ratings else FORMS):

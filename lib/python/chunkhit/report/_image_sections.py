@@ -150,7 +150,7 @@ def brightness_section(scans: Sequence[ImageScan]) -> Section:
         section.blocks.append(Block(title, note, brightness_chart(scan, index)))
         if len(flat) > max(1, 0.01 * len(scan.looked)):
             section.warnings.append(f"{scan.name}: {len(flat):,} of {counted(len(scan.looked), 'image')} are of one color, "
-                                    f"sample {int(scan.looked[flat[0]])} say")
+                                    f"the first is sample {int(scan.looked[flat[0]])}")
         section.warnings += clipped_warnings(scan)
     return section
 
