@@ -65,7 +65,9 @@ template <class Options>
   require_option(options.batch_size <= UINT32_MAX, "batch_size: must be less than 2^32");
   require_option(options.window_chunks >= 1, "window_chunks: must be at least 1");
   require_option(options.world_size >= 1, "world_size: must be at least 1");
-  require_option(options.rank < options.world_size, "rank: must be less than world_size");
+  const std::string rank = "rank: expected less than world_size " + std::to_string(options.world_size) +
+                           ", found " + std::to_string(options.rank);
+  require_option(options.rank < options.world_size, rank.c_str());
   require_option(options.echo >= 1, "echo: must be at least 1");
   const bool tunes_threads = options.threads == kAutomatic, tunes_prefetch = options.prefetch == kAutomatic;
   require_option(options.prefetch >= 1, "prefetch: must be at least 1");

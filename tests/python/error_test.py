@@ -28,7 +28,7 @@ def test_names_what_was_not_found(tmp_path):
     (dict(shuffle="some"), "shuffle: expected none, window, global, found 'some'"),
     (dict(layout="hwc"), "layout: expected nhwc, nchw, found 'hwc'"),
     (dict(drop_last="no"), "drop_last: expected True or False, found 'no'"),
-    (dict(rank=2, world_size=2), "rank: must be less than world_size"),
+    (dict(rank=2, world_size=2), "rank: expected less than world_size 2, found 2"),
     (dict(augment=dict(flip=0.5)), "augment.flip: no such option"),
     (dict(augment=0.5), "augment: expected a dict, found 0.5"),
     (dict(normalize=dict(mean="x")), "normalize.mean: expected a list of numbers, found 'x'"),
