@@ -382,6 +382,31 @@ def test_a_signal_leaves_nothing(packs, tmp_path, output, number):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("output", ["out.tar", "out"])
+def test_what_a_killed_export_left_is_removed_by_the_next(packs, tmp_path, output):
+    run = subprocess.Popen([sys.executable, "-c", SLOW, packs / "hdf5", "-o", tmp_path / output], stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 30
+    while not os.listdir(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    another = tmp_path / f".{output}.another-machine-1-1.partial"
+    another.write_text("may be written")
+    chunkhit.export_pack(packs / "hdf5", tmp_path / output)
+    assert len([name for name in os.listdir(tmp_path) if name.endswith(".partial")]) == 2  # that run lives
+    run.kill()
+    run.wait()
+    run.stderr.close()
+    chunkhit.export_pack(packs / "hdf5", tmp_path / output, force=True)
+    assert sorted(os.listdir(tmp_path)) == sorted([another.name, output])
+
+
+@pytest.mark.parametrize("name", ["pack-export", "pack-report"])
+def test_ctrl_c_while_modules_are_imported_is_no_traceback(tmp_path, name):
+    (tmp_path / "numpy.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = subprocess.run([os.path.join(os.environ["CHUNKHIT_TOOLS"], name), "--help"], stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, done.stderr, done.stdout) == (130, "", "")
+
+
 def test_a_damaged_chunk_is_bad_data_and_leaves_nothing(packs, tmp_path):
     part = bytearray((packs / "hdf5" / "part-00000.h5").read_bytes())
     part[part.find(chunkhit.ImageDataset(packs / "hdf5")[50][0].tobytes())] ^= 1

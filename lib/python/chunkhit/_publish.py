@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
+import re
 import shutil
 from typing import BinaryIO, Iterator
 
@@ -32,9 +34,31 @@ def writing(path: str) -> Iterator[None]:
         raise Error(f"{path}: {error.strerror or error}", "cannot_write") from error
 
 
+def process_start(pid: int) -> str:
+    """When a process started, in clock ticks; empty where there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
 def aside_of(path: str) -> str:
+    """The name that this process writes an output under. Removes what killed processes of this machine left of it."""
     folder, name = os.path.split(path)
-    return os.path.join(folder, f".{name[:200]}.{os.getpid()}.partial")
+    begin = f".{name[:100]}.{platform.node()[:64]}-"
+    for entry in os.listdir(folder) if os.path.isdir(folder) else ():
+        found = re.fullmatch(re.escape(begin) + r"(\d+)-(\d+)\.partial", entry)
+        if found and process_start(int(found[1])) != found[2]:
+            remove(os.path.join(folder, entry))
+    return os.path.join(folder, f"{begin}{os.getpid()}-{process_start(os.getpid())}.partial")
+
+
+def remove(path: str) -> None:
+    """Removes a file or a folder, if it is there."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def flush_folder(path: str) -> None:
@@ -60,8 +84,7 @@ def new_file(path: str, force: bool) -> Iterator[BinaryIO]:
             os.replace(aside, path)
             flush_folder(os.path.dirname(path))
     finally:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)
+        remove(aside)
 
 
 @contextlib.contextmanager
@@ -88,5 +111,5 @@ def new_folder(path: str, force: bool) -> Iterator[str]:
                 raise
             flush_folder(os.path.dirname(path))
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
-        shutil.rmtree(replaced, ignore_errors=True)
+        remove(aside)
+        remove(replaced)
