@@ -91,6 +91,7 @@ constexpr std::uint64_t kMaxChunkRows = 1024;
 constexpr std::uint64_t kWantedChunkBytes = 256 << 10;
 /// Rows per piece for HDF5, whose chunks are ranges of entries and do not depend on it.
 constexpr std::uint64_t kHdf5PieceRows = 1024;
+constexpr std::uint64_t kTimedPieceEntries = 1 << 19;
 
 /// Estimates the compressed bytes of a rating by the type of its value (measured on MovieLens-like ratings).
 double rating_bytes(const MatrixShape& shape) {
@@ -101,10 +102,12 @@ double rating_bytes(const MatrixShape& shape) {
 
 PackMatrix record(const char* name, const MatrixStats& stats) { return {name, stats.nnz, stats.longest_row}; }
 
-/// Limits the rows of a piece so that even the longest rows fit into one part.
-std::uint64_t hdf5_piece_rows(const PackStats& stats) {
+/// Limits the rows of a piece so that even the longest rows fit into one part, and with their times into
+/// little memory.
+std::uint64_t hdf5_piece_rows(const PackStats& stats, bool has_times) {
   const std::uint64_t longest = std::max(stats.x.longest_row, stats.held_out.longest_row);
-  return std::clamp<std::uint64_t>(kMaxCsrEntries / std::max<std::uint64_t>(1, longest), 1, kHdf5PieceRows);
+  const std::uint64_t most = has_times ? kTimedPieceEntries : kMaxCsrEntries;
+  return std::clamp<std::uint64_t>(most / std::max<std::uint64_t>(1, longest), 1, kHdf5PieceRows);
 }
 
 }  // namespace
@@ -175,7 +178,7 @@ void MatrixPackWriter::check_space() const {
 MatrixPackReport MatrixPackWriter::write() {
   const bool shard = run_.spec.container == "shard";
   const bool csr_hdf5 = !shard && run_.spec.storage == MatrixStorage::csr;
-  const std::uint64_t piece_rows = shard ? chunk_rows_ : hdf5_piece_rows(rows_.stats());
+  const std::uint64_t piece_rows = shard ? chunk_rows_ : hdf5_piece_rows(rows_.stats(), shape_.has_times);
   keep_parts(piece_rows);
   check_space();
   CompleteList items = write_items(folder_.path(), run_.item_ids, run_.packs.columns().counts,

@@ -100,6 +100,18 @@ def test_many_ratings_of_neighbouring_users_took_more_than_memory(space):
     check(fingerprint(space("spilled")) == fingerprint(space("whole")), "other bytes from disk than from memory")
 
 
+def test_times_of_long_rows_took_more_than_memory(space):
+    write_timed = (f"{user},{(index * 7 + user) % 20000},{(index + user) % 5 + 1},{1500000000 + index * 977}\n"
+                   for index in range(3000) for user in range(1000))
+    with open(space("timed.csv"), "w") as file:
+        file.write("user,item,rating,time\n")
+        file.writelines(write_timed)
+    for container in ("shard", "hdf5"):
+        done = pack(space, "timed.csv", "64M", container, "--part-bytes", "4M", "--keep-times", "--container", container)
+        check(done.code == 0 and kept(done, 64), container, done)
+        print(f"  timed.csv in {container}: peak {done.peak_bytes // MIB} MiB")
+
+
 def write_h5ad(path, rows, columns, arrays, names=None):
     """Writes AnnData with an entry a row; `arrays` says how data, indices and indptr lie."""
     with h5py.File(path, "w") as file:
