@@ -64,7 +64,7 @@ void for_all_options(const std::string& kind, const std::string& filter,
 TEST(ChangedFile, ATruncationUnderARunningLoaderIsBadData) {
   const TemporaryFolder folder;
   for (const auto& [kind, filter] : kKinds)
-    for_all_options(kind, filter, [&](const ImageLoaderOptions& options, bool stays) {
+    for_all_options(kind, filter, [&, kind = kind, filter = filter](const auto& options, bool stays) {
       for (const bool has_read : {false, true}) {
         const std::string path = write_part(folder, kind, filter);
         // Before the loader has threads: HDF5 is opened by a fork.
@@ -90,7 +90,7 @@ TEST(ChangedFile, ATruncationUnderARunningLoaderIsBadData) {
 TEST(ChangedFile, BytesThatAreOverwrittenAfterTheFirstEpochAreNotServed) {
   const TemporaryFolder folder;
   for (const auto& [kind, filter] : kKinds)
-    for_all_options(kind, filter, [&](const ImageLoaderOptions& options, bool stays) {
+    for_all_options(kind, filter, [&, kind = kind, filter = filter](const auto& options, bool stays) {
       const std::string path = write_part(folder, kind, filter);
       const std::uint64_t offset = open_part(path)->chunks()[7].offset + 9;
       ImageLoader loader(path, options);

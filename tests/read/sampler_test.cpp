@@ -255,7 +255,7 @@ TEST(Sampler, LeavesOutADamagedChunkWhereverItsSamplesAreDrawn) {
   std::filesystem::copy_file(path, damaged);
   // Chunk 10, of samples 40 to 43.
   const ByteBuffer stored = read_file(path, 1 << 20), pixels = known_samples(kShape, 40, 1);
-  const auto found_at = std::ranges::search(stored, pixels).begin();
+  const auto found_at = std::search(stored.begin(), stored.end(), pixels.begin(), pixels.end());
   ASSERT_NE(found_at, stored.end());
   std::fstream file(damaged, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(found_at - stored.begin());
