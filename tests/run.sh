@@ -3,15 +3,17 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage="usage: bash tests/run.sh [--with-arm64] [--with-torch]
+usage="usage: bash tests/run.sh [--with-arm64] [--with-clang] [--with-torch]
 Installs what is missing, builds, and runs every test.
   --with-arm64   Also build for arm64, run the C++ tests by qemu, and compare the bytes of packs
+  --with-clang   Also build with clang, run the C++ tests, and compare the bytes of packs
   --with-torch   Also install libtorch-dev, build samples/train_torch.cpp and test it
   -h, --help     Print this help"
-torch_packages=() torch_required=OFF tests_arm64=
+torch_packages=() torch_required=OFF tests_arm64= tests_clang=
 for argument in "$@"; do
   case $argument in
     --with-arm64) tests_arm64=1 ;;
+    --with-clang) tests_clang=1 ;;
     --with-torch) torch_packages=(libtorch-dev) torch_required=ON ;;
     -h | --help) echo "$usage"; exit 0 ;;
     *) echo "tests/run.sh: unknown argument: $argument" >&2; echo "$usage" >&2; exit 2 ;;
@@ -55,6 +57,16 @@ ctest --test-dir build/asan --output-on-failure -j "$jobs" -R "^($sanitized)\$"
 cmake --preset tsan -DCHUNKHIT_TESTS=ON >/dev/null
 cmake --build --preset tsan -j "$jobs" --target reader_tests
 ctest --test-dir build/tsan --output-on-failure -R '^reader_tests$'
+
+# By clang: all is built; what is tested is what the sanitizers test and what compares bytes with recorded ones, or with those
+# of the release build.
+if [ -n "$tests_clang" ]; then
+  bash samples/install_packages.sh clang
+  cmake --preset clang -DCHUNKHIT_TESTS=ON >/dev/null
+  cmake --build --preset clang -j "$jobs"
+  ctest --test-dir build/clang --output-on-failure -j "$jobs" -R "^($sanitized|(tools|stock_jpeg)_tests|golden|pinned_hashes)\$"
+  /usr/bin/python3 tests/pinned/same_packs_test.py build/release build/clang
+fi
 
 # For arm64, run by qemu: the C++ tests, comparisons with trusted implementations where code differs by the machine, and packs,
 # which must be those of the release build.
