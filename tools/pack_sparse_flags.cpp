@@ -117,11 +117,9 @@ void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--id-order", "WORD", flags.id_order, "Order of columns: (popularity), first, sorted")
       ->check(one_of<ItemOrder>());
   group.add("--reuse-ids", "PACK", spec.reuse_ids, "Use the item columns of another pack or its items.csv");
-  group.add(
-      "--item-columns", "FILE", spec.item_columns,
-      "Keep the columns of a CSV with a row per item; its ids are in the column named as in the ratings, "
-      "else in the first one");
-  group.add("--user-columns", "FILE", spec.user_columns, "The same with a row per user");
+  group.add("--item-columns", "FILE", spec.item_columns,
+            "Keep columns of a CSV of items (ids: column of the ratings' name, or first)");
+  group.add("--user-columns", "FILE", spec.user_columns, "The same of users");
   group.add_switch("--keep-times", spec.packs.keep_times, "Keep the time of each rating");
   group.add("--order", "WORD", flags.order, "Order of rows: shuffle, input (shuffle)")
       ->check(one_of<Order>());

@@ -19,9 +19,9 @@ import os, sys
 import numpy
 import chunkhit
 
-os.makedirs("images/gray")
 for index in range(4):
-    with open(f"images/gray/{index}.ppm", "wb") as file:
+    os.makedirs(f"images/{index % 2}", exist_ok=True)
+    with open(f"images/{index % 2}/{index}.ppm", "wb") as file:
         file.write(b"P6 2 1 255\\n" + bytes([index] * 6))
 chunkhit.pack_images("images", "train")
 batches = list(chunkhit.ImageLoader("train", batch_size=4))
