@@ -215,7 +215,7 @@ void print_matrix_info(const PackInfo& info) {
     entries += each.nnz;
   }
   print_values(matrix);
-  if (matrix.times) std::printf("times      int64, of each rating\n");
+  if (!matrix.times.empty()) std::printf("times      int64, %s, of each rating\n", matrix.times.c_str());
   if (!info.label_columns.empty())
     std::printf("labels     float32, %s\n", count_text(info.label_columns.size(), "column").c_str());
   print_columns("of items", matrix.item_columns);

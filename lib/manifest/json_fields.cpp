@@ -235,10 +235,10 @@ Json columns_json(const std::vector<PackColumn>& columns) {
 }
 
 void add_kept(const std::vector<PackColumn>& item_columns, const std::vector<PackColumn>& user_columns,
-              bool times, Json& json) {
+              const std::string& times, Json& json) {
   if (!item_columns.empty()) json["item_columns"] = columns_json(item_columns);
   if (!user_columns.empty()) json["user_columns"] = columns_json(user_columns);
-  if (times) json["times"] = true;
+  if (!times.empty()) json["times"] = times;
 }
 
 namespace {

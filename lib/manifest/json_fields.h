@@ -69,7 +69,7 @@ inline constexpr std::uint64_t kColumnsVersion = 3;
 [[nodiscard]] nlohmann::ordered_json columns_json(const std::vector<PackColumn>& columns);
 /// Adds what is kept beside ratings, where something is.
 void add_kept(const std::vector<PackColumn>& item_columns, const std::vector<PackColumn>& user_columns,
-              bool times, nlohmann::ordered_json& json);
+              const std::string& times, nlohmann::ordered_json& json);
 /// The columns under a key; none where it is missing. Throws bad_data for names that are empty or equal.
 [[nodiscard]] std::vector<PackColumn> parse_columns(const nlohmann::ordered_json& object, const char* key);
 [[nodiscard]] nlohmann::ordered_json matrices_json(const std::vector<PackMatrix>& matrices);

@@ -31,7 +31,7 @@ void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::
   check("rows", part.samples().rows.size(), listed.samples);
   check("columns", spec.matrix->column_count, manifest.columns);
   check("matrices", spec.matrix->matrix_count, manifest.matrices.size());
-  check("times (1: ratings have some)", spec.matrix->has_times ? 1 : 0, manifest.has_times ? 1 : 0);
+  check("times (1: ratings have some)", spec.matrix->has_times ? 1 : 0, manifest.times.empty() ? 0 : 1);
   // The rows of HDF5 parts are in memory; the hash of a trailer stands for the bytes of its file, too.
   if (manifest.container == "shard") check("bytes", part.byte_count(), listed.bytes);
   check_part_hash(part, listed);

@@ -291,7 +291,7 @@ ValueType parse_value_type(const Json& values) {
 std::string matrix_manifest_text(const MatrixManifest& manifest) {
   const bool has_columns = !manifest.item_columns.empty() || !manifest.user_columns.empty();
   Json json{{"format", kMatrixFormat},
-            {"version", has_columns || manifest.has_times ? kColumnsVersion : version_of(manifest)},
+            {"version", has_columns || !manifest.times.empty() ? kColumnsVersion : version_of(manifest)},
             {"pack_id", hash_text(manifest.pack_id)},
             {"tool", manifest.tool},
             {"spec", spec_json(manifest.spec)},
@@ -309,7 +309,7 @@ std::string matrix_manifest_text(const MatrixManifest& manifest) {
                    {"users", file_json(manifest.users)},
                    {"items", file_json(manifest.items)},
                    {"stats", stats_json(manifest.stats)}});
-  add_kept(manifest.item_columns, manifest.user_columns, manifest.has_times, json);
+  add_kept(manifest.item_columns, manifest.user_columns, manifest.times, json);
   return seal_json(json);
 }
 
@@ -329,7 +329,7 @@ MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& n
     manifest.stats = parse_stats(json.at("stats"));
     manifest.item_columns = parse_columns(json, "item_columns");
     manifest.user_columns = parse_columns(json, "user_columns");
-    manifest.has_times = json.value("times", false);
+    manifest.times = json.value("times", "");
     check_numbers(manifest);
     return manifest;
   });

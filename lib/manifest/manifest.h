@@ -166,13 +166,20 @@ inline constexpr std::string_view kMatrixFormat = "chunkhit-matrix";
 inline constexpr std::string_view kUsersName = "users.csv";
 inline constexpr std::string_view kItemsName = "items.csv";
 
+/// MatrixManifest::times where they are too near to 0 to have a unit, or of a single part.
+inline constexpr std::string_view kUnknownTimes = "numbers";
+/// Whether ratings with such times can be of one pack.
+[[nodiscard]] inline bool are_times_alike(const std::string& a, const std::string& b) {
+  return a == b || (!a.empty() && !b.empty() && (a == kUnknownTimes || b == kUnknownTimes));
+}
+
 /// What manifest.json of a pack of matrices holds.
 struct MatrixManifest : PackManifest {
   std::uint64_t columns = 0;
   std::vector<PackMatrix> matrices;  ///< X; held_out, where the rows have a second one
   ValueType value_type = ValueType::none;
   double scale = 1;
-  bool has_times = false;        ///< of the ratings
+  std::string times{};           ///< unit of the ratings' times, a TimeUnit or "numbers"; empty: not kept
   std::uint64_t chunk_rows = 0;  ///< in every chunk but a part's last; 0 where chunks are not rows
   FileRecord users;
   FileRecord items;

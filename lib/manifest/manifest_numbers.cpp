@@ -222,7 +222,7 @@ void check_numbers(const MatrixManifest& manifest) {
                  .matrix_count = static_cast<std::uint32_t>(manifest.matrices.size()),
                  .value_type = manifest.value_type,
                  .scale = manifest.scale,
-                 .has_times = manifest.has_times};
+                 .has_times = !manifest.times.empty()};
   spec.codec = manifest.codec;
   spec.chunk_samples = manifest.chunk_rows;
   check_matrix_shape(*spec.matrix);

@@ -76,16 +76,22 @@ ColumnTable::ColumnTable(const std::string& path, ColumnTableUse use) : use_(std
   if (row_count() == 0) throw Error(ErrorCode::bad_data, name_ + ": holds no rows below its header");
 }
 
-/// Takes the id from the column that has the ratings' name for it, else from the first one.
+/// Finds the ids: in the column that is named as in the ratings, letters' case and dashes aside, else in one
+/// with a usual name, else in the first.
+std::size_t ColumnTable::find_ids(std::span<const std::string_view> header) const {
+  if (is_pack_list(header)) return 2;
+  for (const bool is_exact : {true, false})
+    for (std::size_t field = 0; field < header.size() && !use_.id_name.empty(); ++field)
+      if (is_exact ? header[field] == use_.id_name : plain_name(header[field]) == plain_name(use_.id_name))
+        return field;
+  return find_usual_column(header, use_.field).value_or(0);
+}
+
 void ColumnTable::read_header(CsvReader& table) {
   std::vector<std::string_view> header;
   if (!table.next_row(header)) throw Error(ErrorCode::bad_data, name_ + ": is empty, expected a header line");
   const bool of_pack = is_pack_list(header);
-  const auto named = std::ranges::find(header, use_.id_name);
-  if (of_pack)
-    id_field_ = 2;
-  else if (!use_.id_name.empty() && named != header.end())
-    id_field_ = static_cast<std::size_t>(named - header.begin());
+  id_field_ = find_ids(header);
   id_column_ = header[id_field_];
   if (id_column_.empty())
     refuse(table, "the column of ids has no name; pandas writes its index so, unless index=False is given");
@@ -130,8 +136,10 @@ void ColumnTable::add_row(const CsvReader& table, std::span<const std::string_vi
 }
 
 void ColumnTable::check_id_column(const std::string& name_in_ratings) const {
-  if (id_field_ != 0 || std::ranges::find(columns_, name_in_ratings, &Column::name) == columns_.end()) return;
-  throw Error(ErrorCode::usage, use_.flag + ": " + name_ + ": its first column " + in_quotes(id_column_) +
+  if (id_column_ == name_in_ratings ||
+      std::ranges::find(columns_, name_in_ratings, &Column::name) == columns_.end())
+    return;
+  throw Error(ErrorCode::usage, use_.flag + ": " + name_ + ": its column " + in_quotes(id_column_) +
                                     " was taken for the ids, but the ratings have them in " +
                                     in_quotes(name_in_ratings) + ": give `" + use_.things + "` " +
                                     name_in_ratings);
@@ -195,9 +203,11 @@ ColumnTables ColumnTables::read(const PackSparseSpec& spec, const IdColumnNames&
                                 const SparseMemory* memory) {
   ColumnTables columns;
   if (!spec.item_columns.empty())
-    columns.items.emplace(spec.item_columns, ColumnTableUse{"`item_columns`", "item", names.item, memory});
+    columns.items.emplace(spec.item_columns,
+                          ColumnTableUse{"`item_columns`", "item", names.item, RatingField::item, memory});
   if (!spec.user_columns.empty())
-    columns.users.emplace(spec.user_columns, ColumnTableUse{"`user_columns`", "user", names.user, memory});
+    columns.users.emplace(spec.user_columns,
+                          ColumnTableUse{"`user_columns`", "user", names.user, RatingField::user, memory});
   return columns;
 }
 
@@ -242,15 +252,13 @@ class RowUse {
         is_used_.size() < kMinRowsOfShare ? 1 : std::min<std::uint64_t>(is_used_.size(), ids) / kMinShare;
     if (used >= std::max<std::uint64_t>(1, least)) return;
     const ColumnTableUse& use = table_.use();
-    const std::string named = use.id_name.empty()
-                                  ? "its first column"
-                                  : "a column named " + in_quotes(use.id_name) + ", as the ratings' (`" +
-                                        use.things + "`), else its first one";
+    const std::string named =
+        use.id_name.empty() ? "" : "named " + in_quotes(use.id_name) + " as in the ratings, else one ";
     throw Error(ErrorCode::bad_data, table_.name() + ": column " + in_quotes(table_.id_column()) + " has " +
                                          count_text(used) + " of the " + count_text(ids, use.things.c_str()) +
                                          " of the ratings: found ids such as " + in_quotes(table_.id(0)) +
-                                         ", expected such as " + in_quotes(example) + "; " + named +
-                                         " must hold the ids");
+                                         ", expected such as " + in_quotes(example) + "; a column " + named +
+                                         "with a usual name, else the first one, holds the ids");
   }
 
  private:

@@ -17,6 +17,7 @@
 #include "pack/read_inputs.h"
 #include "pack/sparse_memory.h"
 #include "ratings/id_map.h"
+#include "ratings/rating_fields.h"
 #include "ratings/rating_packs.h"
 #include "types/sample_column.h"
 
@@ -24,10 +25,11 @@ namespace chunkhit {
 
 /// What a table is of, for messages.
 struct ColumnTableUse {
-  std::string flag;     ///< "`item_columns`"
-  std::string things;   ///< "item"
-  std::string id_name;  ///< name of the ratings' column of ids; empty or not in the table: the first column
-  const SparseMemory* memory = nullptr;  ///< null: it may take any memory
+  std::string flag;                       ///< "`item_columns`"
+  std::string things;                     ///< "item"
+  std::string id_name;                    ///< name of the ratings' column of ids; may be empty
+  RatingField field = RatingField::item;  ///< whose usual names a column of ids may have
+  const SparseMemory* memory = nullptr;   ///< null: it may take any memory
 };
 
 /// The rows of a table by their ids.
@@ -50,8 +52,8 @@ class ColumnTable {
   /// Writes a table that reads as this one. Before `decide_types`.
   void write(const std::string& folder, std::string_view file_name) const;
 
-  /// Throws usage where the first column was taken for the ids, and another one is named as that of the
-  /// ratings is, which was not known before they were read.
+  /// Throws usage where another column than that of the ids is named as that of the ratings is, which was not
+  /// known before they were read.
   void check_id_column(const std::string& name_in_ratings) const;
 
   /// Decides the types of the columns by their texts; `has_missing`: also by a blank one, which stands for
@@ -70,6 +72,7 @@ class ColumnTable {
     std::vector<std::uint32_t> by_row;  ///< numbers of the texts
     SampleColumn values;                ///< of these texts, once types are decided
   };
+  [[nodiscard]] std::size_t find_ids(std::span<const std::string_view> header) const;
   void read_header(CsvReader& table);
   void add_row(const CsvReader& table, std::span<const std::string_view> fields);
   void check_memory(double share) const;

@@ -367,7 +367,7 @@ MatrixManifest MatrixPackWriter::manifest() const {
   manifest.matrices = matrix_records(rows_);
   manifest.value_type = shape_.value_type;
   manifest.scale = shape_.scale;
-  manifest.has_times = shape_.has_times;
+  if (shape_.has_times) manifest.times = run_.times;
   manifest.container = run_.spec.container;
   manifest.codec = codec_.codec;
   manifest.chunk_rows = chunk_rows_;

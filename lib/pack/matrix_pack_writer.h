@@ -57,6 +57,7 @@ struct MatrixRun {
   const LabelTable& labels;                  ///< by user
   const ColumnTables& columns;               ///< kept beside the ids
   const RatingStats& stats;
+  const std::string& times;  ///< unit of the times that are kept, as MatrixManifest has it
   std::uint64_t input_xxh3 = 0;
   std::uint64_t work_bytes = UINT64_MAX;  ///< of rows at a time
   RunCall call;

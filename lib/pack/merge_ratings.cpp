@@ -45,7 +45,11 @@ void check_ratings(const MergeInput& input, const MergeInput& first) {
       text += (text.empty() ? "" : ", ") + column.name + " (" + name_of(column.type) + ")";
     return text.empty() ? "none" : text;
   };
-  compare("has times of ratings:", [](const MatrixManifest& each) { return each.has_times ? "yes" : "no"; });
+  const std::string& times = first.ratings->times;
+  compare("has times of ratings:", [&](const MatrixManifest& each) {
+    if (each.times.empty()) return std::string("none");
+    return are_times_alike(each.times, times) ? times : each.times;
+  });
   compare("has columns of items:", [&](const MatrixManifest& each) { return kept(each.item_columns); });
   compare("has columns of users:", [&](const MatrixManifest& each) { return kept(each.user_columns); });
   compare("has labels:", [](const MatrixManifest& each) {
@@ -202,13 +206,14 @@ MatrixManifest merge_ratings(std::span<const MergeInput> inputs) {
   merged.columns = first.columns;
   merged.value_type = first.value_type;
   merged.scale = first.scale;
-  merged.has_times = first.has_times;
+  merged.times = first.times;
   merged.chunk_rows = first.chunk_rows;
   merged.item_columns = first.item_columns;
   merged.user_columns = first.user_columns;
   for (const PackMatrix& matrix : first.matrices) merged.matrices.push_back({matrix.name, 0, 0});
   for (const MergeInput& input : inputs) {
     check_ratings(input, inputs.front());
+    if (merged.times == kUnknownTimes) merged.times = input.ratings->times;
     for (std::size_t matrix = 0; matrix < merged.matrices.size(); ++matrix) {
       PackMatrix& sum = merged.matrices[matrix];
       sum.nnz += input.ratings->matrices[matrix].nnz;

@@ -125,7 +125,7 @@ void PackRatingReader::check_memory(const PartRecord& listed) const {
   if (manifest_.container != "hdf5" || manifest_.rows == 0) return;
   std::uint64_t entries = 0;
   for (const PackMatrix& matrix : manifest_.matrices) entries += matrix.nnz / manifest_.rows * listed.rows;
-  const std::uint64_t entry_bytes = kHdf5EntryBytes + (manifest_.has_times ? kHdf5TimeBytes : 0);
+  const std::uint64_t entry_bytes = kHdf5EntryBytes + (manifest_.times.empty() ? 0 : kHdf5TimeBytes);
   const auto needed = static_cast<double>(entries * entry_bytes);
   if (needed * 2 <= static_cast<double>(memory_bytes_)) return;
   throw Error(ErrorCode::usage, "`memory_bytes`: " + folder_ + "/" + listed.file + " is read at once, into " +

@@ -238,6 +238,7 @@ class SparseRun {
     finish_columns(input, packs, item_ids);
     report_.codec = codec_choice(spec_).codec;
     for (const PackRows& rows : packs.packs) progress_.rows_total += rows.row_count();
+    const std::string times = input.time_unit();
     const MatrixRun run{spec_,
                         options_,
                         input.users(),
@@ -246,6 +247,7 @@ class SparseRun {
                         labels,
                         columns_,
                         report_.stats,
+                        times,
                         input.xxh3(),
                         input.work_bytes(),
                         {"pack-sparse " + version(), options_.command_line, start_, threads_},

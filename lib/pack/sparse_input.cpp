@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "manifest/manifest.h"
 #include "ratings/stored_values.h"
 #include "types/enum_names.h"
 
@@ -187,9 +188,19 @@ std::string SparseInput::table_text() const {
   return text;
 }
 
+std::string SparseInput::time_unit() const {
+  const std::optional<TimeUnit> unit = intake_.times().unit();
+  return unit ? name_of(*unit) : std::string(kUnknownTimes);
+}
+
 /// Times of several units cannot be compared.
 void SparseInput::note_times() {
   const TimeUnits& times = intake_.times();
+  if (times.cut_count() > 0 && needs_times(spec_.packs))
+    facts_.notices.push_back(
+        count_text(times.cut_count(), "time") +
+        " with a fraction of a second were rounded down: ratings of one second are in the "
+        "order of the input; whole milliseconds keep theirs");
   if (!times.unit()) return;
   if (!times.difference().empty() && needs_times(spec_.packs))
     throw Error(ErrorCode::bad_data, times.difference() + "; expected one unit in all inputs");
@@ -301,6 +312,18 @@ std::vector<std::uint32_t> SparseInput::frozen_numbers() const {
   return numbers;
 }
 
+void SparseInput::refuse_to_keep_times() const {
+  std::string text = "`keep_times`: the ratings have no times";
+  if (intake_.table() && spec_.input.table.time == "none")
+    text += ": `time` none leaves them out";
+  else if (intake_.table())
+    text += intake_.table()->unread_time.empty() ? ": `time` names their column"
+                                                 : ": " + intake_.table()->unread_time;
+  else if (!options_.inputs.empty())
+    text += ": tables have some, and the folders of packs that keep them";
+  throw Error(ErrorCode::usage, text);
+}
+
 RatingPacks SparseInput::make_packs() {
   std::vector<std::uint32_t> sorted;
   std::vector<std::uint32_t> frozen;
@@ -321,6 +344,7 @@ RatingPacks SparseInput::make_packs() {
       !intake_.table()->unread_time.empty())
     throw Error(ErrorCode::usage,
                 "`split_by` " + name_of(packs.split.kind) + ": " + intake_.table()->unread_time);
+  if (packs.keep_times && !store_.has_times()) refuse_to_keep_times();
   // `before` may be in another unit, which its size tells; it is converted to that of the input.
   if (packs.split.before && intake_.times().unit())
     packs.split.before = in_unit(*packs.split.before, *intake_.times().unit());

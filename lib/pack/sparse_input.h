@@ -47,6 +47,8 @@ class SparseInput {
   /// Says which columns of a table are read, its delimiter and its quoting; empty for other formats.
   [[nodiscard]] std::string table_text() const;
   [[nodiscard]] const std::optional<RatingTable>& table() const { return intake_.table(); }
+  /// The unit of the input's times as MatrixManifest::times has it.
+  [[nodiscard]] std::string time_unit() const;
   /// What rows in work may take.
   [[nodiscard]] std::uint64_t work_bytes() const { return store_.spec().memory_bytes; }
   [[nodiscard]] const IdMap& users() const { return intake_.users(); }
@@ -67,6 +69,7 @@ class SparseInput {
   void fit_rows();
   void note_table();
   void note_times();
+  [[noreturn]] void refuse_to_keep_times() const;
   void note_ends();
   void note_frozen();
 

@@ -126,7 +126,7 @@ py::tuple read_rows(const Matrix& dataset, const IndexArray& rows, bool held_out
     read_interruptible(dataset,
                        [&] { found = dataset.read(all, held_out ? MatrixName::held_out : MatrixName::x); });
   }
-  const bool has_times = dataset.info().matrix().times;
+  const bool has_times = !dataset.info().matrix().times.empty();
   return py::make_tuple(array_of(std::move(found.indptr)), array_of(std::move(found.indices)),
                         array_of(std::move(found.values)),
                         has_times ? py::object(array_of(std::move(found.times))) : py::none());

@@ -109,7 +109,7 @@ class PySparseLoader {
                  bool clears_written)
       : form_{options.format, options.times, writable, clears_written},
         loader_(make_without_gil<SparseLoader>(paths, options)) {
-    form_.times = form_.times && loader_->info().matrix().times;
+    form_.times = form_.times && !loader_->info().matrix().times.empty();
   }
 
   MatrixForm form_;

@@ -80,6 +80,15 @@ bool take_clock(std::string_view& text, std::int64_t& seconds) {
   return true;
 }
 
+/// Whether a digit other than 0 stands behind the point of a decimal number or of a clock.
+bool has_fraction(std::string_view text, char decimal_point) {
+  const std::size_t point = text.find(text.find(':') == std::string_view::npos ? decimal_point : '.');
+  if (point == std::string_view::npos) return false;
+  const std::string_view behind = text.substr(point + 1);
+  return behind.substr(0, behind.find_first_not_of("0123456789")).find_first_of("123456789") !=
+         std::string_view::npos;
+}
+
 /// Reads what stands behind a clock: nothing, Z, UTC, +HH, +HHMM or +HH:MM.
 bool apply_zone(std::string_view zone, std::int64_t& seconds) {
   static_cast<void>(take_char(zone, ' '));
@@ -118,12 +127,13 @@ bool is_exact(std::string_view text, char decimal_point, float value) {
   return result.ec == std::errc() && number == static_cast<long double>(value);
 }
 
-bool parse_time(std::string_view text, char decimal_point, std::int64_t& time) {
+bool parse_time(std::string_view text, char decimal_point, std::int64_t& time, bool* is_cut) {
   if (parse_integer_id(text, time)) return true;
   if (const auto number = parse_integer(text)) {
     time = *number;
     return true;
   }
+  if (is_cut != nullptr) *is_cut = has_fraction(text, decimal_point);
   if (parse_date(text, time)) return true;
   if (decimal_point == '.') return parse_decimal(text, time);
   const auto pointed = with_point(text, decimal_point);

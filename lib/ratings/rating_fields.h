@@ -126,8 +126,9 @@ inline constexpr const char* kKeptValue = "a number that 32-bit floats hold (`va
 
 /// Reads whole seconds, or whatever unit a time has: an integer of 64 bits, or a decimal number rounded down
 /// ("978300760.0", "964982703.5", "1e9"; exact below 2^53), blanks around it and one sign allowed; or a date
-/// (parse_date) as seconds.
-[[nodiscard]] bool parse_time(std::string_view text, char decimal_point, std::int64_t& time);
+/// (parse_date) as seconds. `is_cut` is set where a fraction was dropped.
+[[nodiscard]] bool parse_time(std::string_view text, char decimal_point, std::int64_t& time,
+                              bool* is_cut = nullptr);
 
 /// Reads a day, or a day and a time as ISO 8601 writes them, as whole seconds from 1970 in UTC, rounded down:
 /// "2014-01-03", "2014-01-03 17:05", "2014-01-03T17:05:09.5+01:00", with Z, UTC or an offset behind it;

@@ -45,7 +45,8 @@ std::int64_t in_unit(std::int64_t time, TimeUnit unit) {
   return time < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
 }
 
-void TimeUnits::add(std::span<const std::int64_t> times) {
+void TimeUnits::add(std::span<const std::int64_t> times, std::uint64_t cut_count) {
+  cut_count_ += cut_count;
   for (const std::int64_t time : times)
     if (time >= kMinTime || time <= -kMinTime) ++counts_[static_cast<std::size_t>(time_unit(time))];
 }
@@ -293,7 +294,7 @@ class RatingIntake::Pipeline {
     go_to_file(work.file_index);
     if (work.misfit) refuse_misfit(work);
     intake_.stats_.add(work.block, has_line_offsets ? lines_ : 0);
-    intake_.times_.add(work.block.times);
+    intake_.times_.add(work.block.times, work.block.cut_times);
     lines_ += work.block.line_count;
     work.user_numbers = intake_.users_.add(work.block.users);
     work.item_numbers = intake_.items_.add(work.block.items);

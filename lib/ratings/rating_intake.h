@@ -41,19 +41,22 @@ template <>
 /// Looks at the times of a run's inputs.
 class TimeUnits {
  public:
-  void add(std::span<const std::int64_t> times);
+  /// `cut_count`: how many of them had a fraction, which was dropped.
+  void add(std::span<const std::int64_t> times, std::uint64_t cut_count = 0);
   /// Ends an input: its unit is that of most of its times. Those next to 0 have none.
   void end(const std::string& input);
   /// The unit of the first input that had times with one.
   [[nodiscard]] std::optional<TimeUnit> unit() const { return unit_; }
   /// What to say where an input had several units, or another one than the first; else empty.
   [[nodiscard]] const std::string& difference() const { return difference_; }
+  [[nodiscard]] std::uint64_t cut_count() const { return cut_count_; }
 
  private:
   std::array<std::uint64_t, kEnumWords<TimeUnit>.size()> counts_{};  ///< times of the current input by unit
   std::optional<TimeUnit> unit_;
   std::string input_;  ///< input whose unit is `unit_`
   std::string difference_;
+  std::uint64_t cut_count_ = 0;
 };
 
 /// Counts of one input.

@@ -327,7 +327,7 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
                               GivenSplit given) {
   check_split(spec.split);
   if (spec.keep_times && !store.has_times())
-    throw Error(ErrorCode::usage, "`keep_times`: the ratings have no times: `time` names their column");
+    throw Error(ErrorCode::usage, "`keep_times`: the ratings have no times");
   RatingPacks made;
   CleanRows rows = clean_rows(store, spec.rules, row_form(spec.split), spec.keep_times, made.steps);
   LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),

@@ -404,4 +404,13 @@ RatingTable detect_rating_table(const TextHead& head, const RatingTableSpec& spe
   return TableDetector(head, spec, name, earlier).tell();
 }
 
+std::optional<std::size_t> find_usual_column(std::span<const std::string_view> names, RatingField field) {
+  if (names.empty()) return std::nullopt;
+  if (plain_name(names[0]) == "id" || is_usual_name(names[0], field)) return 0;
+  for (const std::string_view usual : usual_names(field))
+    for (std::size_t column = 0; column < names.size(); ++column)
+      if (plain_name(names[column]) == usual) return column;
+  return std::nullopt;
+}
+
 }  // namespace chunkhit

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "chunkhit/sparse_spec.h"
+#include "ratings/rating_fields.h"
 #include "ratings/rating_format.h"
 #include "ratings/rating_text.h"
 
@@ -38,5 +40,10 @@ struct RatingTable {
 /// `name`, or usage.
 [[nodiscard]] RatingTable detect_rating_table(const TextHead& head, const RatingTableSpec& spec,
                                               std::string_view name, const RatingTable* earlier = nullptr);
+
+/// The column with a usual name of users or items: the first one where that has such a name, or is called
+/// "id", else the one with the most telling name.
+[[nodiscard]] std::optional<std::size_t> find_usual_column(std::span<const std::string_view> names,
+                                                           RatingField field);
 
 }  // namespace chunkhit

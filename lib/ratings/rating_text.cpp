@@ -110,11 +110,13 @@ class TextParser {
     }
     if (spec_.columns.time) {
       const std::string_view text = fields[RatingField::time];
-      if (!parse_time(text, spec_.decimal_point, time)) {
+      bool is_cut = false;
+      if (!parse_time(text, spec_.decimal_point, time, &is_cut)) {
         if (spec_.columns.value) block_.values.pop_back();
         return refuse_field(RatingField::time, text, "a number or YYYY-MM-DD[THH:MM:SS]");
       }
       block_.times.push_back(time);
+      block_.cut_times += is_cut ? 1 : 0;
     }
     // Unquoted fields are in the splitter's buffer, which the next line overwrites: they are copied.
     if (Splitter::kQuotes) {

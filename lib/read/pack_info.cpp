@@ -233,7 +233,7 @@ PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest
                     .stats = manifest.stats,
                     .item_columns = manifest.item_columns,
                     .user_columns = manifest.user_columns,
-                    .times = manifest.has_times};
+                    .times = manifest.times};
   for (const SpecEntry& entry : manifest.spec)
     if (entry.name == "split-name") matrix.split_name = entry.value;
   info.contents = std::move(matrix);
@@ -273,7 +273,7 @@ PackInfo part_info(const ChunkReader& part) {
                     .split_name = {},
                     .chunk_rows = part.spec().chunk_samples,
                     .stats = {},
-                    .times = shape.has_times};
+                    .times = shape.has_times ? std::string(kUnknownTimes) : ""};
   info.contents = std::move(matrix);
   if (info.container == "hdf5") {
     set_entries(part, info);

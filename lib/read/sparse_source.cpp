@@ -149,6 +149,19 @@ std::vector<std::unique_ptr<ChunkReader>> open_pack(const std::string& folder, c
 }
 
 /// Opens the parts of all sources in order; the first source decides which items the columns are.
+/// Throws bad_data if the times of a source have another unit than those of one before it.
+void check_same_times(const PackSource& source, const std::vector<PackSource>& sources) {
+  for (const PackSource& other : sources) {
+    if (&other == &source) return;
+    // That one of them has no times is found when their parts are compared.
+    if (!other.matrix || other.matrix->times.empty() || source.matrix->times.empty()) continue;
+    if (!are_times_alike(other.matrix->times, source.matrix->times))
+      throw Error(ErrorCode::bad_data, source.path + ": has times in " + source.matrix->times + ", " +
+                                           other.path + " in " + other.matrix->times +
+                                           ": they cannot be read as one");
+  }
+}
+
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>& sources,
                                                    std::uint64_t cache_bytes, bool check_external,
                                                    float& magnitude) {
@@ -163,6 +176,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
     if (first < parts.size()) check_same_items(*parts[first], source.path, *parts.front(), first_path);
     if (!source.matrix) continue;
     magnitude = std::max(magnitude, magnitude_of(source.matrix->stats));
+    check_same_times(source, sources);
     std::vector<std::unique_ptr<ChunkReader>> of_pack = open_pack(source.folder, *source.matrix, cache_bytes);
     for (std::size_t i = 0; i < of_pack.size(); ++i) {
       check_listed(*of_pack[i], *source.matrix, i);

@@ -87,6 +87,7 @@ struct RatingBlock {
   std::uint64_t comment_lines = 0;                      ///< skipped
   std::uint64_t header_lines =
       0;  ///< skipped: the file's first, and those of files that were put one behind the other
+  std::uint64_t cut_times = 0;   ///< times that had a fraction, which was dropped
   std::uint64_t text_bytes = 0;  ///< of the lines that a reader of matrices made it of
   std::uint64_t kept_bytes = 0;  ///< memory that the block's reader keeps until the end: labels
   [[nodiscard]] std::size_t size() const { return users.of_rating.size(); }

@@ -113,7 +113,7 @@ TEST(ColumnTable, ATableThatDoesNotFitIntoMemoryIsAUsageError) {
   const Written written(text);
   const SparseMemory memory(1 << 20, 1);
   try {
-    static_cast<void>(ColumnTable(written.path, {"`item_columns`", "item", "", &memory}));
+    static_cast<void>(ColumnTable(written.path, {"`item_columns`", "item", "", RatingField::item, &memory}));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::usage);

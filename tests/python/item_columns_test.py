@@ -204,6 +204,10 @@ def test_ids_are_in_the_column_named_as_detected_in_the_ratings(tables, tmp_path
     with pytest.raises(chunkhit.Error, match="column 1 has no name"):
         chunkhit.pack_sparse(tables / "ratings.csv", tmp_path / "none", item_columns=tmp_path / "numbered.csv")
     pack_sparse = [os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-sparse"), "-", "--item-columns", tmp_path / "moved.csv"]
+    with open(tables / "ratings.csv") as ratings:  # a usual name
+        subprocess.run([*pack_sparse, "-o", tmp_path / "usual"], stdin=ratings, check=True, capture_output=True)
+    assert (tmp_path / "usual" / "items.csv").read_text() == (tmp_path / "pack" / "items.csv").read_text()
+    write_table(tmp_path / "moved.csv", ["id", *rows[0]], [[f"m{number}", *row] for number, row in enumerate(rows[1:], 7)])
     with open(tables / "ratings.csv") as ratings:
         run = subprocess.run([*pack_sparse, "-o", tmp_path / "stdin"], stdin=ratings, capture_output=True, text=True)
     assert run.returncode == 2 and 'the ratings have them in "movieId": give --item movieId' in run.stderr
@@ -410,7 +414,7 @@ def test_writers_take_tables_in_memory(tables, tmp_path):
     with pytest.raises(chunkhit.Error) as error:
         with chunkhit.RatingWriter(tmp_path / "none", item_columns={"id": ["m1", "m2", "m1"], "title": ["a\nb", "c", "d"]}) as writer:
             writer.add([1], ["m1"])
-    assert str(error.value) == 'item_columns: row 2, counted from 0: item "m1" has a row already; ids are in column "id"'
+    assert str(error.value) == 'item_columns: row 2, counted from 0: item "m1" has a row already; ids are in column "item"'
     assert error.value.code == "bad_data"
     with pytest.raises(TypeError, match="item_columns: expected a DataFrame, a dict of arrays or a path, found a list"):
         chunkhit.RatingWriter(tmp_path / "none", item_columns=[1])
@@ -419,3 +423,24 @@ def test_writers_take_tables_in_memory(tables, tmp_path):
         chunkhit.RatingWriter(tmp_path / "none", item_columns=pandas.DataFrame(frame))
     with pytest.raises(chunkhit.Error, match="item_columns: expected arrays of one length"):
         chunkhit.RatingWriter(tmp_path / "none", item_columns={"id": [1], "a": [1, 2]})
+
+
+def test_ids_are_found_by_near_and_usual_names(tmp_path):
+    (tmp_path / "ratings.csv").write_text("user,movieId,rating\n1,1,5\n2,2,4\n")
+    tables = {"near": "year,movie_id\n1,2\n2,1\n", "capitals": "year,MovieID\n1,2\n2,1\n", "usual": "year,asin\n1,2\n2,1\n",
+              "first": "movie,item\n2,1\n1,2\n", "id": "id,item\n2,1\n1,2\n"}
+    kept = {"near": ("year", [2, 1]), "capitals": ("year", [2, 1]), "usual": ("year", [2, 1]), "first": ("item", [2, 1]),
+            "id": ("item", [2, 1])}
+    for name, text in tables.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+        chunkhit.pack_sparse(tmp_path / "ratings.csv", tmp_path / name, item_columns=tmp_path / f"{name}.csv", id_order="sorted")
+        assert chunkhit.SparseDataset(tmp_path / name).item_column(kept[name][0]).tolist() == kept[name][1], name
+
+
+def test_the_index_of_a_frame_is_its_ids_whatever_its_columns_are_called(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"item": [20, 10], "year": [1, 2]}, index=pandas.Index([1, 2], name="number"))
+    for name, table in (("frame", frame), ("dict", {"number": [1, 2], "movieId": [20, 10], "year": [1, 2]})):
+        with chunkhit.RatingWriter(tmp_path / name, item_columns=table, id_order="sorted") as writer:
+            writer.add([1, 2], [1, 2])
+        assert chunkhit.SparseDataset(tmp_path / name).item_column("year").tolist() == [1, 2]

@@ -2,6 +2,7 @@
 import csv
 import json
 import os
+import subprocess
 import sys
 
 import h5py
@@ -66,7 +67,7 @@ def loaded(folder, **options):
 @pytest.mark.parametrize("memory_bytes", [None, 40 << 20])
 def test_each_entry_comes_with_its_time_however_it_was_packed(rated, table, tmp_path, container, memory_bytes):
     info = chunkhit.pack_sparse(table, tmp_path / "out", keep_times=True, container=container, memory_bytes=memory_bytes)
-    assert info["times"] is True and chunkhit.verify_pack(tmp_path / "out")["problems"] == []
+    assert info["times"] == "seconds" and chunkhit.verify_pack(tmp_path / "out")["problems"] == []
     for cache in ("decoded", "compressed", "none"):
         assert loaded(tmp_path / "out", cache=cache) == (rated, {})
     dataset = chunkhit.SparseDataset(tmp_path / "out", format="csr")
@@ -188,8 +189,41 @@ def test_a_plan_and_a_merged_pack_keep_times(tmp_path):
     chunkhit.merge_packs([tmp_path / "first", tmp_path / "1"], tmp_path / "merged")
     known = {item for _, item in loaded(tmp_path / "first")[0]}
     assert loaded(tmp_path / "merged")[0] == {key: entry for key, entry in all_rated.items() if key[0] < 2000 and key[1] in known}
-    with pytest.raises(chunkhit.Error, match="has times of ratings: no"):
+    with pytest.raises(chunkhit.Error, match="has times of ratings: none"):
         chunkhit.merge_packs([tmp_path / "first", tmp_path / "2"], tmp_path / "refused")
+
+
+def test_times_of_different_units_are_not_mixed(tmp_path):
+    for name, users, times in (("s", 0, 1577836800), ("ms", 10, 1577836800123), ("near", 20, 5)):
+        with chunkhit.RatingWriter(tmp_path / name, keep_times=True,
+                                   **({} if name == "s" else {"reuse_ids": tmp_path / "s"})) as writer:
+            writer.add([users, users + 1], [1, 2], None, [times, times + 1])
+    assert [chunkhit.pack_info(tmp_path / name)["times"] for name in ("s", "ms", "near")] == ["seconds", "milliseconds", "numbers"]
+    with pytest.raises(chunkhit.Error, match="has times of ratings: milliseconds"):
+        chunkhit.merge_packs([tmp_path / "s", tmp_path / "ms"], tmp_path / "refused")
+    with pytest.raises(chunkhit.Error, match="has times in milliseconds, .* in seconds: they cannot be read as one"):
+        chunkhit.SparseLoader([tmp_path / "s", tmp_path / "ms"])
+    chunkhit.merge_packs([tmp_path / "near", tmp_path / "s"], tmp_path / "merged")
+    assert chunkhit.pack_info(tmp_path / "merged")["times"] == "seconds"
+    assert next(iter(chunkhit.SparseLoader([tmp_path / "ms", tmp_path / "near"], format="csr"))).times.tolist() == [
+        1577836800123, 1577836800124, 5, 6]
+
+
+def test_fractions_of_times_are_told(tmp_path):
+    tool = os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-sparse")
+    (tmp_path / "a.csv").write_text("user,item,rating,time\n1,1,1,1577836800.9\n1,2,5,1577836800.0\n2,2,3,2020-01-01T00:00:00.250\n")
+    said = subprocess.run([tool, tmp_path / "a.csv", "--keep-times", "-o", tmp_path / "out"], capture_output=True, text=True)
+    assert said.returncode == 0 and "2 times with a fraction of a second were rounded down" in said.stdout + said.stderr
+    said = subprocess.run([tool, tmp_path / "a.csv", "-o", tmp_path / "without"], capture_output=True, text=True)
+    assert said.returncode == 0 and "rounded down" not in said.stdout + said.stderr
+
+
+@pytest.mark.parametrize("times", [[1.0, 2.5], np.array(["2020-01-01T00:00:00", "2020-01-01T00:00:00.900"], "datetime64[ms]"), [0.0, 1e19]])
+def test_times_that_would_lose_something_are_errors_of_the_writer(tmp_path, times):
+    writer = chunkhit.RatingWriter(tmp_path / "out", keep_times=True)
+    with pytest.raises(chunkhit.Error, match="times"):
+        writer.add([1, 2], [3, 4], None, times)
+    writer.close()
 
 
 def test_exported_files_have_the_times(rated, table, tmp_path):
@@ -210,8 +244,11 @@ def test_exported_files_have_the_times(rated, table, tmp_path):
 
 
 def test_times_that_are_not_there_or_have_no_room_are_errors(table, tmp_path):
-    with pytest.raises(chunkhit.Error, match="keep_times: the ratings have no times: time names their column"):
+    with pytest.raises(chunkhit.Error, match="keep_times: the ratings have no times: time none leaves them out"):
         chunkhit.pack_sparse(table, tmp_path / "out", keep_times=True, time="none")
+    (tmp_path / "bare.csv").write_text("user,item\n1,2\n")
+    with pytest.raises(chunkhit.Error, match="keep_times: the ratings have no times: time names their column"):
+        chunkhit.pack_sparse(tmp_path / "bare.csv", tmp_path / "out", keep_times=True)
     with pytest.raises(chunkhit.Error, match="keep_times: a dense matrix has no room for times; give storage csr"):
         chunkhit.pack_sparse(table, tmp_path / "out", keep_times=True, container="hdf5", storage="dense")
     with pytest.raises(chunkhit.Error, match="keep_times: the ratings have no times"):

@@ -218,7 +218,9 @@ struct MatrixInfo {
   RatingStats stats;                       ///< from the manifest
   std::vector<PackColumn> item_columns{};  ///< kept beside the items' ids
   std::vector<PackColumn> user_columns{};  ///< beside the users'; of several sources those that all have
-  bool times = false;                      ///< the time of each rating is kept
+  /// Unit of the times that are kept of ratings: "seconds", "milliseconds", "microseconds" or "nanoseconds"
+  /// since 1970, by their size, else "numbers"; empty: times are not kept.
+  std::string times{};
 };
 
 /// Dataset names of an external HDF5 file, as paths from its root.

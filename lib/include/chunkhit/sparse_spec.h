@@ -160,8 +160,9 @@ struct PackSparseSpec {
   MatrixStorage storage = MatrixStorage::csr;  ///< hdf5
   std::uint64_t chunk_rows = 0;                ///< shard: rows per block; 0: computed
   std::uint64_t part_bytes = 1ull << 30;       ///< maximum raw bytes per part
-  /// CSV with a row for each item, whose columns are kept beside the items' ids: the ids are in the
-  /// column named as that of the ratings, else in the first one (schemas/item-columns.md); empty: none.
+  /// CSV with a row for each item, whose columns are kept beside the items' ids: the ids are in the column
+  /// named as that of the ratings, else in one with a usual name, else in the first one
+  /// (schemas/item-columns.md); empty: none.
   std::string item_columns{};
   std::string user_columns{};  ///< the same for users
 };

@@ -48,7 +48,8 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
               classes, keys and columns/NAME; without an ending a folder: CLASS/NAME.png or .jpg and labels.csv (label, key,
               columns). pack_images takes tars and folders back
     ratings   ".npz": scipy.sparse.load_npz reads it, with the ids in OUTPUT.users.csv and OUTPUT.items.csv; ".csv":
-              user,item,value. What is held out is in OUTPUT.held_out.npz or .csv
+              user,item,value. What is held out is in OUTPUT.held_out.npz or .csv. Times, where the pack keeps them, are
+              a column of the table, or in OUTPUT.times.npz and OUTPUT.held_out.times.npz
 
     classes   images: names of the classes that are written; None: all samples
     force     replace an existing output; of folders only those that were exported

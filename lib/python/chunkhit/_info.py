@@ -112,7 +112,8 @@ class RatingInfo(PackInfo, total=False):
     label_columns  names of the columns of row labels
     item_columns, user_columns
                    the columns kept of items and users: lists of dicts: name, type
-    times          True where the time of each rating is kept
+    times          unit of the times that are kept of ratings: "seconds", "milliseconds", ... since 1970, by their size,
+                   else "numbers"
     chunk_rows     rows of a chunk
     stats          what became of each rating of the input
 
@@ -126,7 +127,7 @@ class RatingInfo(PackInfo, total=False):
     label_columns: List[str]
     item_columns: List[Dict[str, str]]
     user_columns: List[Dict[str, str]]
-    times: bool
+    times: str
     chunk_rows: int
     stats: Dict[str, Any]
 

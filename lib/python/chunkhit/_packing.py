@@ -323,7 +323,8 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     split     split_by, validation, test (a count, or a share as a float), fold_in, split_order, before (a time as the input
               has it), validation_users, test_users, train_file, validation_file, test_file
     columns   item_columns, user_columns: CSVs with a row for each item or user, whose ids are in the column named as in
-              the ratings, else in the first one; loaders give the others as item_column(name) and user_column(name)
+              the ratings, else in one with a usual name ("movieId"), else in the first one; loaders give the others as
+              item_column(name) and user_column(name)
     times     keep_times: keep the time of each rating, which loaders give in CSR batches as batch.times
     output    id_order, reuse_ids, order, seed, container, codec, storage, chunk_rows, part_bytes
     run       on_error, max_errors, threads, memory_bytes, force

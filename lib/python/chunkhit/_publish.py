@@ -81,6 +81,7 @@ def new_file(path: str, force: bool) -> Iterator[BinaryIO]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
+            check_free(path, force, False)  # another process may have made it meanwhile
             os.replace(aside, path)
             flush_folder(os.path.dirname(path))
     finally:
@@ -101,6 +102,7 @@ def new_folder(path: str, force: bool) -> Iterator[str]:
             with open(os.path.join(aside, MARK), "wb"):
                 pass
             os.sync()
+            check_free(path, force, True)  # another process may have made it meanwhile
             try:
                 if os.path.lexists(path):
                     os.rename(path, replaced)

@@ -216,7 +216,8 @@ class RatingWriter(Writer):
 
         users, items  whole numbers or texts, also pandas' Int64; a number and its decimal digits are the same id
         values        numbers, also pandas' Int64 and Float64; None: every rating is 1
-        times         numbers since 1970, in one unit, or datetime64, which pandas.to_datetime makes of texts; None: none
+        times         whole numbers since 1970, in one unit, or datetime64 (kept as seconds), which pandas.to_datetime makes of
+                      texts; None: none
 
         Raises Error "usage" where they do not fit together, and "bad_data", naming the entry, for a missing id or a value
         that is not finite: nothing of this block is added then.
@@ -255,6 +256,11 @@ def table_text(found: "re.Match[str]") -> str:
     return f"{found[1]}: row {row}, counted from 0"
 
 
+def id_header(name: str) -> str:
+    """A name by which the first column is that of the ids, whatever the others are called."""
+    return "item" if name == "item_columns" else "user"
+
+
 def table_path(name: str, table: Any, folder: str) -> Any:
     """The path of a CSV: the given one, or one that is written of a table in memory."""
     if isinstance(table, (str, bytes, os.PathLike)):
@@ -264,7 +270,7 @@ def table_path(name: str, table: Any, folder: str) -> Any:
         if type(table.index).__name__ == "RangeIndex" and table.index.name is None:
             raise Error(f"{name}: expected an index of ids, found the one that pandas makes: 0, 1, ...; set_index(\"COLUMN\") takes them "
                         "from a column", "usage")
-        table.to_csv(path, index_label=table.index.name or "id")
+        table.to_csv(path, index_label=id_header(name))
         return path
     if not isinstance(table, dict) or not table:
         raise TypeError(f"{name}: expected a DataFrame, a dict of arrays or a path, found a {type(table).__name__}")
@@ -274,7 +280,7 @@ def table_path(name: str, table: Any, folder: str) -> Any:
         raise Error(f"{name}: expected arrays of one length, found {lengths}", "usage")
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
+        writer.writerow([id_header(name), *list(columns)[1:]])
         writer.writerows(zip(*(values.tolist() for values in columns.values())))
     return path
 
@@ -354,9 +360,15 @@ def times_column(times: Any) -> Optional[NDArray[Any]]:
     missing = np.isnat(array) if array.dtype.kind == "M" else ~np.isfinite(array)
     if missing.any():
         raise Error(f"times[{missing.argmax()}]: expected a time, found {array[missing.argmax()]}", "bad_data")
-    if array.dtype.kind == "M":
-        array = array.astype("datetime64[s]")
-    return np.ascontiguousarray(np.floor(array) if array.dtype.kind == "f" else array, np.int64)
+    whole = array.astype("datetime64[s]") if array.dtype.kind == "M" else np.floor(array) if array.dtype.kind == "f" else array
+    is_cut = whole != array
+    if is_cut.any():
+        advice = ('times.astype("datetime64[ms]").astype("int64") keeps milliseconds' if array.dtype.kind == "M"
+                  else "whole milliseconds keep fractions")
+        raise Error(f"times[{is_cut.argmax()}]: expected whole seconds, found {array[is_cut.argmax()]}; {advice}", "bad_data")
+    if array.dtype.kind in "uf" and len(whole) and not (-(2**63) <= int(whole.min()) and int(whole.max()) < 2**63):
+        raise Error("times: expected numbers of 64 bits, found larger ones", "bad_data")
+    return np.ascontiguousarray(whole, np.int64)
 
 
 def image_array(image: Any) -> NDArray[Any]:
