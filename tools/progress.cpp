@@ -65,8 +65,8 @@ bool ProgressDisplay::is_due(const ShownProgress& progress) {
   return true;
 }
 
-/// Rows that an earlier run packed do not count: they took no time now. 0 where so little time has passed since
-/// the first number that it says nothing.
+/// Rows that an earlier run packed do not count: they took no time now. 0 where so little time has passed
+/// since the first number that it says nothing.
 double ProgressDisplay::rate(const ShownProgress& progress) const {
   constexpr double kLeastSeconds = 0.05;
   const double seconds = std::chrono::duration<double>(Clock::now() - counting_since_).count();

@@ -95,7 +95,7 @@ TEST(ColumnTable, ErrorsNameTheLine) {
       std::string::npos);
   EXPECT_NE(Written("a,b\n1\n").error().find(":2: row has 1 field, expected 2"), std::string::npos);
   EXPECT_NE(Written("a,b,b\n").error().find("two columns are named \"b\""), std::string::npos);
-  EXPECT_NE(Written(",item,a\n0,1,2\n").error().find("the column of ids has no name"), std::string::npos);
+  EXPECT_NE(Written(",title,a\n0,1,2\n").error().find("the column of ids has no name"), std::string::npos);
   EXPECT_NE(Written("a,\n").error().find("column 2 has no name"), std::string::npos);
   EXPECT_NE(Written("a\n1\n").error().find("1 to 1,024 further columns, found 0"), std::string::npos);
   EXPECT_NE(Written("a,b\n,2\n").error().find("expected an id"), std::string::npos);

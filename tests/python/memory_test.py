@@ -79,7 +79,7 @@ def test_a_dropped_loader_frees_its_threads_and_memory_at_once(packs, ratings):
             del loader, loaders, batches
             assert threads() > before, "an epoch keeps its loader"
             del kept
-            assert threads() == before
+            assert threads() <= before  # threads of earlier tests may end meanwhile
         grown = resident_bytes() - resident
         assert grown < 30_000_000, grown
     finally:
