@@ -444,3 +444,16 @@ def test_the_index_of_a_frame_is_its_ids_whatever_its_columns_are_called(tmp_pat
         with chunkhit.RatingWriter(tmp_path / name, item_columns=table, id_order="sorted") as writer:
             writer.add([1, 2], [1, 2])
         assert chunkhit.SparseDataset(tmp_path / name).item_column("year").tolist() == [1, 2]
+
+
+def test_frames_with_ids_from_1_are_taken_and_others_explained(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"year": [7, 8]}, index=pandas.RangeIndex(1, 3))
+    with chunkhit.RatingWriter(tmp_path / "out", item_columns=frame, id_order="sorted") as writer:
+        writer.add([1, 2], [1, 2])
+    assert chunkhit.SparseDataset(tmp_path / "out").item_column("year").tolist() == [7, 8]
+    with pytest.raises(chunkhit.Error, match="item_columns: expected columns beside the index, found none"):
+        chunkhit.RatingWriter(tmp_path / "none", item_columns=pandas.DataFrame(index=[1, 2]))
+    for table in (frame, {"item": [1], "year": [2]}):
+        with pytest.raises(chunkhit.Error, match="item_columns: expected the path of a CSV, found a .*; RatingWriter takes"):
+            chunkhit.pack_sparse("ratings.csv", tmp_path / "path", item_columns=table)

@@ -335,6 +335,10 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     if hasattr(inputs, "tocsr") or hasattr(inputs, "__array__"):
         raise ArgumentError(f"inputs: expected files, found a {type(inputs).__name__}; RatingWriter packs what is in "
                         "memory")
+    for name in ("item_columns", "user_columns"):
+        if isinstance(options.get(name), dict) or hasattr(options.get(name), "to_csv"):
+            raise ArgumentError(f"{name}: expected the path of a CSV, found a {type(options[name]).__name__}; RatingWriter takes "
+                                "tables in memory")
     if inputs is not None:
         options["inputs"] = native_paths(inputs, "inputs")
     for name in ("user", "item", "value", "time"):

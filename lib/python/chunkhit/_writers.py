@@ -267,7 +267,9 @@ def table_path(name: str, table: Any, folder: str) -> Any:
         return table
     path = os.path.join(folder, f"{name}.csv")
     if hasattr(table, "to_csv"):
-        if type(table.index).__name__ == "RangeIndex" and table.index.name is None:
+        if not len(table.columns):
+            raise Error(f"{name}: expected columns beside the index, found none", "usage")
+        if type(table.index).__name__ == "RangeIndex" and table.index.name is None and table.index.start == 0:
             raise Error(f"{name}: expected an index of ids, found the one that pandas makes: 0, 1, ...; set_index(\"COLUMN\") takes them "
                         "from a column", "usage")
         table.to_csv(path, index_label=id_header(name))
