@@ -306,6 +306,9 @@ int write_with_limit(const std::string& path, rlim_t max_bytes) {
       const bool says_why = std::string(error.what()).find("File too large") != std::string::npos;
       code = says_why ? static_cast<int>(error.code()) : 1;
     }
+#ifdef __SANITIZE_ADDRESS__
+    ::_exit(code);  // objects of the parent's threads, which this process has not, would be leaks
+#endif
     std::exit(code);  // with all that the libraries do at the end of a process
   }
   int status = 0;
