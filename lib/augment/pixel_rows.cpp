@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "base/bytes.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "augment/pixel_rows.cpp"
 #include <hwy/foreach_target.h>
@@ -29,8 +31,6 @@ void join_plainly(const std::uint8_t* planes, std::size_t plane_bytes, std::uint
 }
 
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-
-constexpr std::size_t kLineBytes = 64;
 
 using Sixteen = hn::FixedTag<std::uint8_t, 16>;
 
@@ -106,10 +106,10 @@ void join_channels(const std::uint8_t* planes, std::size_t plane_bytes, std::uin
 
 // Streamed and other stores never share a cache line.
 void stream_bytes(const std::uint8_t* bytes, std::size_t count, std::uint8_t* out) {
-  const hn::CappedTag<std::uint8_t, kLineBytes> vector;
-  const std::size_t in_line = reinterpret_cast<std::uintptr_t>(out) % kLineBytes;
-  const std::size_t begin = std::min(count, (kLineBytes - in_line) % kLineBytes);
-  const std::size_t end = begin + (count - begin) / kLineBytes * kLineBytes;
+  const hn::CappedTag<std::uint8_t, kCacheLineBytes> vector;
+  const std::size_t in_line = reinterpret_cast<std::uintptr_t>(out) % kCacheLineBytes;
+  const std::size_t begin = std::min(count, (kCacheLineBytes - in_line) % kCacheLineBytes);
+  const std::size_t end = begin + (count - begin) / kCacheLineBytes * kCacheLineBytes;
   std::memcpy(out, bytes, begin);
   for (std::size_t i = begin; i < end; i += hn::Lanes(vector))
     hn::Stream(hn::LoadU(vector, bytes + i), vector, out + i);

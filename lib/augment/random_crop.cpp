@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 
 namespace chunkhit {
 namespace {
@@ -11,14 +11,13 @@ namespace {
 // Keeps sums of positions and sizes far from overflow; no image is that large.
 constexpr std::uint32_t kMaxPadding = 1u << 24;
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, "augment." + text); }
-
 // How far a crop can be moved in a padded side.
 std::uint64_t free_positions(const char* option, std::uint32_t side, std::uint32_t padding,
                              std::uint32_t crop) {
   const std::uint64_t padded = side + std::uint64_t{2} * padding;
   if (crop > padded)
-    refuse(std::string(option) + ": " + std::to_string(crop) + " of " + std::to_string(padded) + " pixels");
+    throw_usage("augment." + std::string(option) + ": " + std::to_string(crop) + " of " +
+                std::to_string(padded) + " pixels");
   return padded - crop;
 }
 
@@ -32,13 +31,15 @@ std::uint64_t round_half(std::uint64_t value) {
 
 void check_augment(const AugmentSpec& spec) {
   if (!(spec.flip_horizontal >= 0 && spec.flip_horizontal <= 1))
-    refuse("flip_horizontal: must be from 0 to 1");
+    throw_usage("augment.flip_horizontal: must be from 0 to 1");
   if ((spec.crop_height == 0) != (spec.crop_width == 0))
-    refuse("crop_height: goes with crop_width, both or neither");
-  if (spec.crop_height == 0 && spec.random_crop) refuse("random_crop: needs crop_height and crop_width");
+    throw_usage("augment.crop_height: goes with crop_width, both or neither");
+  if (spec.crop_height == 0 && spec.random_crop)
+    throw_usage("augment.random_crop: needs crop_height and crop_width");
   if (spec.crop_height == 0 && spec.crop_padding != 0)
-    refuse("crop_padding: needs crop_height and crop_width");
-  if (spec.crop_padding > kMaxPadding) refuse("crop_padding: must be at most " + std::to_string(kMaxPadding));
+    throw_usage("augment.crop_padding: needs crop_height and crop_width");
+  if (spec.crop_padding > kMaxPadding)
+    throw_usage("augment.crop_padding: must be at most " + std::to_string(kMaxPadding));
 }
 
 std::uint64_t index_of(const SampleUse& use) {

@@ -8,14 +8,12 @@
 
 #include "base/exact_math.h"
 #include "base/random.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "chunkhit/image_spec.h"
 #include "transform/transform_plan.h"
 
 namespace chunkhit {
 namespace {
-
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, "augment." + text); }
 
 void check_range(const char* option, const std::array<double, 2>& range, double least, double greatest,
                  const char* expected) {
@@ -23,29 +21,31 @@ void check_range(const char* option, const std::array<double, 2>& range, double 
   if (low > 0 && low >= least && low <= high && high <= greatest) return;
   std::ostringstream found;
   found << low << " to " << high;
-  refuse(std::string("resized_crop.") + option + ": found " + found.str() + ", expected two numbers " +
-         expected + ", the lesser first");
+  throw_usage(std::string("augment.resized_crop.") + option + ": found " + found.str() +
+              ", expected two numbers " + expected + ", the lesser first");
 }
 
 void check_side(const char* option, std::uint32_t side) {
   if (side > kMaxSidePixels)
-    refuse(std::string(option) + ": " + std::to_string(side) + " pixels, expected at most " +
-           std::to_string(kMaxSidePixels));
+    throw_usage("augment." + std::string(option) + ": " + std::to_string(side) +
+                " pixels, expected at most " + std::to_string(kMaxSidePixels));
 }
 
 void check_resized_crop(const AugmentSpec& spec) {
   const ResizedCropSpec& crop = spec.resized_crop;
   if ((crop.height == 0) != (crop.width == 0))
-    refuse("resized_crop.height: goes with resized_crop.width, both or neither");
+    throw_usage("augment.resized_crop.height: goes with resized_crop.width, both or neither");
   check_side("resize_short", spec.resize_short);
-  if (spec.resize_short != 0 && spec.crop_padding != 0) refuse("crop_padding: excludes resize_short");
+  if (spec.resize_short != 0 && spec.crop_padding != 0)
+    throw_usage("augment.crop_padding: excludes resize_short");
   if (crop.height == 0 && crop != ResizedCropSpec())
-    refuse("resized_crop.area: goes with resized_crop.height and resized_crop.width");
+    throw_usage("augment.resized_crop.area: goes with resized_crop.height and resized_crop.width");
   if (crop.height == 0 && spec.resize_short == 0 && spec.resample != AugmentSpec().resample)
-    refuse("resample: needs resized_crop or resize_short");
+    throw_usage("augment.resample: needs resized_crop or resize_short");
   if (crop.height == 0) return;
-  if (spec.resize_short != 0) refuse("resize_short: excludes resized_crop");
-  if (spec.crop_height != 0 || spec.crop_width != 0) refuse("crop_height: excludes resized_crop");
+  if (spec.resize_short != 0) throw_usage("augment.resize_short: excludes resized_crop");
+  if (spec.crop_height != 0 || spec.crop_width != 0)
+    throw_usage("augment.crop_height: excludes resized_crop");
   check_side("resized_crop.height", crop.height);
   check_side("resized_crop.width", crop.width);
   check_range("area", crop.area, 0, 1, "above 0 and up to 1");
@@ -111,7 +111,7 @@ ResizedPart ResizedCrop::resized_short(std::uint32_t height, std::uint32_t width
   resize.resize = Resize::short_side;
   resize.resize_width = spec_.resize_short;
   const TransformPlan plan = plan_transform(resize, width, height, 1, false);
-  if (!plan.error.empty()) refuse("resize_short: " + plan.error);
+  if (!plan.error.empty()) throw_usage("augment.resize_short: " + plan.error);
   const RandomCrop random_crop({plan.resized_height, plan.resized_width, 1, Layout::nhwc}, spec_);
   const Crop crop = random_crop(use);
   ResampleRequest request = resample_request(plan, spec_.resample);
@@ -124,8 +124,8 @@ ResizedPart ResizedCrop::resized_short(std::uint32_t height, std::uint32_t width
 ResizedPart ResizedCrop::operator()(std::uint32_t height, std::uint32_t width, const SampleUse& use) const {
   if (spec_.resize_short != 0) return resized_short(height, width, use);
   if (std::max(height, width) > kMaxSidePixels)
-    refuse("resized_crop: the image has a side of " + std::to_string(std::max(height, width)) +
-           " pixels, expected at most " + std::to_string(kMaxSidePixels));
+    throw_usage("augment.resized_crop: the image has a side of " + std::to_string(std::max(height, width)) +
+                " pixels, expected at most " + std::to_string(kMaxSidePixels));
   const ResizedCropSpec& crop = spec_.resized_crop;
   const Rect box = random_box(height, width, use);
   AugmentSpec flip;

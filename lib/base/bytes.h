@@ -19,11 +19,13 @@ static_assert(std::endian::native == std::endian::little, "layouts are written a
 using Bytes = std::span<const std::uint8_t>;
 using MutableBytes = std::span<std::uint8_t>;
 
+inline constexpr std::size_t kCacheLineBytes = 64;
+
 /// Allocates on cache lines and leaves new bytes unwritten, so that a buffer is touched only by who fills it.
 template <class T>
 struct UnwrittenAllocator {
   using value_type = T;
-  static constexpr std::align_val_t kAlignment{64};
+  static constexpr std::align_val_t kAlignment{kCacheLineBytes};
   UnwrittenAllocator() = default;
   template <class U>
   UnwrittenAllocator(const UnwrittenAllocator<U>&) noexcept {}
@@ -45,6 +47,13 @@ struct UnwrittenAllocator {
 
 /// Owns bytes; `resize` does not write the new ones.
 using ByteBuffer = std::vector<std::uint8_t, UnwrittenAllocator<std::uint8_t>>;
+
+/// The bytes of a row of numbers or plain structs.
+template <class Range>
+[[nodiscard]] Bytes bytes_of(const Range& values) {
+  static_assert(std::is_trivially_copyable_v<typename Range::value_type>);
+  return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(*values.data())};
+}
 
 /// Reads a little-endian number from bytes that the caller has checked to be there.
 template <class Number>

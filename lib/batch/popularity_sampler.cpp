@@ -19,11 +19,6 @@ double weight_of(std::uint64_t count, double power) {
   return count == 0 ? 0 : std::pow(static_cast<double>(count), power);
 }
 
-template <class Cell>
-Bytes bytes_of(std::span<const Cell> cells) {
-  return {reinterpret_cast<const std::uint8_t*>(cells.data()), cells.size_bytes()};
-}
-
 /// The items that one matrix has in a row.
 struct ItemsOfRow {
   std::span<const std::int32_t> columns;  ///< ascending; or

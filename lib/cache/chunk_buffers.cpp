@@ -24,13 +24,12 @@ MemoryMap::~MemoryMap() {
 
 namespace {
 
-constexpr std::size_t kLineBytes = 64;
 constexpr std::size_t kSlabBytes = std::size_t{64} << 20;
 
 }  // namespace
 
 ChunkBuffers::ChunkBuffers(std::size_t buffer_bytes, std::size_t expected_count)
-    : buffer_bytes_(round_up(std::max<std::size_t>(buffer_bytes, 1), kLineBytes)),
+    : buffer_bytes_(round_up(std::max<std::size_t>(buffer_bytes, 1), kCacheLineBytes)),
       expected_count_(expected_count) {}
 
 void ChunkBuffers::make_slab() {

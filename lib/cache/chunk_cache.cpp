@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "base/per_thread.h"
 #include "base/words.h"
@@ -15,7 +16,6 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::uint64_t kLineBytes = 64;
 // Number of changes of a file during reading after which it is given up.
 constexpr int kMaxChanges = 8;
 // A marker address for samples that are read one by one from the file.
@@ -46,7 +46,7 @@ ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
     std::uint64_t bytes = 0;
     for (std::size_t chunk = 0; chunk < chunks.chunk_count(); ++chunk) {
       arena_starts_.push_back(bytes);
-      bytes += round_up(chunks.decoded_bytes(chunks.find(chunk)), kLineBytes);
+      bytes += round_up(chunks.decoded_bytes(chunks.find(chunk)), kCacheLineBytes);
     }
     arena_ = with_memory("cache decoded: " + bytes_text(static_cast<double>(bytes)) +
                              " of samples are more memory than can be had: take cache none",

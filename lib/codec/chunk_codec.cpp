@@ -20,7 +20,7 @@ constexpr std::uint32_t kZstdMagic = 0xfd2fb528;
 // Single segment, 8 bytes of content size, content checksum, no dictionary.
 constexpr std::uint8_t kFrameDescriptor = 0xe4;
 
-[[noreturn]] void throw_bad_frame(const std::string& what) {
+[[noreturn]] void throw_bad_raw_frame(const std::string& what) {
   throw Error(ErrorCode::bad_data, "raw zstd frame: " + what);
 }
 
@@ -78,16 +78,16 @@ Bytes raw_bytes_in(Bytes frame, std::uint64_t raw_bytes, ByteBuffer& room) {
 
 void decode_raw_frame(Bytes frame, MutableBytes raw) {
   if (raw.empty() || frame.size() != raw_frame_bytes(raw.size()))
-    throw_bad_frame("has " + std::to_string(frame.size()) + " bytes, expected " +
-                    std::to_string(raw_frame_bytes(raw.size())));
+    throw_bad_raw_frame("has " + std::to_string(frame.size()) + " bytes, expected " +
+                        std::to_string(raw_frame_bytes(raw.size())));
   const auto header = frame_header(raw.size());
-  if (!std::equal(header.begin(), header.end(), frame.begin())) throw_bad_frame("another frame header");
+  if (!std::equal(header.begin(), header.end(), frame.begin())) throw_bad_raw_frame("another frame header");
   for (std::uint64_t at = 0; at < raw.size(); at += kRawBlockBytes) {
     const auto bytes = std::min<std::uint64_t>(kRawBlockBytes, raw.size() - at);
     const std::uint8_t* from = frame.data() + raw_frame_position(at);
     const auto expected = block_header(bytes, at + bytes == raw.size());
     if (!std::equal(expected.begin(), expected.end(), from - kRawBlockHeaderBytes))
-      throw_bad_frame("another header of block " + std::to_string(at / kRawBlockBytes));
+      throw_bad_raw_frame("another header of block " + std::to_string(at / kRawBlockBytes));
     std::memcpy(raw.data() + at, from, bytes);
   }
 }

@@ -251,13 +251,13 @@ std::size_t find_psd_data(Bytes file) {
   return at;
 }
 
-enum Mode : std::uint32_t { gray = 1, rgb = 3, duotone = 8 };
+enum PsdMode : std::uint32_t { psd_gray = 1, psd_rgb = 3, psd_duotone = 8 };
 
 void check_psd(std::uint32_t channels, std::uint32_t bits, std::uint32_t mode, std::uint32_t compression) {
-  if (mode != gray && mode != rgb && mode != duotone)
+  if (mode != psd_gray && mode != psd_rgb && mode != psd_duotone)
     throw ImageError("PSD that is neither gray nor RGB is not supported");
   constexpr std::uint32_t kMaxChannels = 56;
-  if (channels < (mode == rgb ? 3u : 1u) || channels > kMaxChannels)
+  if (channels < (mode == psd_rgb ? 3u : 1u) || channels > kMaxChannels)
     throw ImageError("damaged PSD: it has " + std::to_string(channels) + " channels");
   if (compression > 1)
     throw ImageError("PSD with compression " + std::to_string(compression) + " is not supported");
@@ -304,7 +304,7 @@ std::unique_ptr<OpenedImage> open_psd(Bytes file, DecodeMonitor& monitor) {
   auto image = std::make_unique<StbFile>("PSD", monitor);
   // A fourth channel is the document's transparency; where there are more, none is known to be, so none is
   // taken.
-  const std::uint32_t channels = mode != rgb ? 1 : stored_channels == 4 ? 4 : 3;
+  const std::uint32_t channels = mode != psd_rgb ? 1 : stored_channels == 4 ? 4 : 3;
   image->describe(width, height, channels, 4);
   image->pieces = {rows};
   image->planes = Planes{channels, bits / 8, is_packed};

@@ -12,8 +12,8 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kMagicBytes = 4;
-constexpr std::size_t kMaxDimensions = 4;
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 63;
+constexpr std::size_t kMaxIdxDimensions = 4;
+constexpr std::uint64_t kMaxIdxBytes = std::uint64_t{1} << 63;
 
 struct NumberType {
   std::uint8_t code;
@@ -52,8 +52,9 @@ IdxReader::IdxReader(const std::string& path, const std::atomic<bool>* stop) : s
   std::array<std::uint8_t, kMagicBytes> magic;
   read(magic);
   type_ = magic[2];
-  if (magic[3] > kMaxDimensions)
-    fail("has " + std::to_string(magic[3]) + " dimensions, expected up to " + std::to_string(kMaxDimensions));
+  if (magic[3] > kMaxIdxDimensions)
+    fail("has " + std::to_string(magic[3]) + " dimensions, expected up to " +
+         std::to_string(kMaxIdxDimensions));
   std::uint64_t bytes = type_of(type_)->bytes;
   for (std::uint8_t dimension = 0; dimension < magic[3]; ++dimension) {
     std::array<std::uint8_t, 4> side;
@@ -61,7 +62,7 @@ IdxReader::IdxReader(const std::string& path, const std::atomic<bool>* stop) : s
     shape_.push_back(std::uint32_t{side[0]} << 24 | std::uint32_t{side[1]} << 16 |
                      std::uint32_t{side[2]} << 8 | side[3]);
     if (shape_.back() == 0) fail("has no items: dimension " + std::to_string(dimension) + " is 0");
-    if (bytes > kMaxBytes / shape_.back()) fail("has impossibly large dimensions");
+    if (bytes > kMaxIdxBytes / shape_.back()) fail("has impossibly large dimensions");
     bytes *= shape_.back();
   }
 }

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/hash.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "chunkhit/pack.h"
 #include "manifest/json_fields.h"
 #include "types/enum_names.h"
@@ -14,8 +14,6 @@ namespace chunkhit {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::bad_data, message); }
 
 Json packs_json(const PackPlan& plan) {
   Json packs = Json::array();
@@ -32,7 +30,7 @@ Json packs_json(const PackPlan& plan) {
 std::string parse_pack_name(const Json& entry) {
   std::string name = entry.at("name").get<std::string>();
   if (name.find('/') != std::string::npos || name.starts_with(".") || name.find('\0') != std::string::npos)
-    refuse("packs: name: expected the name of a folder, found " + entry.at("name").dump());
+    throw_bad_data("packs: name: expected the name of a folder, found " + entry.at("name").dump());
   return name;
 }
 
@@ -43,13 +41,13 @@ std::vector<PlannedPack> parse_packs(const Json& list) {
     PlannedPack pack{parse_pack_name(entry), hash_field(entry, "pack_id"), parse_spec(entry.at("spec")),
                      count_field(entry, "samples"), count_field(entry, "parts")};
     if (pack.parts < 1 || pack.parts > pack.samples)
-      refuse("packs: " + std::to_string(pack.samples) + " samples in " + std::to_string(pack.parts) +
-             " parts");
-    if (!names.insert(pack.name).second) refuse("packs: '" + pack.name + "' is there twice");
+      throw_bad_data("packs: " + std::to_string(pack.samples) + " samples in " + std::to_string(pack.parts) +
+                     " parts");
+    if (!names.insert(pack.name).second) throw_bad_data("packs: '" + pack.name + "' is there twice");
     packs.push_back(std::move(pack));
   }
   if (packs.empty() || (packs.size() > 1 && names.contains("")))
-    refuse("packs: expected one pack, or several with names");
+    throw_bad_data("packs: expected one pack, or several with names");
   return packs;
 }
 
@@ -58,13 +56,14 @@ void check_counts(const PackPlan& plan) {
   std::uint64_t samples = 0;
   for (const PlannedPack& pack : plan.packs) {
     if (pack.samples > plan.rows - samples)
-      refuse("packs: more samples than the " + std::to_string(plan.rows) + " rows");
+      throw_bad_data("packs: more samples than the " + std::to_string(plan.rows) + " rows");
     samples += pack.samples;
   }
   if (plan.tasks < 1 || plan.tasks > plan.parts())
-    refuse("tasks: expected 1 to " + std::to_string(plan.parts()) + ", found " + std::to_string(plan.tasks));
+    throw_bad_data("tasks: expected 1 to " + std::to_string(plan.parts()) + ", found " +
+                   std::to_string(plan.tasks));
   if (plan.label_columns.empty() || (plan.class_labels && plan.label_columns.size() != 1))
-    refuse("labels: columns: found " + std::to_string(plan.label_columns.size()));
+    throw_bad_data("labels: columns: found " + std::to_string(plan.label_columns.size()));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "manifest/json_fields.h"
 #include "types/enum_names.h"
 
@@ -16,8 +16,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kCountFormat = "chunkhit-count";
 constexpr std::string_view kColumnsFormat = "chunkhit-columns";
 constexpr std::uint64_t kMaxInputs = 1'000'000;
-
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::bad_data, message); }
 
 Json inputs_json(const RatingsPlan& plan) {
   Json inputs = Json::array();
@@ -32,17 +30,17 @@ std::vector<PlannedInput> parse_inputs(const Json& list) {
     inputs.push_back(
         {entry.at("file").get<std::string>(), count_field(entry, "bytes"), integer_field(entry, "mtime_ns")});
   if (inputs.empty() || inputs.size() > kMaxInputs)
-    refuse("inputs: expected 1 to " + std::to_string(kMaxInputs) + ", found " +
-           std::to_string(inputs.size()));
+    throw_bad_data("inputs: expected 1 to " + std::to_string(kMaxInputs) + ", found " +
+                   std::to_string(inputs.size()));
   return inputs;
 }
 
 StoredValues parse_values(const Json& json) {
   const auto type = enum_of<ValueType>(json.at("type").get<std::string>());
-  if (!type) refuse("values: type: found " + json.at("type").dump());
+  if (!type) throw_bad_data("values: type: found " + json.at("type").dump());
   const double scale = json.at("scale").get<double>();
   if (!(scale > 0 && scale <= 1))
-    refuse("values: scale: expected above 0, at most 1, found " + json.at("scale").dump());
+    throw_bad_data("values: scale: expected above 0, at most 1, found " + json.at("scale").dump());
   return {*type, scale};
 }
 
@@ -88,8 +86,8 @@ RatingsPlan parse_ratings_plan(std::string_view text, const std::string& name) {
     plan.spec = parse_spec(json.at("spec"));
     plan.inputs = parse_inputs(list_field(json, "inputs"));
     if (plan.tasks < 1 || plan.tasks > plan.inputs.size())
-      refuse("tasks: expected 1 to " + std::to_string(plan.inputs.size()) + ", found " +
-             std::to_string(plan.tasks));
+      throw_bad_data("tasks: expected 1 to " + std::to_string(plan.inputs.size()) + ", found " +
+                     std::to_string(plan.tasks));
     return plan;
   });
 }
@@ -154,7 +152,8 @@ PlanColumns parse_plan_columns(std::string_view text, const std::string& name) {
     columns.plan_id = hash_field(json, "plan_id");
     columns.values = parse_values(json.at("values"));
     columns.chunk_rows = count_field(json, "chunk_rows");
-    if (columns.chunk_rows > UINT32_MAX) refuse("chunk_rows: found " + std::to_string(columns.chunk_rows));
+    if (columns.chunk_rows > UINT32_MAX)
+      throw_bad_data("chunk_rows: found " + std::to_string(columns.chunk_rows));
     columns.items = parse_file(json.at("items"), json.at("items").at("file").get<std::string>());
     columns.lacks_users = json.value("lacks_users", false);
     return columns;

@@ -4,15 +4,11 @@
 #include <charconv>
 #include <system_error>
 
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "codec/chunk_codec.h"
 
 namespace chunkhit {
-namespace {
-
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
-
-}  // namespace
+namespace {}  // namespace
 
 CodecChoice parse_codec(const std::string& text, const std::string& container,
                         std::span<const std::string_view> codecs) {
@@ -21,7 +17,7 @@ CodecChoice parse_codec(const std::string& text, const std::string& container,
   if (std::find(codecs.begin(), codecs.end(), name) == codecs.end()) {
     std::string valid;
     for (const std::string_view one : codecs) valid += (valid.empty() ? "" : ", ") + std::string(one);
-    refuse("`codec`: '" + name + "' is not for " + container + ", expected one of " + valid);
+    throw_usage("`codec`: '" + name + "' is not for " + container + ", expected one of " + valid);
   }
   const ChunkCodec& codec = chunk_codec(name);
   CodecChoice choice{std::string(codec.name), codec.default_level};
@@ -30,8 +26,8 @@ CodecChoice parse_codec(const std::string& text, const std::string& container,
   const auto end = std::from_chars(level.data(), level.data() + level.size(), choice.level);
   if (end.ec != std::errc() || end.ptr != level.data() + level.size() || choice.level < codec.min_level ||
       choice.level > codec.max_level)
-    refuse("`codec`: " + text + ": expected a level from " + std::to_string(codec.min_level) + " to " +
-           std::to_string(codec.max_level));
+    throw_usage("`codec`: " + text + ": expected a level from " + std::to_string(codec.min_level) + " to " +
+                std::to_string(codec.max_level));
   return choice;
 }
 

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/near_name.h"
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "listing/kept_columns.h"
 #include "listing/label_column.h"
@@ -26,8 +27,6 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kMaxKeyBytes = 4096;  // as the system's paths
-
-[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::usage, what); }
 
 /// The kinds of SampleLabel, in its order.
 constexpr std::array kLabelWords{"the id of a class", "the name of a class", "numbers"};
@@ -46,7 +45,7 @@ void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options
       {"`follow_symlinks`", spec.follow_symlinks}};
   for (const auto& [field, is_given] : given)
     if (is_given)
-      refuse(std::string(field) + ": has no meaning for an ImageWriter, which is given its images");
+      throw_usage(std::string(field) + ": has no meaning for an ImageWriter, which is given its images");
 }
 
 /// The header of a file that has the pixels as they are: binary PNM, or with alpha PAM.
@@ -54,10 +53,10 @@ std::string pixels_header(const PixelsView& pixels) {
   const std::string shape = "(" + std::to_string(pixels.height) + ", " + std::to_string(pixels.width) + ", " +
                             std::to_string(pixels.channels) + ")";
   if (pixels.height == 0 || pixels.width == 0 || pixels.channels == 0 || pixels.channels > 4)
-    refuse("pixels: expected (height, width, 1 to 4 channels), found " + shape);
+    throw_usage("pixels: expected (height, width, 1 to 4 channels), found " + shape);
   const std::uint64_t row_bytes = std::uint64_t{pixels.width} * pixels.channels;
   if (pixels.bytes.size() % row_bytes != 0 || pixels.bytes.size() / row_bytes != pixels.height)
-    refuse("pixels: found " + count_text(pixels.bytes.size(), "byte") + ", expected those of " + shape);
+    throw_usage("pixels: found " + count_text(pixels.bytes.size(), "byte") + ", expected those of " + shape);
   const std::string width = std::to_string(pixels.width);
   const std::string height = std::to_string(pixels.height);
   if (pixels.channels == 1 || pixels.channels == 3)
@@ -147,7 +146,7 @@ struct ImageWriter::Impl {
     check_columns(spec.columns);
     check_no_files(spec, options);
     if (!class_names.empty() && !spec.classes.empty())
-      refuse("`classes`: found " + spec.classes + " beside names of classes; give one of both");
+      throw_usage("`classes`: found " + spec.classes + " beside names of classes; give one of both");
     if (!class_names.empty()) spec.classes = "the given names";  // in messages
     spec.labels = kWriterLabels;
     options = checked_writer_options(spec, std::move(options));
@@ -159,18 +158,18 @@ struct ImageWriter::Impl {
 
   void add_class_name(const std::string& name) {
     if (name.empty() || !is_utf8(name) || name.find('\0') != std::string::npos)
-      refuse("class names: expected UTF-8 texts, found \"" + printable_text(name) + "\"");
+      throw_usage("class names: expected UTF-8 texts, found \"" + printable_text(name) + "\"");
     const std::uint32_t known = names.count();
-    if (names.add(name) != known) refuse("class names: \"" + name + "\" is there twice");
+    if (names.add(name) != known) throw_usage("class names: \"" + name + "\" is there twice");
   }
 
   void add(std::span<const Bytes> pieces, const SampleLabel& label, std::string_view key,
            std::span<const ColumnValue> values) {
-    if (is_finished) refuse("the writer is finished: nothing can be added");
+    if (is_finished) throw_usage("the writer is finished: nothing can be added");
     const std::string own_key = key.empty() ? std::to_string(list.size()) : std::string(key);
     if (own_key.size() > kMaxKeyBytes || !is_utf8(own_key) || own_key.find('\0') != std::string::npos)
-      refuse("key: expected UTF-8 of at most " + std::to_string(kMaxKeyBytes) + " bytes, found \"" +
-             printable_text(own_key.substr(0, 80)) + "\"");
+      throw_usage("key: expected UTF-8 of at most " + std::to_string(kMaxKeyBytes) + " bytes, found \"" +
+                  printable_text(own_key.substr(0, 80)) + "\"");
     try {
       check_label(label);
       check_columns_of(values);
@@ -197,20 +196,20 @@ struct ImageWriter::Impl {
   void check_columns_of(std::span<const ColumnValue> values) {
     std::string problem = columns.take(values);
     if (problem.empty()) problem = kept.problem(columns.values);
-    if (!problem.empty()) refuse(problem);
+    if (!problem.empty()) throw_usage(problem);
   }
 
   void check_label(const SampleLabel& label) {
     if (!list.files.empty() && label.index() != kind)
-      refuse(std::string("label: found ") + kLabelWords[label.index()] + ", expected " + kLabelWords[kind] +
-             " as before");
+      throw_usage(std::string("label: found ") + kLabelWords[label.index()] + ", expected " +
+                  kLabelWords[kind] + " as before");
     if (const auto* const id = std::get_if<std::int64_t>(&label); id != nullptr && !class_names.empty())
       if (*id < 0 || static_cast<std::uint64_t>(*id) >= class_names.size())
-        refuse("label: found " + std::to_string(*id) + ", expected an id from 0 and below " +
-               count_text(class_names.size()) + ", the number of class names");
+        throw_usage("label: found " + std::to_string(*id) + ", expected an id from 0 and below " +
+                    count_text(class_names.size()) + ", the number of class names");
     if (const auto* const name = std::get_if<std::string_view>(&label))
       if (name->empty() || !is_utf8(*name) || name->find('\0') != std::string_view::npos)
-        refuse("label: expected the name of a class as UTF-8, found \"" + printable_text(*name) + "\"");
+        throw_usage("label: expected the name of a class as UTF-8, found \"" + printable_text(*name) + "\"");
     if (const auto* const name = std::get_if<std::string_view>(&label)) check_listed(*name);
     if (const auto* const numbers = std::get_if<std::span<const float>>(&label)) check_numbers(*numbers);
     kind = label.index();
@@ -225,12 +224,12 @@ struct ImageWriter::Impl {
   }
 
   void check_numbers(std::span<const float> numbers) const {
-    if (!class_names.empty()) refuse("label: found numbers, expected a class, as there are class names");
+    if (!class_names.empty()) throw_usage("label: found numbers, expected a class, as there are class names");
     if (numbers.size() != list.label_columns.size())
-      refuse("label: found " + count_text(numbers.size(), "number") + ", expected " +
-             count_text(list.label_columns.size()) + ", one for each of `label_column`");
+      throw_usage("label: found " + count_text(numbers.size(), "number") + ", expected " +
+                  count_text(list.label_columns.size()) + ", one for each of `label_column`");
     for (const float number : numbers)
-      if (!std::isfinite(number)) refuse("label: expected finite numbers, found " + number_text(number));
+      if (!std::isfinite(number)) throw_usage("label: expected finite numbers, found " + number_text(number));
   }
 
   void add_label(const SampleLabel& label) {
@@ -264,7 +263,7 @@ struct ImageWriter::Impl {
   }
 
   PackImagesReport finish() {
-    if (is_finished) refuse("the writer is finished");
+    if (is_finished) throw_usage("the writer is finished");
     is_finished = true;
     if (list.files.empty()) throw Error(ErrorCode::bad_data, "no image was added");
     number_classes();

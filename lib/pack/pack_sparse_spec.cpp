@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "ratings/rating_format.h"
@@ -22,8 +23,6 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kShardCodecs{"zstd", "none"};
 constexpr std::array<std::string_view, 2> kHdf5Codecs{"deflate", "none"};
-
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
 
 std::string amount_text(const SplitAmount& amount) {
   return amount.count > 0 ? std::to_string(amount.count) : number_text(amount.share);
@@ -216,15 +215,15 @@ void show_spec(Spec& spec, Ids& ids, Fields& fields) {
 void check_sizes(const PackSparseSpec& spec) {
   const bool shard = spec.container == "shard";
   if (!shard && spec.container != "hdf5")
-    refuse("`container`: expected shard or hdf5, found " + spec.container);
-  if (spec.part_bytes < 1) refuse("`part_bytes`: must be at least 1");
-  if (spec.chunk_rows > 0 && !shard) refuse("`chunk_rows` is for shards: give `container` shard");
+    throw_usage("`container`: expected shard or hdf5, found " + spec.container);
+  if (spec.part_bytes < 1) throw_usage("`part_bytes`: must be at least 1");
+  if (spec.chunk_rows > 0 && !shard) throw_usage("`chunk_rows` is for shards: give `container` shard");
   if (spec.chunk_rows > container("shard").max_chunk_bytes)
-    refuse("`chunk_rows`: must be at most " + std::to_string(container("shard").max_chunk_bytes));
+    throw_usage("`chunk_rows`: must be at most " + std::to_string(container("shard").max_chunk_bytes));
   if (spec.storage == MatrixStorage::dense && shard)
-    refuse("`storage` dense is for HDF5: give `container` hdf5");
+    throw_usage("`storage` dense is for HDF5: give `container` hdf5");
   if (spec.storage == MatrixStorage::dense && spec.packs.keep_times)
-    refuse("`keep_times`: a dense matrix has no room for times; give `storage` csr");
+    throw_usage("`keep_times`: a dense matrix has no room for times; give `storage` csr");
 }
 
 }  // namespace
@@ -272,7 +271,7 @@ void check_spec(const PackSparseSpec& spec) {
     std::string expected;
     for (const std::string_view word : kEnumWords<RatingFormat>)
       expected.append(expected.empty() ? "" : ", ").append(word);
-    refuse("`format`: expected " + expected + ", found '" + format + "'");
+    throw_usage("`format`: expected " + expected + ", found '" + format + "'");
   }
   check_sizes(spec);
   check_split(spec.packs.split);

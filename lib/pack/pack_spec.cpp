@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "decode/image_decoder.h"
@@ -86,37 +87,35 @@ std::string classes_hash(const std::vector<SpecEntry>& spec) {
   return "";
 }
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
-
 void check_folder_name(const std::string& flag, const std::string& name) {
   const std::string words = flag + ": '" + name + "' is no name for a folder";
-  if (name.find('/') != std::string::npos) refuse(words + "; it must not contain /");
-  if (name.starts_with(".")) refuse(words + "; it must not begin with a dot");
-  if (name.empty()) refuse(words);
+  if (name.find('/') != std::string::npos) throw_usage(words + "; it must not contain /");
+  if (name.starts_with(".")) throw_usage(words + "; it must not begin with a dot");
+  if (name.empty()) throw_usage(words);
 }
 
 void check_split_folders(const PackImagesSpec& spec) {
   const std::vector<std::string>& folders = spec.folders.split_folders;
   if (folders.empty()) return;
-  if (!spec.split.empty()) refuse("`split` and `split_folders` exclude each other");
-  if (!spec.labels.empty()) refuse("`split_folders`: is for class folders, not for `labels`");
+  if (!spec.split.empty()) throw_usage("`split` and `split_folders` exclude each other");
+  if (!spec.labels.empty()) throw_usage("`split_folders`: is for class folders, not for `labels`");
   std::set<std::string> names;
   for (const std::string& name : folders) {
     check_folder_name("`split_folders`", name);
-    if (!names.insert(name).second) refuse("`split_folders`: " + name + " is there twice");
+    if (!names.insert(name).second) throw_usage("`split_folders`: " + name + " is there twice");
   }
 }
 
 void check_classes(const PackImagesSpec& spec) {
   const LabelType type = spec.columns.label_type;
   if (type == LabelType::classes && spec.columns.label_columns.size() > 1)
-    refuse("`label_type` classes: is for one `label_column`; several are numbers");
+    throw_usage("`label_type` classes: is for one `label_column`; several are numbers");
   if (type == LabelType::numbers && !spec.classes.empty())
-    refuse("`label_type` numbers: excludes `classes`, which takes labels as names");
+    throw_usage("`label_type` numbers: excludes `classes`, which takes labels as names");
   if (spec.classes.empty() && spec.classes_extra != ClassesExtra::error)
-    refuse("`classes_extra`: is for what `classes` does not list: give it, too");
+    throw_usage("`classes_extra`: is for what `classes` does not list: give it, too");
   if (!spec.classes.empty() && spec.columns.label_columns.size() > 1)
-    refuse("`classes`: is for classes with names; several label columns are numbers");
+    throw_usage("`classes`: is for classes with names; several label columns are numbers");
 }
 
 /// Refuses what has no meaning, so that no flag is without effect in silence.
@@ -126,41 +125,42 @@ void check_sizes(const PackImagesSpec& spec) {
   if (spec.sizes == Sizes::fixed) {
     if (own.max_side != 0 || own.short_side != 0 || own.store != plain.store || own.others != plain.others ||
         own.quality != plain.quality || own.jpeg_tile != plain.jpeg_tile || own.part_samples != 0)
-      refuse(
+      throw_usage(
           "`max_side`, `short_side`, `store`, `others`, `quality`, `jpeg_tile` and `part_samples` are for "
           "`sizes` own");
     return;
   }
   if (spec.transform.resize != Resize::none || spec.transform.crop_width != 0)
-    refuse(
+    throw_usage(
         "`sizes` own: `resize`, `resize_long`, `fit` and `crop` give all images one shape; `max_side` or "
         "`short_side` makes them smaller");
-  if (own.quality < 1 || own.quality > 100) refuse("`quality`: expected 1 to 100");
+  if (own.quality < 1 || own.quality > 100) throw_usage("`quality`: expected 1 to 100");
   constexpr std::uint32_t kMaxRowMcus = 8192;
-  if (own.jpeg_tile > kMaxRowMcus) refuse("`jpeg_tile`: expected up to " + std::to_string(kMaxRowMcus));
+  if (own.jpeg_tile > kMaxRowMcus) throw_usage("`jpeg_tile`: expected up to " + std::to_string(kMaxRowMcus));
   if (own.store == Store::photo && spec.transform.channels != Channels::rgb)
-    refuse("`store` photo: is for `channels` rgb; zstd takes any");
+    throw_usage("`store` photo: is for `channels` rgb; zstd takes any");
   if (own.store != Store::jpeg && own.jpeg_tile != plain.jpeg_tile)
-    refuse("`jpeg_tile`: is for `store` jpeg");
-  if (own.store != Store::jpeg && own.others != plain.others) refuse("`others`: is for `store` jpeg");
+    throw_usage("`jpeg_tile`: is for `store` jpeg");
+  if (own.store != Store::jpeg && own.others != plain.others) throw_usage("`others`: is for `store` jpeg");
   const bool encodes = own.max_side != 0 || own.short_side != 0 || own.others == Others::jpeg;
   if (own.quality != plain.quality && (own.store != Store::jpeg || !encodes))
-    refuse(
+    throw_usage(
         "`quality`: is for what is encoded: `store` jpeg with images that are made smaller (`max_side`, "
         "`short_side`) or with `others` jpeg");
-  if (own.max_side != 0 && own.short_side != 0) refuse("`max_side` and `short_side` exclude each other");
+  if (own.max_side != 0 && own.short_side != 0) throw_usage("`max_side` and `short_side` exclude each other");
   if (spec.container == "hdf5" && (own.store == Store::photo || own.store == Store::zstd))
-    refuse(std::string("`store` ") + name_of(own.store) +
-           ": is for `container` shard; hdf5 takes jpeg and raw");
+    throw_usage(std::string("`store` ") + name_of(own.store) +
+                ": is for `container` shard; hdf5 takes jpeg and raw");
   if (!spec.codec.empty() && spec.codec != "none")
-    refuse("`sizes` own: `codec`: expected none, found " + spec.codec +
-           "; `store` says how images are stored");
-  if (spec.chunk_samples != 0) refuse("`sizes` own: chunks are cut by `chunk_bytes`, not by `chunk_samples`");
+    throw_usage("`sizes` own: `codec`: expected none, found " + spec.codec +
+                "; `store` says how images are stored");
+  if (spec.chunk_samples != 0)
+    throw_usage("`sizes` own: chunks are cut by `chunk_bytes`, not by `chunk_samples`");
   if (const std::uint64_t max_bytes = container(spec.container).max_chunk_bytes; spec.chunk_bytes > max_bytes)
-    refuse("`chunk_bytes`: expected at most " + std::to_string(max_bytes));
-  if (spec.transform.layout != Layout::nhwc) refuse("`sizes` own: `layout`: expected nhwc");
+    throw_usage("`chunk_bytes`: expected at most " + std::to_string(max_bytes));
+  if (spec.transform.layout != Layout::nhwc) throw_usage("`sizes` own: `layout`: expected nhwc");
   if (spec.max_pixels > kMaxOwnPixels)
-    refuse("`sizes` own: `max_pixels`: expected at most " + std::to_string(kMaxOwnPixels));
+    throw_usage("`sizes` own: `max_pixels`: expected at most " + std::to_string(kMaxOwnPixels));
 }
 
 void check_split(const std::vector<SplitShare>& split) {
@@ -168,13 +168,13 @@ void check_split(const std::vector<SplitShare>& split) {
   std::set<std::string> names;
   for (const SplitShare& share : split) {
     check_folder_name("`split`", share.name);
-    if (!names.insert(share.name).second) refuse("`split`: " + share.name + " is there twice");
-    if (!(share.share > 0)) refuse("`split`: " + share.name + ": expected a share above 0");
+    if (!names.insert(share.name).second) throw_usage("`split`: " + share.name + " is there twice");
+    if (!(share.share > 0)) throw_usage("`split`: " + share.name + ": expected a share above 0");
     sum += share.share;
   }
-  if (split.size() > 255) refuse("`split`: at most 255 shares");
+  if (split.size() > 255) throw_usage("`split`: at most 255 shares");
   if (!split.empty() && std::abs(sum - 1) > 1e-6)
-    refuse("`split`: the shares add up to " + number_text(sum) + ", expected 1");
+    throw_usage("`split`: the shares add up to " + number_text(sum) + ", expected 1");
 }
 
 }  // namespace
@@ -421,21 +421,21 @@ void check_spec(const PackImagesSpec& spec) {
   const LabelCsvSpec plain;
   const LabelCsvSpec& columns = spec.columns;
   if (spec.labels.empty() && (columns.file_column != plain.file_column || columns.delimiter != 0))
-    refuse("`file_column` and `delimiter` are for a CSV: give it with `labels`");
+    throw_usage("`file_column` and `delimiter` are for a CSV: give it with `labels`");
   if (columns.keep_columns.size() > kMaxKeptColumns)
-    refuse("`keep_columns`: found " + count_text(columns.keep_columns.size(), "column") +
-           ", expected at most " + count_text(kMaxKeptColumns));
+    throw_usage("`keep_columns`: found " + count_text(columns.keep_columns.size(), "column") +
+                ", expected at most " + count_text(kMaxKeptColumns));
   for (const std::string& name : columns.keep_columns)
     if (name.empty() || name == "." || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
-      refuse("`keep_columns`: '" + name + "' is no name for a dataset of HDF5");
-  if (spec.max_pixels < 1) refuse("`max_pixels`: must be at least 1");
-  if (spec.max_input_bytes < 1) refuse("`max_input_bytes`: must be at least 1");
-  if (spec.max_decode_bytes < 1) refuse("`max_decode_bytes`: must be at least 1");
-  if (spec.part_bytes < 1) refuse("`part_bytes`: must be at least 1");
+      throw_usage("`keep_columns`: '" + name + "' is no name for a dataset of HDF5");
+  if (spec.max_pixels < 1) throw_usage("`max_pixels`: must be at least 1");
+  if (spec.max_input_bytes < 1) throw_usage("`max_input_bytes`: must be at least 1");
+  if (spec.max_decode_bytes < 1) throw_usage("`max_decode_bytes`: must be at least 1");
+  if (spec.part_bytes < 1) throw_usage("`part_bytes`: must be at least 1");
   if (spec.chunk_samples > 0 && spec.chunk_bytes > 0)
-    refuse("`chunk_samples` and `chunk_bytes` exclude each other");
+    throw_usage("`chunk_samples` and `chunk_bytes` exclude each other");
   if (!spec.labels.empty() && !spec.folders.include.empty())
-    refuse("`include`: is for class folders; a CSV names its files");
+    throw_usage("`include`: is for class folders; a CSV names its files");
   check_sizes(spec);
   check_classes(spec);
   check_split_folders(spec);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
@@ -29,8 +30,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
-
 /// Throws usage for what tasks that see one input each cannot do.
 void check_planned(const PackSparseSpec& spec) {
   const RatingRules& rules = spec.packs.rules;
@@ -38,19 +37,20 @@ void check_planned(const PackSparseSpec& spec) {
   const std::string otherwise =
       "; choose the items elsewhere and give them as `reuse_ids`, or pack without `plan`";
   if (rules.min_item > 0 && rules.min_user > 0)
-    refuse("`min_item` with `min_user`: each changes what the other counts, in all inputs" + otherwise);
+    throw_usage("`min_item` with `min_user`: each changes what the other counts, in all inputs" + otherwise);
   if (rules.min_item > 0 && (split.kind != SplitKind::none || !spec.reuse_ids.empty()))
-    refuse("`min_item` in a plan: only without `split_by` and `reuse_ids`" + otherwise);
+    throw_usage("`min_item` in a plan: only without `split_by` and `reuse_ids`" + otherwise);
   if (split.kind == SplitKind::given)
-    refuse("`split_by` given: the inputs of a plan are for all packs; give another `split_by`");
+    throw_usage("`split_by` given: the inputs of a plan are for all packs; give another `split_by`");
   if (!split.validation_users.empty() || !split.test_users.empty())
-    refuse("`validation_users`, `test_users`: a plan takes shares; give `validation` and `test`");
+    throw_usage("`validation_users`, `test_users`: a plan takes shares; give `validation` and `test`");
   if (split.kind == SplitKind::users && split.validation.count + split.test.count > 0)
-    refuse("`validation`, `test`: a plan takes shares of the users, as 0.1: no task sees all users");
+    throw_usage("`validation`, `test`: a plan takes shares of the users, as 0.1: no task sees all users");
   if (split.kind == SplitKind::time && !split.validation.is_none())
-    refuse("`validation` with `split_by` time: the latest ratings of all inputs, of which no task sees all");
+    throw_usage(
+        "`validation` with `split_by` time: the latest ratings of all inputs, of which no task sees all");
   if (split.kind == SplitKind::time && !split.before)
-    refuse("`split_by` time: a plan takes the time as `before`: no task sees all ratings");
+    throw_usage("`split_by` time: a plan takes the time as `before`: no task sees all ratings");
 }
 
 /// The folder that all inputs are in.
@@ -68,7 +68,7 @@ void add_inputs(const std::vector<std::string>& given, RatingsPlan& plan) {
   for (const std::string& path : given) {
     std::error_code error;
     if (path == "-" || is_pack_path(path) || !fs::is_regular_file(path, error))
-      refuse("`inputs`: " + path + ": expected a file of ratings; each user is in one file alone");
+      throw_usage("`inputs`: " + path + ": expected a file of ratings; each user is in one file alone");
     paths.push_back(fs::canonical(path));
   }
   const fs::path root = common_folder(paths);
@@ -79,7 +79,7 @@ void add_inputs(const std::vector<std::string>& given, RatingsPlan& plan) {
   std::vector<fs::path> sorted = paths;
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
-  if (twice != sorted.end()) refuse("`inputs`: " + twice->string() + " is there twice");
+  if (twice != sorted.end()) throw_usage("`inputs`: " + twice->string() + " is there twice");
 }
 
 /// Throws usage for several inputs whose users are the numbers of their rows: row 0 of each would be one
@@ -89,9 +89,10 @@ void check_ids(const PackSparseSpec& spec, const std::vector<std::string>& input
   const RatingFormat format = input_format(spec.input, inputs.front());
   if (format == RatingFormat::svmlight || format == RatingFormat::matrix_market ||
       format == RatingFormat::npz)
-    refuse("`inputs`: " + inputs.front() + ": is " + name_of(format) +
-           ", whose users are the numbers of its rows, the same in every input; a plan needs ids: write the "
-           "ratings as tables of user, item and value, or pack without `plan`");
+    throw_usage(
+        "`inputs`: " + inputs.front() + ": is " + name_of(format) +
+        ", whose users are the numbers of its rows, the same in every input; a plan needs ids: write the "
+        "ratings as tables of user, item and value, or pack without `plan`");
 }
 
 RatingsPlan plan_of(const PackSparseSpec& spec, const PackSparseOptions& options, const RecordedIds& recorded,
@@ -145,9 +146,9 @@ PlanReport plan_sparse(const PackSparseSpec& given_spec, const PackSparseOptions
   spec.packs.split.users_by_id = spec.packs.split.kind == SplitKind::users;
   PackSparseOptions options = given;
   while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
-  if (tasks < 1) refuse("`plan`: expected at least one task");
-  if (options.output.empty()) refuse("`output` is required: a folder for the plan and its packs");
-  if (options.inputs.empty()) refuse("`inputs` is required: one or more files of ratings");
+  if (tasks < 1) throw_usage("`plan`: expected at least one task");
+  if (options.output.empty()) throw_usage("`output` is required: a folder for the plan and its packs");
+  if (options.inputs.empty()) throw_usage("`inputs` is required: one or more files of ratings");
   check_planned(spec);
   check_spec(spec);
   const RunStart start = start_run();

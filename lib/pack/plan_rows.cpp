@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "base/aside_name.h"
+#include "base/bytes.h"
 #include "base/csv_reader.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -36,10 +37,6 @@ constexpr std::uint32_t kHeaderMagic = 0x184D2A50;
 constexpr std::uint32_t kIndexMagic = 0x184D2A51;
 constexpr std::string_view kMark = "chunkhit plan\r\n";
 static_assert(sizeof(PlanFrame) == 24);
-
-Bytes bytes_of(const std::vector<PlanFrame>& index) {
-  return {reinterpret_cast<const std::uint8_t*>(index.data()), index.size() * sizeof(PlanFrame)};
-}
 
 void append_number(std::string& text, auto number) {
   char digits[32];

@@ -108,11 +108,6 @@ std::vector<std::unique_ptr<RatingReader>> open_matrix_files(RatingFormat format
 
 namespace {
 
-template <class Number>
-Bytes bytes_of(std::span<const Number> numbers) {
-  return {reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size_bytes()};
-}
-
 struct DetectedFormat {
   RatingFormat format = RatingFormat::text;
   bool by_name = false;  ///< decided by the name, because the content is ambiguous
@@ -284,7 +279,7 @@ void RatingHash::add(std::span<const std::uint32_t> users, std::span<const std::
   items_.update(bytes_of(items));
   // Blocks leave out values that are all 1; hashing the counts distinguishes them from blocks with values.
   const std::array<std::uint64_t, 2> counts{users.size(), values.size()};
-  values_.update(bytes_of(std::span<const std::uint64_t>(counts)));
+  values_.update(bytes_of(counts));
   values_.update(bytes_of(values));
   if (times.empty()) return;
   if (!times_) times_.emplace();
@@ -428,9 +423,9 @@ std::uint64_t hash_inputs(const InputFacts& facts, const RatingIntake& intake, c
     const std::string hash = hash_text(ratings.value(intake.users(), intake.items()));
     all.update(as_bytes(hash));
     if (facts.labels) {
-      all.update(bytes_of(std::span<const float>(facts.labels->values)));
-      all.update(bytes_of(std::span<const std::uint64_t>(facts.labels->ends)));
-      all.update(bytes_of(std::span<const std::int64_t>(facts.labels->groups)));
+      all.update(bytes_of(facts.labels->values));
+      all.update(bytes_of(facts.labels->ends));
+      all.update(bytes_of(facts.labels->groups));
     }
     return all.value();
   }

@@ -13,11 +13,6 @@ namespace chunkhit {
 namespace {
 
 template <class T>
-Bytes bytes_of(const std::vector<T>& values) {
-  return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(T)};
-}
-
-template <class T>
 MutableBytes room_for(std::uint64_t count, std::vector<T>& values) {
   values.resize(count);
   return {reinterpret_cast<std::uint8_t*>(values.data()), count * sizeof(T)};

@@ -13,16 +13,16 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
 
 // Times are searched 16 bits at a time: four passes over the rows, with one table of 65,536 counts each.
-constexpr int kDigitBits = 16;
-constexpr std::size_t kDigits = 1 << kDigitBits;
+constexpr int kRadixBits = 16;
+constexpr std::size_t kRadix = 1 << kRadixBits;
 constexpr std::uint64_t kSign = 1ull << 63;
 
 /// Calls `visit` with the time of each rating of a live item by a live user.
@@ -42,19 +42,19 @@ std::uint64_t ordered(std::int64_t time) { return static_cast<std::uint64_t>(tim
 /// Counts the times whose bits above `shift` + 16 equal those of `prefix` by their next 16 bits.
 std::vector<std::uint64_t> count_digits(const CleanRows& rows, const LiveRatings& live, std::uint64_t prefix,
                                         int shift) {
-  const std::uint64_t mask = shift + kDigitBits == 64 ? 0 : ~std::uint64_t{0} << (shift + kDigitBits);
+  const std::uint64_t mask = shift + kRadixBits == 64 ? 0 : ~std::uint64_t{0} << (shift + kRadixBits);
   tbb::enumerable_thread_specific<std::vector<std::uint64_t>> counts(
-      [] { return std::vector<std::uint64_t>(kDigits); });
+      [] { return std::vector<std::uint64_t>(kRadix); });
   rows.for_each_bucket([&](const RatingRows& bucket) {
     std::vector<std::uint64_t>& local = counts.local();
     for_each_time(bucket, live, [&](std::int64_t time) {
       const std::uint64_t bits = ordered(time);
-      if ((bits & mask) == prefix) ++local[(bits >> shift) % kDigits];
+      if ((bits & mask) == prefix) ++local[(bits >> shift) % kRadix];
     });
   });
-  std::vector<std::uint64_t> sum(kDigits);
+  std::vector<std::uint64_t> sum(kRadix);
   for (const std::vector<std::uint64_t>& local : counts)
-    for (std::size_t digit = 0; digit < kDigits; ++digit) sum[digit] += local[digit];
+    for (std::size_t digit = 0; digit < kRadix; ++digit) sum[digit] += local[digit];
   return sum;
 }
 
@@ -79,9 +79,9 @@ std::optional<std::int64_t> latest_time_split(const CleanRows& rows, const LiveR
   std::uint64_t found = 0;
   std::uint64_t left = count;  // ratings to go, among those that begin with the bits found
   std::uint64_t equal = 0;     // ratings with the digit that was found last
-  for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
+  for (int shift = 64 - kRadixBits; shift >= 0; shift -= kRadixBits) {
     const std::vector<std::uint64_t> digits = count_digits(rows, live, found, shift);
-    std::size_t digit = kDigits;
+    std::size_t digit = kRadix;
     do {
       if (digit == 0) return std::numeric_limits<std::int64_t>::min();  // there are not so many
       --digit;
@@ -99,12 +99,10 @@ std::optional<std::int64_t> latest_time_split(const CleanRows& rows, const LiveR
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::usage, what); }
-
 void check_amount(const char* name, const SplitAmount& amount) {
   if (!(amount.share >= 0 && amount.share < 1))
-    refuse("`" + std::string(name) + "`: expected a count or a share below 1, found " +
-           std::to_string(amount.share));
+    throw_usage("`" + std::string(name) + "`: expected a count or a share below 1, found " +
+                std::to_string(amount.share));
 }
 
 /// A whole share of `all`. Shares like 0.2 are not exact in binary: (1 - 0.8) · 5 must be 1, not 0.999….
@@ -141,7 +139,7 @@ std::uint64_t latest_first(std::int64_t time) { return ~ordered(time); }
 /// leave_one_out takes one rating of each user.
 void check_one(const char* name, const SplitAmount& amount) {
   if (!amount.is_none() && amount.count != 1)
-    refuse("`" + std::string(name) + "`: expected 1, or nothing, for `split_by` leave-one-out");
+    throw_usage("`" + std::string(name) + "`: expected 1, or nothing, for `split_by` leave-one-out");
 }
 
 /// A split whose users are listed cannot be drawn at random as well.
@@ -151,20 +149,20 @@ void check_lists(const RatingSplitSpec& spec) {
   for (const auto& [name, is_given] : lists) {
     if (!is_given) continue;
     const std::string split(name);
-    if (spec.kind != SplitKind::users) refuse("`" + split + "_users`: only for `split_by` users");
+    if (spec.kind != SplitKind::users) throw_usage("`" + split + "_users`: only for `split_by` users");
     if (!(split == "test" ? spec.test : spec.validation).is_none())
-      refuse("`" + split + "`, `" + split + "_users`: expected one of them");
+      throw_usage("`" + split + "`, `" + split + "_users`: expected one of them");
   }
 }
 
 /// Files per split belong to `split_by` given, which needs a training file and at least one other.
 void check_files(const RatingSplitSpec& spec) {
   if (spec.kind != SplitKind::given && spec.files.count() > 0)
-    refuse("`train_file`, `validation_file`, `test_file`: only for `split_by` given");
+    throw_usage("`train_file`, `validation_file`, `test_file`: only for `split_by` given");
   if (spec.kind != SplitKind::given) return;
-  if (spec.files.train == 0) refuse("`train_file`: expected a file of ratings for training");
+  if (spec.files.train == 0) throw_usage("`train_file`: expected a file of ratings for training");
   if (!spec.has_validation() && !spec.has_test())
-    refuse("`test_file`: expected a file of held-out ratings, here or as `validation_file`");
+    throw_usage("`test_file`: expected a file of held-out ratings, here or as `validation_file`");
 }
 
 bool divides_by_user(SplitKind kind) { return kind == SplitKind::ratio || kind == SplitKind::leave_one_out; }
@@ -172,7 +170,7 @@ bool divides_by_user(SplitKind kind) { return kind == SplitKind::ratio || kind =
 [[noreturn]] void refuse_without_times(SplitKind kind) {
   std::string what = "`split_by` " + name_of(kind) + ": the ratings have no times: `time` names their column";
   if (divides_by_user(kind)) what += "; or `split_order` random or input";
-  refuse(what);
+  throw_usage(what);
 }
 
 }  // namespace
@@ -201,15 +199,15 @@ void check_split(const RatingSplitSpec& spec) {
   check_amount("validation", spec.validation);
   check_amount("test", spec.test);
   const double share = spec.validation.share + spec.test.share;
-  if (share >= 1) refuse("`validation` and `test`: expected shares of less than 1 together");
+  if (share >= 1) throw_usage("`validation` and `test`: expected shares of less than 1 together");
   if (!(spec.fold_in > 0 && spec.fold_in < 1))
-    refuse("`fold_in`: expected a share above 0 and below 1, found " + std::to_string(spec.fold_in));
+    throw_usage("`fold_in`: expected a share above 0 and below 1, found " + std::to_string(spec.fold_in));
   if (spec.fold_in != RatingSplitSpec().fold_in && spec.kind != SplitKind::users)
-    refuse("`fold_in`: only for `split_by` users, found " + name_of(spec.kind));
-  if (spec.before && spec.kind != SplitKind::time) refuse("`before`: only for `split_by` time");
-  if (spec.before && !spec.test.is_none()) refuse("`test`, `before`: expected one of them");
+    throw_usage("`fold_in`: only for `split_by` users, found " + name_of(spec.kind));
+  if (spec.before && spec.kind != SplitKind::time) throw_usage("`before`: only for `split_by` time");
+  if (spec.before && !spec.test.is_none()) throw_usage("`test`, `before`: expected one of them");
   if (spec.order != SplitOrder::automatic && !divides_by_user(spec.kind))
-    refuse("`split_order`: only for `split_by` ratio and leave-one-out");
+    throw_usage("`split_order`: only for `split_by` ratio and leave-one-out");
   if (spec.kind == SplitKind::leave_one_out) {
     check_one("validation", spec.validation);
     check_one("test", spec.test);
@@ -217,14 +215,15 @@ void check_split(const RatingSplitSpec& spec) {
   check_lists(spec);
   if (spec.users_by_id && (spec.kind != SplitKind::users || spec.validation.count + spec.test.count > 0 ||
                            !spec.validation_users.empty() || !spec.test_users.empty()))
-    refuse("`users_by_id`: only for `split_by` users with shares as `validation` and `test`");
+    throw_usage("`users_by_id`: only for `split_by` users with shares as `validation` and `test`");
   check_files(spec);
   const bool amounts = !spec.validation.is_none() || !spec.test.is_none();
-  if (spec.kind == SplitKind::none && amounts) refuse("`validation`, `test`: need `split_by`, found none");
+  if (spec.kind == SplitKind::none && amounts)
+    throw_usage("`validation`, `test`: need `split_by`, found none");
   if (spec.kind == SplitKind::given && amounts)
-    refuse("`validation`, `test`: not for a split given as files");
+    throw_usage("`validation`, `test`: not for a split given as files");
   if (spec.kind != SplitKind::none && !spec.has_validation() && !spec.has_test())
-    refuse("`split_by` " + name_of(spec.kind) + ": expected `validation` or `test`");
+    throw_usage("`split_by` " + name_of(spec.kind) + ": expected `validation` or `test`");
 }
 
 RatingSplit::RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const CleanRows& rows,
@@ -275,8 +274,8 @@ void RatingSplit::refuse_too_many(std::uint64_t validation, std::uint64_t test,
            (text.empty() ? "" : " and " + text);
   const auto all =
       static_cast<std::uint64_t>(std::ranges::count_if(live.users, [](auto of) { return of > 0; }));
-  refuse(text + (all == live.users.size() ? ": the input has only " : ": the rules leave only ") +
-         count_text(all, "user") + (validation + test == all ? ", and training needs some" : ""));
+  throw_usage(text + (all == live.users.size() ? ": the input has only " : ": the rules leave only ") +
+              count_text(all, "user") + (validation + test == all ? ", and training needs some" : ""));
 }
 
 /// Assigns the listed users to a split; returns how many of them are live.

@@ -55,7 +55,7 @@ bool is_usual_name(std::string_view name, RatingField field) {
   return std::find(names.begin(), names.end(), plain_name(name)) != names.end();
 }
 
-constexpr std::size_t kLinesLookedAt = 20;
+constexpr std::size_t kDetectedLines = 20;
 constexpr std::size_t kLinesOfIds = 1000;
 constexpr std::size_t kNamesTold = 20;
 constexpr std::int64_t kMinFractionTime = 100'000'000;  // seconds: 1973
@@ -85,7 +85,7 @@ class TableDetector {
         all_lines_(first_lines(head, kLinesOfIds)),
         wishes_{&spec.user, &spec.item, &spec.value, &spec.time},
         lines_(all_lines_.begin(), all_lines_.begin() + static_cast<std::ptrdiff_t>(
-                                                            std::min(all_lines_.size(), kLinesLookedAt))) {}
+                                                            std::min(all_lines_.size(), kDetectedLines))) {}
 
   RatingTable tell() {
     RatingTextSpec& text = table_.text;

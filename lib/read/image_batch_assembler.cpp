@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/bytes.h"
 #include "chunkhit/error.h"
 #include "read/loader_stats.h"
 
@@ -12,9 +13,8 @@ namespace {
 
 /// Prefetches the first cache lines of a sample and its page's translation; the hardware prefetches the rest.
 [[gnu::always_inline]] inline void prefetch(const std::uint8_t* sample) {
-  constexpr std::size_t kLineBytes = 64;
   constexpr std::size_t kLines = 4;
-  for (std::size_t line = 0; line < kLines; ++line) __builtin_prefetch(sample + line * kLineBytes);
+  for (std::size_t line = 0; line < kLines; ++line) __builtin_prefetch(sample + line * kCacheLineBytes);
 }
 
 }  // namespace

@@ -18,14 +18,12 @@
 #include "base/csv_reader.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 
 namespace chunkhit {
 namespace {
 
 using Samples = std::vector<std::uint64_t>;
-
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, text); }
 
 std::string number_of(double value) {
   std::array<char, 32> text;
@@ -52,7 +50,7 @@ std::string class_name(const Choosable& from, std::int64_t id) {
 /// The class id of each sample.
 std::vector<std::int64_t> class_ids(const Choosable& from, const char* option) {
   if (!from.has_classes)
-    refuse(std::string(option) + ": needs samples with class labels, which " + from.path + " has not");
+    throw_usage(std::string(option) + ": needs samples with class labels, which " + from.path + " has not");
   std::vector<std::int64_t> ids(from.chunks.sample_count());
   for (std::uint64_t sample = 0; sample < ids.size(); ++sample)
     ids[sample] = static_cast<std::int64_t>(from.label(sample));
@@ -65,16 +63,16 @@ Samples checked(Samples samples, const Choosable& from,
   const std::uint64_t count = from.chunks.sample_count();
   const auto beyond = std::ranges::find_if(samples, [&](std::uint64_t sample) { return sample >= count; });
   if (beyond != samples.end())
-    refuse(where(static_cast<std::size_t>(beyond - samples.begin())) + ": " + from.unit + " " +
-           std::to_string(*beyond) + ", expected a number below " + std::to_string(count));
+    throw_usage(where(static_cast<std::size_t>(beyond - samples.begin())) + ": " + from.unit + " " +
+                std::to_string(*beyond) + ", expected a number below " + std::to_string(count));
   Samples sorted = samples;
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
   if (twice == sorted.end()) return sorted;
   const auto first = std::ranges::find(samples, *twice);
   const auto second = std::find(first + 1, samples.end(), *twice);
-  refuse(where(static_cast<std::size_t>(second - samples.begin())) + ": " + from.unit + " " +
-         std::to_string(*twice) + " is given twice, expected each once");
+  throw_usage(where(static_cast<std::size_t>(second - samples.begin())) + ": " + from.unit + " " +
+              std::to_string(*twice) + " is given twice, expected each once");
 }
 
 Samples samples_where(const Choosable& from, const std::function<bool(std::uint64_t)>& is_chosen) {
@@ -88,7 +86,7 @@ Samples samples_of_classes(const std::vector<std::string>& classes, const Choosa
   const std::vector<std::int64_t> ids = class_ids(from, "subset");
   std::map<std::string, bool> wanted;  // whether a sample was found
   for (const std::string& name : classes)
-    if (!wanted.emplace(name, false).second) refuse("subset: class \"" + name + "\" is given twice");
+    if (!wanted.emplace(name, false).second) throw_usage("subset: class \"" + name + "\" is given twice");
   std::unordered_map<std::int64_t, bool*> by_id;
   Samples samples = samples_where(from, [&](std::uint64_t sample) {
     const auto [found, is_new] = by_id.try_emplace(ids[sample], nullptr);
@@ -100,25 +98,25 @@ Samples samples_of_classes(const std::vector<std::string>& classes, const Choosa
     return found->second != nullptr;
   });
   for (const auto& [name, is_found] : wanted)
-    if (!is_found) refuse("subset: class \"" + name + "\": no sample of " + from.path + " has it");
+    if (!is_found) throw_usage("subset: class \"" + name + "\": no sample of " + from.path + " has it");
   return samples;
 }
 
 Samples samples_in_range(const std::array<double, 2>& range, const Choosable& from) {
   const double low = range[0], high = range[1];
   if (!(low <= high))
-    refuse("subset: labels from " + number_of(low) + " to " + number_of(high) +
-           ", expected two numbers, the lesser first");
+    throw_usage("subset: labels from " + number_of(low) + " to " + number_of(high) +
+                ", expected two numbers, the lesser first");
   if (!from.has_classes && from.label_count != 1)
-    refuse("subset: a label range needs one label a sample, " + from.path + " has " +
-           std::to_string(from.label_count));
+    throw_usage("subset: a label range needs one label a sample, " + from.path + " has " +
+                std::to_string(from.label_count));
   Samples samples = samples_where(from, [&](std::uint64_t sample) {
     const double label = from.label(sample);
     return low <= label && label <= high;
   });
   if (samples.empty())
-    refuse("subset: no sample of " + from.path + " has a label from " + number_of(low) + " to " +
-           number_of(high));
+    throw_usage("subset: no sample of " + from.path + " has a label from " + number_of(low) + " to " +
+                number_of(high));
   return samples;
 }
 
@@ -170,7 +168,9 @@ class SubsetCsv {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const { refuse("subset: " + table_.name() + ": " + what); }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw_usage("subset: " + table_.name() + ": " + what);
+  }
   [[nodiscard]] std::string line() const { return "line " + std::to_string(table_.line()) + ": "; }
   void add(std::uint64_t sample) {
     samples_.push_back(sample);
@@ -211,23 +211,24 @@ std::optional<Samples> subset_of(const SubsetSpec& spec, const Choosable& from) 
   const int given = (spec.samples ? 1 : 0) + (spec.classes.empty() ? 0 : 1) + (spec.label_range ? 1 : 0) +
                     (spec.csv.empty() ? 0 : 1);
   if (given == 0) return std::nullopt;
-  if (given > 1) refuse("subset: expected one of samples, classes, label_range and csv, found several");
+  if (given > 1) throw_usage("subset: expected one of samples, classes, label_range and csv, found several");
   if (!spec.classes.empty()) return samples_of_classes(spec.classes, from);
   if (spec.label_range) return samples_in_range(*spec.label_range, from);
   if (!spec.csv.empty()) return SubsetCsv(spec.csv, from).read();
-  if (spec.samples->empty()) refuse("subset: has no samples, expected at least 1");
+  if (spec.samples->empty()) throw_usage("subset: has no samples, expected at least 1");
   return checked(*spec.samples, from, [](std::size_t at) { return "subset: entry " + std::to_string(at); });
 }
 
 void check_weight(double weight, const std::string& what) {
   if (!(weight >= 0) || !std::isfinite(weight))
-    refuse("sampler: " + what + ": weight " + number_of(weight) + ", expected a finite number from 0");
+    throw_usage("sampler: " + what + ": weight " + number_of(weight) + ", expected a finite number from 0");
 }
 
 std::vector<double> checked_weights(const std::vector<double>& weights, const Choosable& from) {
   if (weights.size() != from.chunks.sample_count())
-    refuse("sampler: " + std::to_string(weights.size()) + " weights, expected " +
-           std::to_string(from.chunks.sample_count()) + ", one for each " + from.unit + " of the source");
+    throw_usage("sampler: " + std::to_string(weights.size()) + " weights, expected " +
+                std::to_string(from.chunks.sample_count()) + ", one for each " + from.unit +
+                " of the source");
   for (std::size_t sample = 0; sample < weights.size(); ++sample)
     check_weight(weights[sample], std::string(from.unit) + " " + std::to_string(sample));
   return weights;
@@ -245,21 +246,21 @@ std::unordered_map<std::int64_t, double> weights_by_class(
   std::unordered_map<std::string, double> named;
   for (const auto& [name, weight] : spec.class_weights) {
     check_weight(weight, "class \"" + name + "\"");
-    if (!named.emplace(name, weight).second) refuse("sampler: class \"" + name + "\" is given twice");
+    if (!named.emplace(name, weight).second) throw_usage("sampler: class \"" + name + "\" is given twice");
   }
   std::unordered_set<std::string> used;
   for (const auto& [id, count] : counts) {
     const std::string name = class_name(from, id);
     const auto found = named.find(name);
     if (found == named.end())
-      refuse("sampler: class \"" + name + "\" of " + std::to_string(count) +
-             " samples has no weight; name it, with weight 0 to leave it out");
+      throw_usage("sampler: class \"" + name + "\" of " + std::to_string(count) +
+                  " samples has no weight; name it, with weight 0 to leave it out");
     weights[id] = found->second;
     used.insert(name);
   }
   for (const auto& [name, weight] : spec.class_weights)
     if (!used.contains(name))
-      refuse("sampler: class \"" + name + "\": no sample of " + from.path + " has it");
+      throw_usage("sampler: class \"" + name + "\": no sample of " + from.path + " has it");
   return weights;
 }
 
@@ -276,8 +277,8 @@ std::vector<double> class_weights(const SamplerSpec& spec, const Choosable& from
     std::unordered_map<std::int64_t, std::uint64_t> counts;
     for (const std::uint64_t sample : samples) {
       if (ids[sample] == -1)
-        refuse("sampler: sample " + std::to_string(sample) +
-               " has no class; leave out those without one by a subset");
+        throw_usage("sampler: sample " + std::to_string(sample) +
+                    " has no class; leave out those without one by a subset");
       ++counts[ids[sample]];
     }
     const std::unordered_map<std::int64_t, double> by_class = weights_by_class(spec, from, counts);
@@ -298,9 +299,11 @@ std::vector<double> class_weights(const SamplerSpec& spec, const Choosable& from
 std::optional<DrawSpec> draw_spec(const SamplerSpec& spec, const Choosable& from) {
   const int weighted =
       (spec.weights.empty() ? 0 : 1) + (spec.class_weights.empty() ? 0 : 1) + (spec.balanced ? 1 : 0);
-  if (weighted > 1) refuse("sampler: expected one of weights, class_weights and balanced, found several");
+  if (weighted > 1)
+    throw_usage("sampler: expected one of weights, class_weights and balanced, found several");
   if (weighted == 1 && !spec.replacement && spec.epoch_samples == 0)
-    refuse("replacement: false needs epoch_samples: an epoch of all samples would not depend on weights");
+    throw_usage(
+        "replacement: false needs epoch_samples: an epoch of all samples would not depend on weights");
   DrawSpec draws{.subset = subset_of(spec.subset, from),
                  .draws = weighted == 1 || spec.epoch_samples != 0,
                  .replacement = spec.replacement,
@@ -316,9 +319,9 @@ MixtureShape mixture_shape(const MixtureSpec& mixture, const SamplerSpec& sample
                            const ImageSource& source) {
   const std::vector<ImageSource::PathChunks>& paths = source.paths();
   if (mixture.weights.size() != paths.size())
-    refuse("mixture: " + std::to_string(mixture.weights.size()) + " weights, expected " +
-           std::to_string(paths.size()) + ", one for each path");
-  if (!sampler.replacement) refuse("replacement: false does not go with a mixture");
+    throw_usage("mixture: " + std::to_string(mixture.weights.size()) + " weights, expected " +
+                std::to_string(paths.size()) + ", one for each path");
+  if (!sampler.replacement) throw_usage("replacement: false does not go with a mixture");
   MixtureShape shape{.sources = {}, .shares = mixture.shares, .epoch_samples = sampler.epoch_samples};
   for (std::size_t path = 0; path < paths.size(); ++path)
     shape.sources.push_back(
@@ -357,7 +360,7 @@ SamplingSpec sampling_spec(const ImageLoaderOptions& options, const ImageSource&
   if (!options.mixture.weights.empty()) from.path_ends = path_ends(source);
   SamplingSpec spec{.draws = draw_spec(options.sampler, from)};
   if (options.mixture.weights.empty() && options.mixture.shares != Shares::batch)
-    refuse("shares: need a mixture, weights of several paths");
+    throw_usage("shares: need a mixture, weights of several paths");
   if (!options.mixture.weights.empty())
     spec.mixture = mixture_shape(options.mixture, options.sampler, source);
   return spec;

@@ -4,13 +4,10 @@
 #include <utility>
 #include <variant>
 
+#include "base/bytes.h"
+
 namespace chunkhit {
 namespace {
-
-template <class Number>
-Bytes bytes_of(const std::vector<Number>& numbers) {
-  return {reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size() * sizeof(Number)};
-}
 
 Bytes values_of(const SampleColumn& column) {
   return std::visit(

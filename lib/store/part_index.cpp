@@ -59,11 +59,6 @@ namespace {
 constexpr std::size_t kFilterNameBytes = 16;
 constexpr std::uint32_t kSizedFields = 1;  // of a sample of its own size: the image
 
-template <class Number>
-Bytes bytes_of(const std::vector<Number>& numbers) {
-  return {reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size() * sizeof(Number)};
-}
-
 Labels decode_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64_t sample_count,
                      std::uint64_t columns) {
   Labels labels;

@@ -14,7 +14,7 @@ namespace {
 
 // An attribute lies in an object's header, whose messages have at most 64 KiB.
 constexpr hssize_t kMaxValues = 65536;
-constexpr std::size_t kMaxTextBytes = 65536;
+constexpr std::size_t kMaxAttributeBytes = 65536;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ std::string read_text_attribute(const Hdf5Check& check, hid_t object, const char
   if (H5Tget_class(stored.get()) != H5T_STRING)
     check.refuse(std::string("attribute ") + name + " is no text");
   if (H5Tis_variable_str(stored.get()) <= 0) {
-    if (H5Tget_size(stored.get()) > kMaxTextBytes)
+    if (H5Tget_size(stored.get()) > kMaxAttributeBytes)
       check.refuse(std::string("attribute ") + name + " is too long");
     std::string text(H5Tget_size(stored.get()), '\0');
     read_attribute(check, object, name, stored.get(), text.data());

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxListedNames = 20;
 // Deflate, the strongest of HDF5's own filters, expands one byte to at most 1,032.
-constexpr std::uint64_t kMaxInflation = 1100;
+constexpr std::uint64_t kMaxFilterInflation = 1100;
 // h5py's parameters: revision of the filter, version of LZF, bytes of a chunk before it was compressed.
 constexpr std::size_t kChunkBytesIndex = 2;
 // Registered with The HDF Group:
@@ -89,7 +89,7 @@ void check_links(const Hdf5Check& check, hid_t file, const std::string& path) {
 void check_size(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> dimensions,
                 std::uint64_t item_bytes, const std::string& path) {
   std::uint64_t most = H5Dget_storage_size(dataset) / item_bytes;
-  most = most > UINT64_MAX / 8 / kMaxInflation ? 0 : most * kMaxInflation;
+  most = most > UINT64_MAX / 8 / kMaxFilterInflation ? 0 : most * kMaxFilterInflation;
   for (const hsize_t dimension : dimensions) {
     if (dimension == 0) return;
     most /= dimension;
