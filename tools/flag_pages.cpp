@@ -15,29 +15,29 @@
 namespace chunkhit {
 namespace {
 
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 
 /// What may be typed for a value.
 enum class Completes { nothing, words, files, folders };
 
 struct Flag {
-  Words names;        ///< "-o", "--output"; none of an argument
+  WordList names;     ///< "-o", "--output"; none of an argument
   std::string shape;  ///< stands for the value in the help: "FOLDER"; empty: takes none
   std::string about;
   std::string group;
   bool repeats = false;
   bool is_required = false;
   Completes completes = Completes::nothing;
-  Words words;  ///< the words that it takes, where only these are values
+  WordList words;  ///< the words that it takes, where only these are values
 };
 
 /// Reads CLI11's description of a set: "TEXT:{auto,hdf5,shard}". A comma may be a word, an empty word is none
 /// to complete.
-Words words_of_set(const std::string& type) {
+WordList words_of_set(const std::string& type) {
   const std::size_t open = type.find('{');
   if (open == std::string::npos) return {};
   const std::string set = type.substr(open + 1, type.rfind('}') - open - 1);
-  Words words;
+  WordList words;
   for (std::size_t begin = 0; begin < set.size();) {
     const bool is_comma = begin > 0 && set[begin] == ',';
     const std::size_t end = is_comma ? begin + 1 : std::min(set.find(',', begin), set.size());
@@ -47,7 +47,7 @@ Words words_of_set(const std::string& type) {
   return words;
 }
 
-Completes completes(const std::string& shape, const Words& words) {
+Completes completes(const std::string& shape, const WordList& words) {
   const auto names = [&](std::initializer_list<std::string_view> parts) {
     return std::ranges::any_of(parts,
                                [&](std::string_view part) { return shape.find(part) != std::string::npos; });
@@ -90,7 +90,7 @@ std::string replaced(const std::string& text, const std::vector<std::pair<char, 
   return result;
 }
 
-std::string joined(const Words& words, const std::string& between) {
+std::string joined(const WordList& words, const std::string& between) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
   return text;
@@ -138,7 +138,7 @@ std::string man_options(const CLI::App& app) {
   std::string page = ".SH OPTIONS\n";
   for (const Flag& argument : flags_of(app, true)) page += man_entry(argument);
   const std::vector<Flag> flags = flags_of(app, false);
-  Words groups;
+  WordList groups;
   for (const Flag& flag : flags)
     if (std::ranges::find(groups, flag.group) == groups.end()) groups.push_back(flag.group);
   for (const std::string& group : groups) {
@@ -161,14 +161,14 @@ constexpr const char* kManStatus =
 
 std::string man_see_also(const CLI::App& app) {
   std::istringstream names(CHUNKHIT_COMMANDS);
-  Words others;
+  WordList others;
   for (std::string name; names >> name;)
     if (name != app.get_name()) others.push_back("\\fB" + roff(name) + "\\fR(1)");
   return ".SH SEE ALSO\n" + joined(others, ",\n") + "\n";
 }
 
 /// The body of a `case` of bash that completes a value.
-std::string bash_value(Completes completes, const Words& words) {
+std::string bash_value(Completes completes, const WordList& words) {
   switch (completes) {
     case Completes::words:
       return "compgen -W '" + joined(words, " ") + "'";
@@ -182,7 +182,7 @@ std::string bash_value(Completes completes, const Words& words) {
   return "";
 }
 
-std::string bash_case(const std::string& pattern, Completes completes, const Words& words) {
+std::string bash_case(const std::string& pattern, Completes completes, const WordList& words) {
   const std::string value = bash_value(completes, words);
   const bool is_path = completes == Completes::files || completes == Completes::folders;
   return "    " + pattern + ")" + (is_path ? " compopt -o filenames;" : "") +
@@ -209,7 +209,7 @@ std::string zsh_value(const Flag& flag) {
 std::string zsh_flag(const Flag& flag) {
   const std::string about =
       "'[" + replaced(flag.about, {{'[', "\\["}, {']', "\\]"}, {':', "\\:"}, {'\'', "'\\''"}}) + "]";
-  Words names;
+  WordList names;
   for (const std::string& name : flag.names)
     names.push_back(flag.shape.empty() ? name : name + (name.starts_with("--") ? "=" : "+"));
   const bool has_one = names.size() == 1;
@@ -263,7 +263,7 @@ std::string man_page(const CLI::App& app) {
 std::string bash_completion(const CLI::App& app) {
   const std::string name = "_" + replaced(app.get_name(), {{'-', "_"}});
   std::string cases;
-  Words names;
+  WordList names;
   for (const Flag& flag : flags_of(app, false)) {
     names.insert(names.end(), flag.names.begin(), flag.names.end());
     if (!flag.shape.empty()) cases += bash_case(joined(flag.names, " | "), flag.completes, flag.words);
@@ -316,7 +316,7 @@ std::string flag_page(const std::string& form, const CLI::App& app) {
 }
 
 void add_flag_page(CLI::App& app) {
-  Words names;
+  WordList names;
   for (const Page& page : kPages) names.emplace_back(page.name);
   const auto print = [&app](const std::string& form) {
     std::string text = flag_page(form, app);
