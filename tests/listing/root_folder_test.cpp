@@ -136,7 +136,7 @@ TEST_F(RootFolderTest, AnAbsoluteLinkThatStaysInsideLedOut) {
   fs::create_directory_symlink("..", path + "/up");
   for (const char* inside : {"absolute_link", "folder_link/a.jpg", "up/root/cat/a.jpg"})
     EXPECT_EQ(content(root, inside), "pixels") << inside;
-  for (const char* outside : {"../root/cat/a.jpg", "up/secret"}) EXPECT_EQ(content(root, outside), kLeadsOut);
+  for (const char* out : {"../root/cat/a.jpg", "up/secret"}) EXPECT_EQ(content(root, out), kLeadsOut);
 }
 
 TEST_F(RootFolderTest, AnEmptyFolderOutsideWasTakenForAMissingMount) {

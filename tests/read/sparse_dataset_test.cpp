@@ -30,7 +30,9 @@ void expect_known_rows(const SparseRows& found, const std::vector<std::uint64_t>
     for (std::size_t entry = 0; entry < row.nnz(); ++entry) {
       ASSERT_EQ(static_cast<std::uint32_t>(found.indices[begin + entry]), row.indices[entry]) << rows[i];
       ASSERT_EQ(found.values[begin + entry], row.values.empty() ? 1 : row.values[entry]) << rows[i];
-      if (shape.has_times) ASSERT_EQ(found.times[begin + entry], row.times[entry]) << rows[i];
+      if (shape.has_times) {
+        ASSERT_EQ(found.times[begin + entry], row.times[entry]) << rows[i];
+      }
     }
   }
 }
