@@ -1,71 +1,122 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test. `tests/run.sh --help` lists the flags.
+# Installs what is missing, builds, and tests. `tests/run.sh --help` lists the flags, tests/README.md says what is tested where.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage="usage: bash tests/run.sh [--with-arm64] [--with-clang] [--with-torch]
-Installs what is missing, builds, and runs every test.
+usage="usage: bash tests/run.sh [--deep [STAGE...]] [--with-arm64] [--with-torch]
+Installs what is missing, builds, and runs the tests that tell in minutes that the product works.
+  --deep         Run the rest instead: every stage of
+                   tidy alone release asan tsan clang
+                 or those named, with a line and its time for each
   --with-arm64   Also build for arm64, run the C++ tests by qemu, and compare the bytes of packs
-  --with-clang   Also build with clang, run the C++ tests, and compare the bytes of packs
   --with-torch   Also install libtorch-dev, build samples/train_torch.cpp and test it
   -h, --help     Print this help"
-torch_packages=() torch_required=OFF tests_arm64= tests_clang=
+deep= stages=() torch_packages=() torch_required=OFF tests_arm64=
 for argument in "$@"; do
   case $argument in
+    --deep) deep=1 ;;
     --with-arm64) tests_arm64=1 ;;
-    --with-clang) tests_clang=1 ;;
     --with-torch) torch_packages=(libtorch-dev) torch_required=ON ;;
     -h | --help) echo "$usage"; exit 0 ;;
+    tidy | alone | release | asan | tsan | clang) stages+=("$argument") ;;
     *) echo "tests/run.sh: unknown argument: $argument" >&2; echo "$usage" >&2; exit 2 ;;
   esac
 done
+[ ${#stages[@]} -gt 0 ] || stages=(tidy alone release asan tsan clang)
 
-bash samples/install_packages.sh $(cat samples/build_packages.txt) \
-  ccache chromium clang-format clang-tidy curl doxygen dpkg-dev file fish fuse3 groff hdf5-tools iproute2 libavif-dev libbenchmark-dev \
-  libgtest-dev libjpeg-turbo-progs libjxl-dev lintian man-db mandoc mkdocs mkdocs-material moosefs-chunkserver moosefs-client \
-  moosefs-master mypy nginx-light openssl parallel procps python3-anndata python3-distributed python3-h5py python3-jinja2 \
-  python3-jsonschema python3-matplotlib python3-numpy python3-pandas python3-pil python3-pip python3-pytest python3-scipy \
-  python3-setuptools python3-sklearn python3-torch python3-torchvision python3-venv python3-wheel python3-yaml slurm-wlm \
-  strace xxhash zsh zstd "${torch_packages[@]}"
-
-# An S3-compatible server for the tests of remote packs; where npm cannot get it, the one test that needs it is skipped.
-command -v npm >/dev/null || bash samples/install_packages.sh nodejs npm
-[ -d build/s3rver/node_modules/s3rver ] || npm install --silent --no-audit --no-fund --prefix build/s3rver s3rver@3.7.1 ||
-  echo "tests/run.sh: npm could not install s3rver" >&2
-
-# What was compiled before, in any folder, is not compiled again.
-export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+bash samples/install_packages.sh $(cat samples/build_packages.txt) clang-format curl file hdf5-tools iproute2 libavif-dev libgtest-dev \
+  libjpeg-turbo-progs libjxl-dev nginx-light openssl procps python3-anndata python3-h5py python3-jinja2 python3-jsonschema \
+  python3-matplotlib python3-numpy python3-pandas python3-pil python3-pytest python3-scipy python3-sklearn python3-torch \
+  python3-torchvision python3-yaml strace xxhash zstd "${torch_packages[@]}"
 
 jobs=$(nproc)
-# Where libtorch is, its sample is built and tested with all the others; here a CMake that does not find it is an error.
-cmake --preset release -DCHUNKHIT_TESTS=ON -DCMAKE_REQUIRE_FIND_PACKAGE_Torch="$torch_required" >/dev/null
-cmake --build --preset release -j "$jobs"
-ctest --test-dir build/release --output-on-failure -j "$jobs"
+# Configures a preset. A compiler cache is used where there is one, but a folder that is already built keeps its compiler:
+# another launcher would compile all of it again.
+configure() {
+  local launcher=()
+  if command -v ccache >/dev/null && [ ! -f "build/$1/CMakeCache.txt" ]; then
+    launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  cmake --preset "$1" -DCHUNKHIT_TESTS=ON "${launcher[@]}" "${@:2}" >/dev/null
+}
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+build() { cmake --build "build/$1" -j "$jobs" "${@:2}"; }
+run() { ctest --test-dir "build/$1" --output-on-failure -j "$jobs" "${@:2}"; }
 
-# Again under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer. Left out: kill, disk_full and io_faults,
+# Where libtorch is, its sample is built and tested with all the others; here a CMake that does not find it is an error.
+configure release -DCMAKE_REQUIRE_FIND_PACKAGE_Torch="$torch_required"
+
+if [ -z "$deep" ]; then
+  build release
+  run release -LE 'deep|sanitized'
+fi
+
+# ---- What --deep adds
+
+stage_tidy() { /usr/bin/python3 tests/style/tidy.py .; }
+
+# Each source and header by itself: in the builds several share what they include.
+stage_alone() { /usr/bin/python3 tests/style/alone.py .; }
+
+# What needs minutes or many packages, and each point of the sweeps of which the default run takes every nth.
+stage_release() {
+  build release --target all benches
+  CHUNKHIT_TEST_DEEP=1 run release -L 'deep|sweep'
+}
+
+# Under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer. Left out: kill, disk_full and io_faults,
 # some hundred runs of the commands each, which LeakSanitizer makes minutes longer; what limits memory or time, which
 # the sanitizers need themselves; and what does not run our code (style, include order, headers, consumer).
-cmake --preset asan -DCHUNKHIT_TESTS=ON >/dev/null
-cmake --build --preset asan -j "$jobs" --target chunkhit_tests sparse_tests reader_tests \
-  pack-images pack-info pack-merge pack-run pack-sparse pack-verify fault_shim hdf5_zstd_plugin \
-  {augment,decode,hdf5,loader,matrix,order,rating_packs,ratings,sparse_loader,store,transform}_probe replays
 sanitized='chunkhit_tests|sparse_tests|reader_tests|replay_.*|.*_equals?_.*|order_is_as_described|external_hdf5'
 sanitized+='|trusted_readers|matrix_(formats|readers)|hdf5_matrices|failures_(end_to_end|usage|flipped_bytes|pack_sparse)|batch_plan'
-ctest --test-dir build/asan --output-on-failure -j "$jobs" -R "^($sanitized)\$"
+stage_asan() {
+  configure asan
+  build asan --target chunkhit_tests sparse_tests reader_tests \
+    pack-images pack-info pack-merge pack-run pack-sparse pack-verify fault_shim hdf5_zstd_plugin \
+    {augment,decode,hdf5,loader,matrix,order,rating_packs,ratings,sparse_loader,store,transform}_probe replays
+  run asan -R "^($sanitized)\$"
+}
 
 # The reader's threads under ThreadSanitizer.
-cmake --preset tsan -DCHUNKHIT_TESTS=ON >/dev/null
-cmake --build --preset tsan -j "$jobs" --target reader_tests
-ctest --test-dir build/tsan --output-on-failure -R '^reader_tests$'
+stage_tsan() {
+  configure tsan
+  build tsan --target reader_tests
+  run tsan -R '^reader_tests$'
+}
 
-# By clang: all is built; what is tested is what the sanitizers test and what compares bytes with recorded ones, or with those
-# of the release build.
-if [ -n "$tests_clang" ]; then
-  bash samples/install_packages.sh clang
-  cmake --preset clang -DCHUNKHIT_TESTS=ON >/dev/null
-  cmake --build --preset clang -j "$jobs"
-  ctest --test-dir build/clang --output-on-failure -j "$jobs" -R "^($sanitized|(tools|stock_jpeg)_tests|golden|pinned_hashes)\$"
+# By clang: all is built, and the bytes of packs are those of the release build.
+stage_clang() {
+  configure clang
+  build clang
+  run clang -R '^((chunkhit|sparse|reader|tools)_tests|golden|pinned_hashes)$'
   /usr/bin/python3 tests/pinned/same_packs_test.py build/release build/clang
+}
+
+if [ -n "$deep" ]; then
+  bash samples/install_packages.sh chromium clang clang-tidy doxygen dpkg-dev file fish fuse3 groff libbenchmark-dev libclang-rt-14-dev \
+    lintian man-db mandoc mkdocs mkdocs-material moosefs-chunkserver moosefs-client moosefs-master mypy parallel python3-distributed \
+    python3-pip python3-setuptools python3-venv python3-wheel slurm-wlm zsh
+  # An S3-compatible server for the tests of remote packs; where npm cannot get it, the one test that needs it is skipped.
+  command -v npm >/dev/null || bash samples/install_packages.sh nodejs npm
+  [ -d build/s3rver/node_modules/s3rver ] || npm install --silent --no-audit --no-fund --prefix build/s3rver s3rver@3.7.1 ||
+    echo "tests/run.sh: npm could not install s3rver" >&2
+  configure release  # with the packages that were missing
+  build release >/dev/null
+
+  failed=0
+  for stage in "${stages[@]}"; do
+    begin=$SECONDS
+    # In a shell of its own, because `set -e` has no effect in a function of which the result is asked for.
+    if bash -euo pipefail -c "$(declare -f); $(declare -p jobs sanitized); stage_$stage" >"build/deep-$stage.log" 2>&1; then
+      result=passed
+    else
+      result=FAILED failed=$((failed + 1))
+      tail -n 400 "build/deep-$stage.log"
+    fi
+    printf '%-8s %s in %d s\n' "$stage" "$result" $((SECONDS - begin))
+  done
+  echo "$((${#stages[@]} - failed)) passed, $failed failed"
+  [ "$failed" -eq 0 ]
 fi
 
 # For arm64, run by qemu: the C++ tests, comparisons with trusted implementations where code differs by the machine, and packs,
@@ -73,9 +124,8 @@ fi
 [ -n "$tests_arm64" ] || exit 0
 bash samples/install_packages.sh g++-aarch64-linux-gnu mmdebstrap qemu-user
 bash cmake/arm64_sysroot.sh
-cmake --preset arm64 -DCHUNKHIT_TESTS=ON >/dev/null
-cmake --build --preset arm64 -j "$jobs" --target chunkhit_tests sparse_tests tools_tests \
+configure arm64
+build arm64 --target chunkhit_tests sparse_tests tools_tests \
   pack-{images,info,merge,run,sparse,verify} {augment,loader,order,sparse_loader,transform}_probe
-ctest --test-dir build/arm64 --output-on-failure -j "$jobs" \
-  -R '^((chunkhit|sparse|tools)_tests|(transform|resized_crop)_equals_pillow|augment_equals_torchvision)$'
+run arm64 -R '^((chunkhit|sparse|tools)_tests|(transform|resized_crop)_equals_pillow|augment_equals_torchvision)$'
 /usr/bin/python3 tests/pinned/same_packs_test.py build/release build/arm64

@@ -88,11 +88,11 @@ ResizedCrop::ResizedCrop(const AugmentSpec& spec) : spec_(spec) {
 }
 
 Rect ResizedCrop::random_box(std::uint32_t height, std::uint32_t width, const SampleUse& use) const {
-  constexpr std::uint64_t kTries = 10, kDraws = 4;
+  constexpr std::uint64_t kBoxTries = 10, kDraws = 4;
   const ResizedCropSpec& crop = spec_.resized_crop;
   const double area = static_cast<double>(height) * static_cast<double>(width);
   const Draws draws(use);
-  for (std::uint64_t draw = 0; draw < kTries * kDraws; draw += kDraws) {
+  for (std::uint64_t draw = 0; draw < kBoxTries * kDraws; draw += kDraws) {
     const double box_area = area * draws.uniform(crop.area[0], crop.area[1], draw);
     const double aspect = exp_of(draws.uniform(min_log_aspect_, max_log_aspect_, draw + 1));
     const double w = std::nearbyint(std::sqrt(box_area * aspect));

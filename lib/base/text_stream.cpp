@@ -151,10 +151,10 @@ void GzipText::read_header(Bytes& stored) {
 }
 
 std::size_t GzipText::inflate(Bytes& stored, MutableBytes out) {
-  constexpr std::size_t kMaxBytes = std::numeric_limits<uInt>::max();
+  constexpr std::size_t kMaxStep = std::numeric_limits<uInt>::max();
   z_stream& stream = inflater_->stream;
-  const auto given = static_cast<uInt>(std::min(stored.size(), kMaxBytes));
-  const auto room = static_cast<uInt>(std::min(out.size(), kMaxBytes));
+  const auto given = static_cast<uInt>(std::min(stored.size(), kMaxStep));
+  const auto room = static_cast<uInt>(std::min(out.size(), kMaxStep));
   stream.next_in = stored.data();
   stream.avail_in = given;
   stream.next_out = out.data();

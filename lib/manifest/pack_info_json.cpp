@@ -10,10 +10,9 @@
 namespace chunkhit {
 
 std::string pack_list_json(const std::vector<std::pair<std::string, std::string>>& named) {
-  using Json = nlohmann::ordered_json;
-  Json all = Json::object();
-  for (const auto& [name, text] : named) all[name] = Json::parse(text);
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  nlohmann::ordered_json all = nlohmann::ordered_json::object();
+  for (const auto& [name, text] : named) all[name] = nlohmann::ordered_json::parse(text);
+  return all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 namespace {

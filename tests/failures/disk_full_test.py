@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SHIM, SMALL, Workspace, check, fingerprint, make_images, pack, run
+from packing import BIN, DEEP, SHIM, SMALL, Workspace, check, fingerprint, make_images, pack, run
 
 ENOSPC, EDQUOT = 28, 122
 SMALL_DISK = 150 << 10
@@ -38,7 +38,7 @@ def check_preflight(root, disk):
 def check_sizes(root, container, disk, golden):
     """Disks of growing size: each refuses or holds the whole pack; then there is room and the run goes on."""
     codes = []
-    for size in range(200, 2600, 300):
+    for size in range(200, 2600, 100 if DEEP else 600):
         set_size(disk, f"{size}k")
         code, text = pack(root, f"{disk}/out", "--container", container, expect=(0, 73))
         codes.append(code)
@@ -70,7 +70,7 @@ with Workspace() as space:
         pack(root, space(container), "--container", container)
         golden = fingerprint(space(container))
 
-        for nth in range(1, 40, 3):
+        for nth in range(1, 40, 1 if DEEP else 9):
             for op in ("pwrite", "ftruncate"):
                 out = space(f"{container}-{op}-{nth}")
                 code, text = pack(root, out, "--container", container, expect=(0, 73),

@@ -87,6 +87,7 @@ def warnings(page):
     return [html.unescape(re.sub("<[^>]*>", "", line)) for line in lines]
 
 
+@pytest.mark.deep
 @needs_chromium
 def test_browser_shows_the_stored_pixels(photos):
     seen = browser.look(photos / "report.html", pixels=True)
@@ -115,6 +116,7 @@ def test_sheet_is_png_of_the_stored_pixels(photos, tmp_path, options):
         np.testing.assert_array_equal(pixels, stored.transpose(1, 2, 0) if "layout" in options else stored.squeeze())
 
 
+@pytest.mark.deep
 @needs_chromium
 def test_nothing_is_loaded_and_no_script_runs(photos):
     assert browser.console_lines(photos / "report.html") == []
@@ -125,6 +127,7 @@ def test_nothing_is_loaded_and_no_script_runs(photos):
     assert seen["title"] == "packs/train, packs/val" and seen["overflow"] <= 0
 
 
+@pytest.mark.deep
 @needs_chromium
 def test_names_of_classes_and_columns_are_only_text(photos, tmp_path):
     names = ["</text></svg></style><script>window.injected=3</script>", "$a_b$ {{ 7 * 7 }}",
@@ -142,6 +145,7 @@ def test_names_of_classes_and_columns_are_only_text(photos, tmp_path):
     assert seen["injected"] is None and seen["errors"] == [] and seen["scripts"] == 2 and len(seen["images"]) == 3
 
 
+@pytest.mark.deep
 @needs_chromium
 def test_follows_light_and_dark_mode(photos):
     light, dark = browser.look(photos / "report.html"), browser.look(photos / "report.html", dark=True)
@@ -149,6 +153,7 @@ def test_follows_light_and_dark_mode(photos):
     assert light["color"] != dark["color"] and light["chart"] != dark["chart"]
 
 
+@pytest.mark.deep
 @needs_chromium
 def test_a_link_enlarges_an_image(photos):
     first = browser.look(photos / "report.html")["images"][0]["id"]

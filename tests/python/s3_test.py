@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("network")
 S3_MODULES = os.environ.get("CHUNKHIT_S3_SERVER", "")
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(not os.path.isdir(S3_MODULES), reason="CHUNKHIT_S3_SERVER names no folder of modules with s3rver")
 def test_reads_from_s3(packs, tmp_path, monkeypatch):
     with S3(S3_MODULES, tmp_path / "s3", "training") as server:

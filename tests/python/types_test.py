@@ -199,10 +199,12 @@ def findings(tmp_path_factory):
     return re.findall(r"^(.*?):(\d+): (error: .*)$", run.stdout, re.M) or pytest.fail(run.stdout)
 
 
+@pytest.mark.deep
 def test_the_package_and_right_uses_of_it_pass_mypy_strict(findings):
     assert [each for each in findings if each[0] != "wrong.py"] == []
 
 
+@pytest.mark.deep
 def test_mypy_finds_each_wrong_use(findings):
     uses = [number for number, line in enumerate(WRONG.splitlines(), 1) if line.startswith("chunkhit")]
     assert len(uses) == 40

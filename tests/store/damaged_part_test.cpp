@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "store/part.h"
+#include "support/depth.h"
 #include "support/known_part_check.h"
 #include "support/temporary_folder.h"
 
@@ -58,7 +59,7 @@ TEST(DamagedPart, WithAFlippedBitIsRefusedOrReadRight) {
   for (const KnownPart& part : kParts) {
     std::string bytes = part_bytes(path, part);
     const std::vector<std::size_t> all = locations(bytes);
-    const std::size_t step = part.container == "hdf5" ? 11 : 3;
+    const std::size_t step = (part.container == "hdf5" ? 11 : 3) * sweep_stride(10);
     std::size_t refused = 0;
     for (std::size_t i = 0; i < all.size(); i += step) {
       const auto flip = static_cast<char>(1 << mix_bits(all[i]) % 8);
@@ -81,7 +82,7 @@ TEST(DamagedPart, ThatEndsEarlyIsRefused) {
   const std::string path = folder.path("part");
   for (const KnownPart& part : kParts) {
     const std::string bytes = part_bytes(path, part);
-    for (std::size_t size = 0; size < bytes.size(); size += 1 + bytes.size() / 300)
+    for (std::size_t size = 0; size < bytes.size(); size += (1 + bytes.size() / 300) * sweep_stride(10))
       ASSERT_EQ(outcome_of(path, bytes.substr(0, size), part), ReadOutcome::refused)
           << part.container << " of " << size << " bytes";
     EXPECT_EQ(outcome_of(path, bytes.substr(0, bytes.size() - 1), part), ReadOutcome::refused);

@@ -14,6 +14,8 @@ import numpy as np
 from PIL import Image
 
 BIN = sys.argv[1]
+# Whether each point of a sweep is taken, or every nth (tests/run.sh --deep).
+DEEP = "CHUNKHIT_TEST_DEEP" in os.environ
 
 
 def sanitizer_runtimes():
