@@ -85,6 +85,21 @@ std::uint32_t IdMap::add_small(std::int64_t id) {
   return small_[position] - 1;
 }
 
+/// Adds small integers up to the first other id, and returns their count.
+std::size_t IdMap::add_small(std::span<const std::int64_t> ids, std::vector<std::uint32_t>& numbers) {
+  if (are_text()) return 0;
+  const std::size_t begin = numbers.size();
+  numbers.resize(begin + ids.size());
+  std::size_t count = 0;
+  for (; count < ids.size() && is_small(ids[count]); ++count) {
+    const auto position = static_cast<std::uint64_t>(ids[count]);
+    const bool is_known = position < small_.size() && small_[position] != 0;
+    numbers[begin + count] = is_known ? small_[position] - 1 : add_small(ids[count]);
+  }
+  numbers.resize(begin + count);
+  return count;
+}
+
 std::uint32_t IdMap::add_hashed(std::int64_t id, std::uint32_t hash) {
   bool is_new = false;
   const auto number = number_of(
@@ -156,8 +171,7 @@ void IdMap::add_all(std::size_t count, IdAt id_at, std::vector<std::uint32_t>& n
 void IdMap::add(std::span<const std::int64_t> ids, std::vector<std::uint32_t>& numbers) {
   for (std::size_t first = 0; first < ids.size();) {
     const auto is_hashed = [this](std::int64_t id) { return are_text() || !is_small(id); };
-    for (; first < ids.size() && !is_hashed(ids[first]); ++first)
-      numbers.push_back(first > 0 && ids[first] == ids[first - 1] ? numbers.back() : add_small(ids[first]));
+    first += add_small(ids.subspan(first), numbers);
     const auto hashed = ids.subspan(first);
     const auto count = static_cast<std::size_t>(std::ranges::find_if_not(hashed, is_hashed) - hashed.begin());
     add_all(

@@ -58,6 +58,7 @@ class IdMap {
   [[nodiscard]] std::size_t home_of(std::uint32_t hash) const;
   [[nodiscard]] std::uint32_t next_entry() const;  // the next number + 1
   std::uint32_t add_small(std::int64_t id);
+  std::size_t add_small(std::span<const std::int64_t> ids, std::vector<std::uint32_t>& numbers);
   std::uint32_t add_hashed(std::int64_t id, std::uint32_t hash);
   std::uint32_t add_hashed(std::string_view id, std::uint32_t hash);
   template <class IdAt>
@@ -78,34 +79,42 @@ class IdMap {
 /// Gathers a column's ids and numbers them at the end, all at once.
 class IdColumn {
  public:
+  explicit IdColumn(BlockIds& block) : block_(block) {}
+
   /// Appends the id of the next rating. Its text must stay where it is until `finish`.
   void append(std::string_view id) {
     std::int64_t number = 0;
-    if (texts_.empty() && parse_integer_id(id, number))
-      numbers_.push_back(number);
-    else
+    if (!texts_.empty() || !parse_integer_id(id, number)) {
       texts_.push_back(id);
+      return;
+    }
+    // A block's numbers would be written to memory and read again.
+    if (numbers_.size() == kGathered) finish_gathered();
+    numbers_.push_back(number);
   }
   /// Appends the id of the next rating, whose text may go away.
-  void append_fleeting(std::string_view id, BlockIds& block) {
-    finish_gathered(block);
-    block.of_rating.push_back(ids_.add(id));
+  void append_fleeting(std::string_view id) {
+    finish_gathered();
+    block_.of_rating.push_back(ids_.add(id));
   }
   /// Gives the block its ids, each once, and which of them every rating has.
-  void finish(BlockIds& block) {
-    finish_gathered(block);
-    ids_.move_to(block);
+  void finish() {
+    finish_gathered();
+    ids_.move_to(block_);
   }
 
  private:
-  void finish_gathered(BlockIds& block) {
-    ids_.add(numbers_, block.of_rating);
-    ids_.add(texts_, block.of_rating);
+  static constexpr std::size_t kGathered = 4096;
+
+  [[gnu::noinline]] void finish_gathered() {
+    ids_.add(numbers_, block_.of_rating);
+    ids_.add(texts_, block_.of_rating);
     numbers_.clear();
     texts_.clear();
   }
 
-  std::vector<std::int64_t> numbers_;    // of the first ratings
+  BlockIds& block_;
+  std::vector<std::int64_t> numbers_;    // of the last ratings before the first text
   std::vector<std::string_view> texts_;  // of those from the first on that is no integer
   IdMap ids_;
 };

@@ -154,8 +154,11 @@ void append_row(std::vector<RowEntry>& entries, const RatingRow& row, const RowS
                 KeySort& sorter, CsrRows& to) {
   sorter.sort(entries);
   append_each(entries, to.indices, column_of);
-  if (source.has_values)
-    append_each(entries, to.values, [&](RowEntry entry) { return value_of(row, entry); });
+  if (source.has_values && row.values.empty())
+    to.values.resize(to.values.size() + entries.size(), 1.0F);
+  else if (source.has_values)
+    append_each(entries, to.values,
+                [from = row.values.data()](RowEntry entry) { return from[index_of(entry)]; });
   if (source.has_times)
     append_each(entries, to.times, [&](RowEntry entry) { return row.times[index_of(entry)]; });
   to.indptr.push_back(to.indices.size());

@@ -34,7 +34,12 @@ template <class Splitter>
 class TextParser {
  public:
   TextParser(std::string_view text, const RatingTextSpec& spec, Splitter splitter, RatingBlock& block)
-      : text_(text), spec_(spec), splitter_(std::move(splitter)), block_(block) {}
+      : text_(text),
+        spec_(spec),
+        splitter_(std::move(splitter)),
+        block_(block),
+        users_(block.users),
+        items_(block.items) {}
 
   void parse() {
     // If the whole block is UTF-8, its fields are too, unless the delimiter cuts within a character.
@@ -51,8 +56,8 @@ class TextParser {
       if (!is_skipped()) parse_line();
     }
     block_.line_count = lines.line_count();
-    users_.finish(block_.users);
-    items_.finish(block_.items);
+    users_.finish();
+    items_.finish();
   }
 
  private:
@@ -120,8 +125,8 @@ class TextParser {
     }
     // Unquoted fields are in the splitter's buffer, which the next line overwrites: they are copied.
     if (Splitter::kQuotes) {
-      users_.append_fleeting(user, block_.users);
-      items_.append_fleeting(item, block_.items);
+      users_.append_fleeting(user);
+      items_.append_fleeting(item);
     } else {
       users_.append(user);
       items_.append(item);
@@ -250,7 +255,10 @@ namespace {
 /// Base of the parsers of line formats: reads lines, checks ids and reports bad lines.
 class LineParser {
  public:
-  LineParser(std::string_view text, RatingBlock& block) : block_(block), lines_(text) { clear_block(block); }
+  LineParser(std::string_view text, RatingBlock& block)
+      : block_(block), lines_(text), users_(block.users), items_(block.items) {
+    clear_block(block);
+  }
 
  protected:
   [[nodiscard]] bool next() {
@@ -263,8 +271,8 @@ class LineParser {
       ++block_.blank_lines;
     }
     block_.line_count = lines_.line_count();
-    users_.finish(block_.users);
-    items_.finish(block_.items);
+    users_.finish();
+    items_.finish();
     return false;
   }
   void refuse(const char* at, const std::string& reason) {
@@ -366,7 +374,7 @@ class NetflixParser : LineParser {
     if (!parse_day(day, time))
       return refuse(day.data(), "time: expected YYYY-MM-DD, found " + found_text(day));
     users().append(user);
-    items().append_fleeting(item_, block_.items);
+    items().append_fleeting(item_);
     block_.values.push_back(value);
     block_.times.push_back(time);
   }
