@@ -99,6 +99,8 @@ void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
       .add("--split-order", "WORD", flags.split_order,
            "random, time, input (ratio: random; leave-one-out: time)")
       ->check(one_of<SplitOrder>());
+  group.add_switch("--hide-validation", split.hide_validation,
+                   "X of test lacks the ratings of validation, not of --split-by users");
   group.add("--before", "TIME", flags.before, "time: start of the test period, a number or YYYY-MM-DD");
   group.add("--validation-users", "FILE", split.validation_users,
             "users: hold out those of a list, one id per line, for validation");

@@ -227,6 +227,7 @@ RatingSplitSpec rating_split(OptionDict& from, RatingSplitSpec split, std::vecto
   from.take("fold_in", split.fold_in);
   from.take("before", split.before);
   from.take_word("split_order", split.order);
+  from.take("hide_validation", split.hide_validation);
   std::array<std::vector<std::string>, 3> files;
   take_texts(from, "train_file", files[0]);
   take_texts(from, "validation_file", files[1]);

@@ -111,8 +111,8 @@ void UserRows::make_held_out_user(const RatingRow& row) {
     add(row, entries_[at], asked_[at] != 0 ? held_out_ : x_);
 }
 
-/// X holds the ratings that the split gives for this pack: training ones, for a test pack of some splits also
-/// validation ones. Held out are the pack's own ratings.
+/// X holds the ratings that the split gives for this pack: training ones, for a test pack also
+/// validation ones unless they are hidden. Held out are the pack's own ratings.
 void UserRows::make_from_parts(const RatingRow& row) {
   source_.split.divide(row, entries_, splits_);
   for (std::size_t at = 0; at < entries_.size(); ++at) {

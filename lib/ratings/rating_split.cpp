@@ -212,6 +212,8 @@ void check_split(const RatingSplitSpec& spec) {
     check_one("validation", spec.validation);
     check_one("test", spec.test);
   }
+  if (spec.hide_validation && (!divides_rows(spec.kind) || !spec.has_validation() || !spec.has_test()))
+    throw_usage("`hide_validation`: only where a user's ratings have both a validation and a test split");
   check_lists(spec);
   if (spec.users_by_id && (spec.kind != SplitKind::users || spec.validation.count + spec.test.count > 0 ||
                            !spec.validation_users.empty() || !spec.test_users.empty()))
@@ -294,11 +296,10 @@ void RatingSplit::choose_times(const CleanRows& rows, const LiveRatings& live, s
   const std::uint64_t test = std::min(ratings, spec_.test.of(ratings));
   test_since_ = spec_.before ? spec_.before : latest_time_split(rows, live, test);
   if (spec_.validation.is_none()) return;
+  // Equal times may leave test fewer ratings than it asked for: validation does not get the others.
   const std::uint64_t tested = test_since_ ? count_since(rows, live, *test_since_) : 0;
-  // With `before` the test split has as many ratings as there are since that time, not `test` of them.
-  const std::uint64_t held_out = spec_.before ? tested : test;
   validation_since_ =
-      latest_time_split(rows, live, held_out + std::min(ratings, spec_.validation.of(ratings)));
+      latest_time_split(rows, live, tested + std::min(ratings, spec_.validation.of(ratings)));
 }
 
 /// Gives each entry of a row its split.

@@ -108,11 +108,13 @@ def check_held_out(ratings, packs):
     items = {item for item, _ in packs["train"].items}
     all_ratings = {pair: value for pair, value in as_entries(ratings).items() if pair[1] in items}
     held_out = {}
-    for name, part in packs.items():
-        if name == "train":
+    for name in ("validation", "test"):
+        if name not in packs:
             continue
+        part = packs[name]
         check(part.held_out and not set(part.held_out) & set(part.x), name, "held out and given")
-        check(all(packs["train"].x[pair] == value for pair, value in part.x.items()), name, "X is not the training's")
+        given = packs["train"].x if name == "validation" else {**packs["train"].x, **held_out}
+        check(all(given[pair] == value for pair, value in part.x.items()), name, "X has others than the packs before")
         check(not set(held_out) & set(part.held_out), "held out twice")
         held_out.update(part.held_out)
     check({**packs["train"].x, **held_out} == all_ratings, "ratings were lost")
@@ -141,6 +143,18 @@ def test_split_ratio(space):
     ratings, packs = load_split(space, "ratio", "--split-by", "ratio", "--test", "0.2", "--validation", "10%")
     held_out = check_held_out(ratings, packs)
     check(0.2 < len(held_out) / len(ratings) < 0.31, len(held_out))
+
+
+def test_x_of_test_lacked_the_validation_ratings_of_some_splits(space):
+    for name, split in (("ratio", ["ratio", "--test", "0.2"]), ("time", ["time", "--test", "0.2"]), ("one", ["leave-one-out"])):
+        for how in ([], ["--hide-validation"]):
+            _, packs = load_split(space, f"x-{name}{len(how)}", "--validation", "1" if name == "one" else "0.1", "--split-by", *split, *how)
+            test, validation = packs["test"], packs["validation"]
+            users = {user for user, _ in test.users}
+            both = {pair for pair in validation.held_out if pair[0] in users}
+            check(both and (both <= set(test.x)) == (not how) and (not both & set(test.x)) == bool(how), name, how)
+            spec = {"hide-validation": packs["train"].manifest["spec"].get("hide-validation")}
+            check(spec == {"hide-validation": "true" if how else None if name == "one" else "false"}, name, spec)
 
 
 def test_split_leave_one_out(space):

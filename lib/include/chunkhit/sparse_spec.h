@@ -115,6 +115,8 @@ struct CHUNKHIT_API RatingSplitSpec {
   bool users_by_id = false;
   std::optional<std::int64_t> before{};      ///< time: start of the test period
   SplitOrder order = SplitOrder::automatic;  ///< ratio, leave_one_out
+  /// ratio, leave_one_out, time, given: X of test lacks the ratings that are held out for validation.
+  bool hide_validation = false;
   std::string validation_users{};  ///< users: file of their ids, one per line, instead of `validation`
   std::string test_users{};        ///< the same, instead of `test`
   GivenFiles files{};              ///< given

@@ -295,7 +295,8 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
                 min_user: Optional[int] = None, min_item: Optional[int] = None, filter_once: Optional[bool] = None,
                 values: Optional[str] = None, split_by: Optional[types.SplitBy] = None,
                 validation: Optional[types.Amount] = None, test: Optional[types.Amount] = None,
-                fold_in: Optional[float] = None, split_order: Optional[types.SplitOrder] = None, before: Optional[int] = None,
+                fold_in: Optional[float] = None, split_order: Optional[types.SplitOrder] = None,
+                hide_validation: Optional[bool] = None, before: Optional[int] = None,
                 validation_users: Optional[Path] = None, test_users: Optional[Path] = None,
                 train_file: Optional[Paths] = None, validation_file: Optional[Paths] = None, test_file: Optional[Paths] = None,
                 id_order: Optional[types.IdOrder] = None, reuse_ids: Optional[Path] = None, order: Optional[types.Order] = None,
@@ -320,8 +321,9 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
               comment, decimal, transpose (bool), layer, index_base
     ratings   preset="vae-cf", duplicates, zeros, min_value, above, binarize, min_user, min_item, filter_once, values
               (stored type, as "u8:0.5")
-    split     split_by, validation, test (a count, or a share as a float), fold_in, split_order, before (a time as the input
-              has it), validation_users, test_users, train_file, validation_file, test_file
+    split     split_by, validation, test (a count, or a share as a float), fold_in, split_order, hide_validation
+              (X of test lacks the ratings of validation), before (a time as the input has it), validation_users,
+              test_users, train_file, validation_file, test_file
     columns   item_columns, user_columns: CSVs with a row for each item or user, whose ids are in the column named as in
               the ratings, else in one with a usual name ("movieId"), else in the first one; loaders give the others as
               item_column(name) and user_column(name)
