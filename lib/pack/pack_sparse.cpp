@@ -196,11 +196,17 @@ class SparseRun {
     return ids;
   }
 
-  /// The copies of a plan have the ids in their first columns.
+  /// The copies of a plan are CSV with the ids in their first columns.
   void read_columns(const SparseMemory& memory) {
     if (spec_.item_columns.empty() && spec_.user_columns.empty()) return;
+    PackSparseSpec spec = spec_;
+    if (planned_) {
+      spec.table_header = Header::yes;
+      spec.table_quoting = Quoting::automatic;
+      spec.input.encoding = Encoding::utf8;
+    }
     columns_ = ColumnTables::read(
-        spec_, planned_ ? IdColumnNames() : id_column_names(spec_.input, options_.inputs), &memory);
+        spec, planned_ ? IdColumnNames() : id_column_names(spec_.input, options_.inputs), &memory);
   }
 
   void tell(Phase phase) {

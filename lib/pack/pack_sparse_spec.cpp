@@ -155,6 +155,10 @@ void show_input(Spec& spec, Fields& fields) {
   fields.word("transpose", spec.input.transpose);
   fields.text("layer", spec.input.layer);
   fields.integer("index-base", spec.input.index_base, "auto");
+  auto& shared = spec.input.shared_rows;
+  if (fields.has("shared-rows", shared != SharedRows::error)) fields.word("shared-rows", shared);
+  auto& encoding = spec.input.encoding;
+  if (fields.has("encoding", encoding != Encoding::utf8)) fields.word("encoding", encoding);
 }
 
 template <class Rules, class Fields>

@@ -193,6 +193,16 @@ std::string id_text(const BlockIds& ids, std::size_t rating) {
   return ids.are_text() ? std::string(ids.texts[id]) : std::to_string(ids.numbers[id]);
 }
 
+/// Puts a prefix before each id of a block.
+void add_prefix(const std::string& prefix, BlockIds& ids) {
+  TextList named;
+  const std::size_t count = ids.are_text() ? ids.texts.size() : ids.numbers.size();
+  for (std::size_t id = 0; id < count; ++id)
+    named.add(prefix + (ids.are_text() ? std::string(ids.texts[id]) : std::to_string(ids.numbers[id])));
+  ids.texts = std::move(named);
+  ids.numbers.clear();
+}
+
 /// Takes one input through the intake. Blocks are used again and again: no more are under way than there are,
 /// and they leave in order. What oneTBB passes on are pointers, so that nothing is lost when it gives up.
 class RatingIntake::Pipeline {
@@ -297,6 +307,8 @@ class RatingIntake::Pipeline {
     intake_.times_.add(work.block.times, work.block.cut_times);
     lines_ += work.block.line_count;
     work.user_numbers = intake_.users_.add(work.block.users);
+    for (const std::uint32_t user : work.user_numbers)
+      if (user < intake_.shared_users_.size()) intake_.shared_users_[user] = 1;
     work.item_numbers = intake_.items_.add(work.block.items);
     if (!intake_.options_.on_ids) return;
     numbered_.input = files.empty() ? progress.input : files[work.file_index].name;
@@ -394,13 +406,17 @@ void RatingIntake::report_copied(const std::string& name, std::uint64_t bytes) c
   options_.on_progress({name, bytes, std::nullopt, before.ratings, before.bad_lines});
 }
 
-void RatingIntake::read_blocks(std::span<const MatrixFile> files, RatingReader& input) {
+void RatingIntake::read_blocks(std::span<const MatrixFile> files, RatingReader& input,
+                               const std::string& user_prefix) {
   const auto fill = [&](Work& work) {
     const bool is_ready = input.next(work.block);
     work.file_index = input.file_index();
     return is_ready;
   };
-  Pipeline pipeline(*this, fill, [](Work&) {});
+  shared_users_.assign(users_.size(), 0);
+  Pipeline pipeline(*this, fill, [&](Work& work) {
+    if (!user_prefix.empty()) add_prefix(user_prefix, work.block.users);
+  });
   const RatingInput before = stats_.total();
   pipeline.progress = {files[0].name, 0, input.text_bytes(), before.ratings, before.bad_lines};
   pipeline.files = files;

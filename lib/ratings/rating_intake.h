@@ -158,8 +158,11 @@ class RatingIntake {
   /// Reports progress: so many bytes of an input were copied so that they can be read.
   void report_copied(const std::string& name, std::uint64_t bytes) const;
   /// Reads matrix files, all of one reader. Blocks are read one after the other, while earlier ones are
-  /// numbered.
-  void read_blocks(std::span<const MatrixFile> files, RatingReader& input);
+  /// numbered. `user_prefix` is put before each user's id.
+  void read_blocks(std::span<const MatrixFile> files, RatingReader& input,
+                   const std::string& user_prefix = "");
+  /// Users of the last `read_blocks` that inputs before it had, by number: 1, else 0.
+  [[nodiscard]] const std::vector<std::uint8_t>& shared_users() const { return shared_users_; }
   /// Looks at the share of bad lines, once all was read.
   void finish() const { stats_.finish(); }
 
@@ -192,6 +195,7 @@ class RatingIntake {
   TimeUnits times_;
   std::optional<RatingTable> table_;
   std::vector<std::string> texts_without_end_;
+  std::vector<std::uint8_t> shared_users_;
   bool interrupted_ = false;
 };
 

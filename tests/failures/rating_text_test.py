@@ -277,6 +277,33 @@ def test_a_value_that_does_not_fit_the_frozen_type_is_named_with_its_line(space)
     check(not os.path.exists(space("out")), "an output was made")
 
 
+def test_rows_of_two_matrices_with_one_name_became_one_user(space):
+    head = "%%MatrixMarket matrix coordinate integer general\n3 4 2\n"
+    files = []
+    for sample in ("a", "b"):
+        os.makedirs(space(sample))
+        files.append(write(space, f"{sample}/m.mtx", f"{head}1 {'ab'.index(sample) + 1} 5\n{'ab'.index(sample) + 2} 4 1\n"))
+    said = pack(*files, "-o", space("out"), expect=65)
+    check("1 row with a name or number that an input before has, the first is 1; --shared-rows" in said, said)
+    pack(*files, "-o", space("joined"), "--shared-rows", "join")
+    check(Pack(space("joined")).x == {("1", "1"): 5, ("2", "4"): 1, ("1", "2"): 5, ("3", "4"): 1}, "joined")
+    pack(*files, "-o", space("apart"), "--shared-rows", "file-name")
+    apart = Pack(space("apart"))
+    check(apart.x == {("a/m.mtx/1", "1"): 5, ("a/m.mtx/2", "4"): 1, ("b/m.mtx/1", "2"): 5, ("b/m.mtx/3", "4"): 1}, apart.x)
+    check(apart.manifest["spec"]["shared-rows"] == "file-name", apart.manifest["spec"])
+
+
+def test_tables_of_movielens_lost_their_first_row(space):
+    write(space, "u.data", "".join(f"{user}\t{item}\t3\t88125094{user}\n" for user in range(1, 7) for item in range(1, 5)))
+    users = write(space, "u.user", "".join(f"{user}|{20 + user}|M\n" for user in range(1, 7)))
+    items = write(space, "u.item", "".join(f"{item}|Caf\xe9 {item}||0|0\n" for item in range(1, 5)).encode("latin-1"))
+    said = pack(space("u.data"), "-o", space("out"), "--user-columns", users, expect=65)
+    check('its field of the ids is "1"' in said and "--table-header no" in said, said)
+    pack(space("u.data"), "-o", space("out"), "--user-columns", users, "--item-columns", items, "--table-header", "no",
+         "--encoding", "latin-1")
+    check("1,21,M" in open(space("out/users.csv")).read() and "1,Caf\xe9 1,,0,0" in open(space("out/items.csv")).read(), "rows")
+
+
 def main():
     for name, test in list(globals().items()):
         if name.startswith("test_"):
