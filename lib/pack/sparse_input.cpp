@@ -152,7 +152,8 @@ void SparseInput::note_table() {
   };
   const RatingTableSpec& wished = spec_.input.table;
   const auto found = [&](const char* field, std::size_t column, const std::string& wish) {
-    return std::string(field) + name(column) + (wish.empty() ? " (detected)" : "");
+    const char* const how = table.column_names.empty() ? " (by order)" : " (by name)";
+    return std::string(field) + name(column) + (wish.empty() ? how : "");
   };
   std::string text =
       "columns: " + found("user ", columns.user, wished.user) + found(", item ", columns.item, wished.item);

@@ -28,7 +28,7 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-bool parse_decimal(std::string_view text, std::int64_t& time) {
+bool parse_decimal(std::string_view text, std::int64_t& time, bool* is_cut) {
   text = without_blanks(text);
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   double number = 0;
@@ -36,6 +36,7 @@ bool parse_decimal(std::string_view text, std::int64_t& time) {
   if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return false;
   if (!(std::abs(number) <= kExactIntegers)) return false;
   time = static_cast<std::int64_t>(std::floor(number));
+  if (is_cut != nullptr) *is_cut = std::floor(number) != number;
   return true;
 }
 
@@ -80,9 +81,9 @@ bool take_clock(std::string_view& text, std::int64_t& seconds) {
   return true;
 }
 
-/// Whether a digit other than 0 stands behind the point of a decimal number or of a clock.
-bool has_fraction(std::string_view text, char decimal_point) {
-  const std::size_t point = text.find(text.find(':') == std::string_view::npos ? decimal_point : '.');
+/// Whether a digit other than 0 stands behind the point of a clock.
+bool has_fraction(std::string_view text) {
+  const std::size_t point = text.find('.');
   if (point == std::string_view::npos) return false;
   const std::string_view behind = text.substr(point + 1);
   return behind.substr(0, behind.find_first_not_of("0123456789")).find_first_of("123456789") !=
@@ -133,11 +134,13 @@ bool parse_time(std::string_view text, char decimal_point, std::int64_t& time, b
     time = *number;
     return true;
   }
-  if (is_cut != nullptr) *is_cut = has_fraction(text, decimal_point);
-  if (parse_date(text, time)) return true;
-  if (decimal_point == '.') return parse_decimal(text, time);
+  if (parse_date(text, time)) {
+    if (is_cut != nullptr) *is_cut = has_fraction(text);
+    return true;
+  }
+  if (decimal_point == '.') return parse_decimal(text, time, is_cut);
   const auto pointed = with_point(text, decimal_point);
-  return pointed && parse_decimal(*pointed, time);
+  return pointed && parse_decimal(*pointed, time, is_cut);
 }
 
 bool parse_date(std::string_view text, std::int64_t& seconds) {
@@ -172,6 +175,9 @@ constexpr const char* kLoneQuote =
     "quotes: one in a field without quotes (`quote` none takes quotes for letters)";
 constexpr const char* kTextBehindQuote =
     "quotes: text behind a closing one (`quote` none takes quotes for letters)";
+constexpr const char* kBackslash =
+    "quotes: a backslash stands before one; RFC 4180 doubles it: sed 's/\\\\\"/\"\"/g' FILE | pack-sparse - "
+    "...";
 constexpr const char* kOpenQuote = "quotes: one is never closed (`quote` none takes quotes for letters)";
 
 }  // namespace
@@ -200,7 +206,8 @@ bool read_quoted_field(std::string_view line, std::string_view delimiter, std::s
   }
   ++at;
   field = unquoted;
-  return at == line.size() || line.substr(at).starts_with(delimiter) || refuse(at, kTextBehindQuote);
+  if (at == line.size() || line.substr(at).starts_with(delimiter)) return true;
+  return refuse(at, at > 1 && line[at - 2] == '\\' ? kBackslash : kTextBehindQuote);
 }
 
 std::size_t find_quoted_field(std::string_view line, std::string_view delimiter, std::size_t from) {

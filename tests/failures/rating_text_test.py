@@ -152,7 +152,7 @@ def test_a_near_name_of_a_column_is_suggested_not_taken(space):
     said = pack(source, "-o", space("near"), "--item", "movie_id", expect=65)
     check('did you mean "movieId"?' in said, said)
     said = pack(source, "-o", space("exact"), "--item", "movieId")
-    check("item movieId," in said and "user userId (detected)" in said, said)
+    check("item movieId," in said and "user userId (by name)" in said, said)
     make_images(space("photos"), 9)
     said = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--label-column", "Label", "-o", space("i"), expect=65)
     check('did you mean "label"?' in said, said)
@@ -181,7 +181,7 @@ def test_dates_and_milliseconds_are_split_as_seconds_are(space):
         said = pack(source, "-o", space(name), "--split-by", "time", "--before", cut)
         packs[name] = {part: (Pack(space(f"{name}/{part}")).x, Pack(space(f"{name}/{part}")).held_out) for part in ("train", "test")}
         check(packs[name] == packs["seconds"] and packs[name]["test"][1], name)
-        check((f"times are {name}" in said) == name.endswith("conds") - (name == "seconds") and "time date (detected)" in said, said)
+        check((f"times are {name}" in said) == name.endswith("conds") - (name == "seconds") and "time date (by name)" in said, said)
     said = pack(space("seconds.csv"), space("milliseconds.csv"), "-o", space("both"), "--duplicates", "last", expect=65)
     check("milliseconds.csv: times are milliseconds" in said and "seconds.csv are seconds" in said, said)
 
