@@ -103,8 +103,9 @@ struct MatrixStats {
 struct PackStats {
   MatrixStats x;
   MatrixStats held_out;
-  std::uint64_t unseen_ratings = 0;  ///< left out: their items have no ratings for training
-  std::uint64_t users_left_out = 0;  ///< held out, but nothing is left that is given, or that is asked for
+  std::uint64_t unseen_ratings = 0;    ///< left out: their items have no ratings for training
+  std::uint64_t users_left_out = 0;    ///< held out, but nothing is left that is given, or that is asked for
+  std::uint64_t ratings_left_out = 0;  ///< ratings of the pack's split by these users, of items with a column
 };
 
 /// The users of a pack, in the order of its rows.

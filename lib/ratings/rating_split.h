@@ -49,6 +49,12 @@ inline constexpr std::size_t kMinItemsToFold = 5;
   return kind != SplitKind::none && kind != SplitKind::users;
 }
 
+/// The latest time of all ratings, and how many have it.
+struct LatestTime {
+  std::int64_t time = 0;
+  std::uint64_t count = 0;
+};
+
 /// Divides ratings. Several threads may ask.
 class RatingSplit {
  public:
@@ -77,6 +83,9 @@ class RatingSplit {
   /// Returns which of a held-out user's items, all of which are columns, are asked for: 1, else 0.
   void fold(std::uint32_t user, std::span<const std::uint32_t> items, std::vector<std::uint8_t>& asked) const;
 
+  /// Found where a split by time gives test or validation no rating.
+  [[nodiscard]] const std::optional<LatestTime>& latest() const { return latest_; }
+
  private:
   void choose_users(const LiveRatings& live);
   [[noreturn]] void refuse_too_many(std::uint64_t validation, std::uint64_t test,
@@ -95,6 +104,7 @@ class RatingSplit {
   std::vector<Split> split_of_user_;
   std::optional<std::int64_t> validation_since_;
   std::optional<std::int64_t> test_since_;
+  std::optional<LatestTime> latest_;
 };
 
 }  // namespace chunkhit

@@ -179,6 +179,42 @@ def test_split_time(space):
     check(max(times[pair] for pair in packs["train"].x) < 400 <= min(times[pair] for pair in packs["test"].held_out), "the cut")
 
 
+def test_a_test_that_lost_most_of_its_ratings_was_not_odd(space):
+    ratings = [(user, item, 5, user) for user in range(20) for item in range(5)]  # users 16 to 19 are new after the cut
+    ratings.append((0, 5, 5, 19))  # of a cold item
+    ratings.append((1, 0, 5, 30))
+    source = write_csv(space("new.csv"), [rating for rating in ratings if rating[:3] != (1, 0, 5) or rating[3] == 30])
+    said = pack(source, "--split-by", "time", "--before", "16", "-o", space("new"))
+    words = "lacks 95 % of its ratings, 21 of 22"
+    check("left out: 20 test: ratings of users" in said and f"warning: test {words}: 20 of 5 users" in said, said)
+    check(words in run("pack-info", space("new/test")), run("pack-info", space("new/test")))
+    check("warning" not in run("pack-info", space("new/train")), "train")
+
+
+def test_more_was_asked_for_where_more_did_not_help(space):
+    rows = {"cold": [(user, user, 5, user) for user in range(9)],  # each user and item once
+            "equal": [(user, item, 5, 7) for user in range(4) for item in range(3)],
+            "few": [(user, item, 5, user) for user in range(8) for item in range(4)]}
+    for name in rows:
+        write_csv(space(f"{name}.csv"), rows[name])
+    open(space("empty.csv"), "w").write("userId,movieId,rating,timestamp\n")
+    for name, flags, words in (
+            ("cold", ["time", "--test", "0.2"], "of its 1 user none has both given and held-out ratings; 1 rating are of items"),
+            ("cold", ["leave-one-out"], "no user has more than 1 rating"),
+            ("equal", ["time", "--test", "0.25"], "`--test` 0.25 of 12 ratings is 3, and more have equal times, which stay together; the "
+             "latest time, 7, has 12 ratings".replace("`", "")),
+            ("equal", ["time", "--before", "2020-01-01"], "the latest time, 7, has 12 ratings; such times have no unit"),
+            ("equal", ["time", "--test", "0.01"], "--test 0.01 of 12 ratings is none"),
+            ("equal", ["ratio", "--test", "0.2"], "--test 0.2 of a user's ratings is less than 1 for all, the most that training has of "
+             "one are 3"),
+            ("few", ["users", "--test", "2"], "none of its 2 users has 5 items that training has"),
+            ("few", ["users", "--test", "0.01"], "--test 0.01 of 8 users is none")):
+        said = pack(space(f"{name}.csv"), "-o", space("helpless"), "--split-by", *flags, "--dry-run", expect=2)
+        check("test gets no rows" in said and words in said, name, flags, said)
+    said = pack("--train-file", space("few.csv"), "--test-file", space("empty.csv"), "-o", space("helpless"), expect=2)
+    check("test gets no rows: its files hold no rating" in said, said)
+
+
 def test_vae_cf_on_a_file_worked_by_hand(space):
     # a to e have five items above 3.5; f has four, g has five of which one is only 3.5.
     ratings = [(user, item, 4.0) for user in "abcde" for item in range(1, 6)]
