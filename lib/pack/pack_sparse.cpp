@@ -27,6 +27,7 @@
 #include "pack/sparse_input.h"
 #include "pack/sparse_outputs.h"
 #include "pack/sparse_run.h"
+#include "ratings/rating_fields.h"
 
 namespace chunkhit {
 namespace {
@@ -144,12 +145,13 @@ std::string without_ratings_text(const RatingPacks& packs, const std::string& na
       break;
   }
   const std::optional<LatestTime>& latest = packs.source->split.latest();
-  const std::string last = latest ? "; the latest time, " + std::to_string(latest->time) + ", has " +
+  const std::int64_t latest_seconds = latest ? without_scale(latest->time, packs.source->time_scale) : 0;
+  const std::string last = latest ? "; the latest time, " + std::to_string(latest_seconds) + ", has " +
                                         count_text(latest->count, "rating")
                                   : "";
   if (split.before && name == "test")
     return "no rating is at or after `before` " + std::to_string(*split.before) + last +
-           (latest && latest->time < kFirstWithUnit
+           (latest && latest_seconds < kFirstWithUnit
                 ? "; such times have no unit: give `before` as one of them"
                 : "");
   if (amount.of(left.ratings) == 0) return asked + " of " + count_text(left.ratings, "rating") + " is none";

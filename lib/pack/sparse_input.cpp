@@ -10,6 +10,7 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
+#include "ratings/rating_fields.h"
 #include "ratings/stored_values.h"
 #include "types/enum_names.h"
 
@@ -197,7 +198,11 @@ std::string SparseInput::time_unit() const {
 /// Times of several units cannot be compared.
 void SparseInput::note_times() {
   const TimeUnits& times = intake_.times();
-  if (times.cut_count() > 0 && needs_times(spec_.packs))
+  if (times.cut_count() > 0 && intake_.time_scale() > 1 && spec_.packs.keep_times)
+    facts_.notices.push_back(
+        count_text(times.cut_count(), "time") +
+        " with a fraction of a second were rounded down, which order ratings all the same");
+  if (times.cut_count() > 0 && intake_.time_scale() == 1 && needs_times(spec_.packs))
     facts_.notices.push_back(
         count_text(times.cut_count(), "time") +
         " with a fraction of a second were rounded down: ratings of one second are in the "
@@ -349,8 +354,10 @@ RatingPacks SparseInput::make_packs() {
   // `before` may be in another unit, which its size tells; it is converted to that of the input.
   if (packs.split.before && intake_.times().unit())
     packs.split.before = in_unit(*packs.split.before, *intake_.times().unit());
+  const std::int64_t scale = intake_.time_scale();
+  if (packs.split.before) packs.split.before = with_scale(*packs.split.before, scale);
   try {
-    return make_rating_packs(store_, packs, choice, std::move(given));
+    return make_rating_packs(store_, packs, choice, std::move(given), scale);
   } catch (const DuplicateError& error) {
     throw duplicate_error(error, intake_.users(), intake_.items());
   } catch (const MisfitError& error) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "chunkhit/error.h"
+#include "ratings/rating_fields.h"
 #include "ratings/rating_store.h"
 
 namespace chunkhit {
@@ -157,7 +158,8 @@ void append_row(std::vector<RowEntry>& entries, const RatingRow& row, const RowS
   if (source.has_values)
     append_each(entries, to.values, [&](RowEntry entry) { return value_of(row, entry); });
   if (source.has_times)
-    append_each(entries, to.times, [&](RowEntry entry) { return row.times[index_of(entry)]; });
+    append_each(entries, to.times,
+                [&](RowEntry entry) { return without_scale(row.times[index_of(entry)], source.time_scale); });
   to.indptr.push_back(to.indices.size());
 }
 
@@ -193,12 +195,12 @@ struct StoreBlock {
   std::vector<float> values;
   std::vector<std::int64_t> times;
   void add(std::uint32_t row_number, const RatingRow& row, const std::vector<RowEntry>& entries,
-           bool has_times) {
+           const RowSource& source) {
     for (const RowEntry entry : entries) {
       rows.push_back(row_number);
       columns.push_back(column_of(entry));
       values.push_back(value_of(row, entry));
-      if (has_times) times.push_back(row.times[index_of(entry)]);
+      if (source.has_times) times.push_back(without_scale(row.times[index_of(entry)], source.time_scale));
     }
   }
 };
@@ -255,8 +257,8 @@ void write_rows_to_disk(const RowSource& source, const RatingStoreSpec& spec, st
         const RatingRow row = bucket.row(index);
         if (row_of[row.user] == kNoRow) continue;
         rows.make(row, pack.users_.split);
-        x.add(row_of[row.user], row, rows.x(), source.has_times);
-        held_out.add(row_of[row.user], row, rows.held_out(), source.has_times);
+        x.add(row_of[row.user], row, rows.x(), source);
+        held_out.add(row_of[row.user], row, rows.held_out(), source);
       }
       const std::lock_guard lock(store_mutex);
       pack.x_on_disk_->append(x.rows, x.columns, x.values, x.times);

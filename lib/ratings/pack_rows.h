@@ -42,8 +42,9 @@ struct RowSource {
   LiveRatings live;
   RatingSplit split;
   ItemColumns columns;
-  bool has_values = false;  ///< there are values other than 1
-  bool has_times = false;   ///< of the ratings, which the packs keep
+  bool has_values = false;      ///< there are values other than 1
+  bool has_times = false;       ///< of the ratings, which the packs keep
+  std::int64_t time_scale = 1;  ///< times of `rows` are multiplied by it, those of packs are not
 };
 
 /// An entry of a row: the column · 2^32 + the rating's index in the user's row; sorts by column.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -28,7 +29,7 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-bool parse_decimal(std::string_view text, std::int64_t& time, bool* is_cut) {
+bool parse_decimal(std::string_view text, std::int64_t& time, double& fraction) {
   text = without_blanks(text);
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   double number = 0;
@@ -36,7 +37,7 @@ bool parse_decimal(std::string_view text, std::int64_t& time, bool* is_cut) {
   if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return false;
   if (!(std::abs(number) <= kExactIntegers)) return false;
   time = static_cast<std::int64_t>(std::floor(number));
-  if (is_cut != nullptr) *is_cut = std::floor(number) != number;
+  fraction = number - std::floor(number);
   return true;
 }
 
@@ -81,13 +82,18 @@ bool take_clock(std::string_view& text, std::int64_t& seconds) {
   return true;
 }
 
-/// Whether a digit other than 0 stands behind the point of a clock.
-bool has_fraction(std::string_view text) {
+/// Reads the digits behind the point of a clock as a fraction.
+double fraction_of_clock(std::string_view text) {
   const std::size_t point = text.find('.');
-  if (point == std::string_view::npos) return false;
-  const std::string_view behind = text.substr(point + 1);
-  return behind.substr(0, behind.find_first_not_of("0123456789")).find_first_of("123456789") !=
-         std::string_view::npos;
+  if (point == std::string_view::npos) return 0;
+  double fraction = 0;
+  double unit = 0.1;
+  for (const char digit : text.substr(point + 1)) {
+    if (digit < '0' || digit > '9') break;
+    fraction += unit * (digit - '0');
+    unit /= 10;
+  }
+  return fraction;
 }
 
 /// Reads what stands behind a clock: nothing, Z, UTC, +HH, +HHMM or +HH:MM.
@@ -128,19 +134,40 @@ bool is_exact(std::string_view text, char decimal_point, float value) {
   return result.ec == std::errc() && number == static_cast<long double>(value);
 }
 
-bool parse_time(std::string_view text, char decimal_point, std::int64_t& time, bool* is_cut) {
-  if (parse_integer_id(text, time)) return true;
-  if (const auto number = parse_integer(text)) {
-    time = *number;
-    return true;
-  }
+namespace {
+
+/// Reads a time that may have a fraction: a date, or a decimal number.
+bool parse_fine_time(std::string_view text, char decimal_point, std::int64_t& time, double& fraction) {
   if (parse_date(text, time)) {
-    if (is_cut != nullptr) *is_cut = has_fraction(text);
+    fraction = fraction_of_clock(text);
     return true;
   }
-  if (decimal_point == '.') return parse_decimal(text, time, is_cut);
+  if (decimal_point == '.') return parse_decimal(text, time, fraction);
   const auto pointed = with_point(text, decimal_point);
-  return pointed && parse_decimal(*pointed, time, is_cut);
+  return pointed && parse_decimal(*pointed, time, fraction);
+}
+
+}  // namespace
+
+std::int64_t with_scale(std::int64_t time, std::int64_t scale) {
+  std::int64_t scaled = 0;
+  if (!__builtin_mul_overflow(time, scale, &scaled)) return scaled;
+  return time < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+}
+
+bool parse_time(std::string_view text, char decimal_point, std::int64_t& time, bool* is_cut,
+                std::int64_t scale) {
+  double fraction = 0;
+  if (!parse_integer_id(text, time)) {
+    if (const auto number = parse_integer(text))
+      time = *number;
+    else if (!parse_fine_time(text, decimal_point, time, fraction))
+      return false;
+  }
+  if (is_cut != nullptr) *is_cut = fraction > 0;
+  time = with_scale(time, scale);
+  if (fraction > 0 && scale > 1) time += static_cast<std::int64_t>(fraction * static_cast<double>(scale));
+  return true;
 }
 
 bool parse_date(std::string_view text, std::int64_t& seconds) {

@@ -14,6 +14,7 @@
 
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "ratings/rating_fields.h"
 #include "ratings/rating_text.h"
 #include "ratings/stored_values.h"
 #include "types/enum_names.h"
@@ -45,10 +46,12 @@ std::int64_t in_unit(std::int64_t time, TimeUnit unit) {
   return time < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
 }
 
-void TimeUnits::add(std::span<const std::int64_t> times, std::uint64_t cut_count) {
+void TimeUnits::add(std::span<const std::int64_t> times, std::uint64_t cut_count, std::int64_t scale) {
   cut_count_ += cut_count;
-  for (const std::int64_t time : times)
-    if (time >= kMinTime || time <= -kMinTime) ++counts_[static_cast<std::size_t>(time_unit(time))];
+  for (const std::int64_t scaled : times)
+    if (const std::int64_t time = scale == 1 ? scaled : without_scale(scaled, scale);
+        time >= kMinTime || time <= -kMinTime)
+      ++counts_[static_cast<std::size_t>(time_unit(time))];
 }
 
 void TimeUnits::end(const std::string& input) {
@@ -304,7 +307,7 @@ class RatingIntake::Pipeline {
     go_to_file(work.file_index);
     if (work.misfit) refuse_misfit(work);
     intake_.stats_.add(work.block, has_line_offsets ? lines_ : 0);
-    intake_.times_.add(work.block.times, work.block.cut_times);
+    intake_.times_.add(work.block.times, work.block.cut_times, intake_.time_scale());
     lines_ += work.block.line_count;
     work.user_numbers = intake_.users_.add(work.block.users);
     for (const std::uint32_t user : work.user_numbers)

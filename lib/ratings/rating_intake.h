@@ -41,8 +41,8 @@ template <>
 /// Looks at the times of a run's inputs.
 class TimeUnits {
  public:
-  /// `cut_count`: how many of them had a fraction, which was dropped.
-  void add(std::span<const std::int64_t> times, std::uint64_t cut_count = 0);
+  /// `cut_count`: how many of them had a fraction; times are multiplied by `scale`.
+  void add(std::span<const std::int64_t> times, std::uint64_t cut_count = 0, std::int64_t scale = 1);
   /// Ends an input: its unit is that of most of its times. Those next to 0 have none.
   void end(const std::string& input);
   /// The unit of the first input that had times with one.
@@ -178,6 +178,8 @@ class RatingIntake {
   /// How the last table was parsed; none where no input was one.
   [[nodiscard]] const std::optional<RatingTable>& table() const { return table_; }
   [[nodiscard]] const TimeUnits& times() const { return times_; }
+  /// By what all times were multiplied.
+  [[nodiscard]] std::int64_t time_scale() const { return table_ ? table_->text.time_scale : 1; }
   /// Texts whose last line has no line break.
   [[nodiscard]] const std::vector<std::string>& texts_without_end() const { return texts_without_end_; }
   /// `stop` was seen: not all was read.

@@ -330,7 +330,7 @@ bool needs_times(const RatingPacksSpec& spec) {
 /// Steps: clean the rows, drop rare users and items, split, scan the training ratings, number the columns,
 /// and find the users of each pack.
 RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, const ItemChoice& items,
-                              GivenSplit given) {
+                              GivenSplit given, std::int64_t time_scale) {
   check_split(spec.split);
   if (spec.keep_times && !store.has_times())
     throw Error(ErrorCode::usage, "`keep_times`: the ratings have no times");
@@ -357,7 +357,7 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
 
   auto source = std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),
                                                       std::move(columns), made.stored.type != ValueType::none,
-                                                      spec.keep_times});
+                                                      spec.keep_times, time_scale});
   for (const Split pack : source->split.splits())
     made.packs.emplace_back(find_users(*source, spec, pack), *source);
   if (source->rows.is_spilled()) {

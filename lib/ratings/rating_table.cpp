@@ -113,6 +113,7 @@ class TableDetector {
     else
       find_columns();
     if (!header && spec_.header == Header::automatic) check_first_line();
+    text.time_scale = time_scale();
     note_float_ids(RatingField::user, text.columns.user);
     note_float_ids(RatingField::item, text.columns.item);
     return table_;
@@ -287,6 +288,23 @@ class TableDetector {
     columns = {*user, *item, find(RatingField::value), find(RatingField::time)};
     if (columns.time && wish(RatingField::time).empty() && !is_usable_time()) columns.time.reset();
     check_different();
+  }
+
+  /// Microseconds where times in seconds have fractions; later inputs are as the first.
+  [[nodiscard]] std::int64_t time_scale() const {
+    constexpr std::int64_t kEndOfSeconds = 100'000'000'000;
+    if (earlier_ != nullptr) return earlier_->text.time_scale;
+    const RatingTextSpec& text = table_.text;
+    if (!text.columns.time) return 1;
+    const bool has_fraction = std::ranges::any_of(all_lines_, [&](std::string_view line) {
+      const auto fields = all_fields(line, text.delimiter, text.quoting);
+      std::int64_t time = 0;
+      bool is_cut = false;
+      return *text.columns.time < fields.size() &&
+             parse_time(fields[*text.columns.time], spec_.decimal_point, time, &is_cut) && is_cut &&
+             time >= kMinFractionTime && time < kEndOfSeconds;
+    });
+    return has_fraction ? 1'000'000 : 1;
   }
 
   /// Notes whole numbers that a program wrote as floats: 5.0 is another id than 5.

@@ -113,7 +113,7 @@ class TextParser {
     if (spec_.columns.time) {
       const std::string_view text = fields[RatingField::time];
       bool is_cut = false;
-      if (!parse_time(text, spec_.decimal_point, time, &is_cut)) {
+      if (!parse_time(text, spec_.decimal_point, time, &is_cut, spec_.time_scale)) {
         if (spec_.columns.value) block_.values.pop_back();
         return refuse_field(RatingField::time, text, "a number or YYYY-MM-DD[THH:MM:SS]");
       }
