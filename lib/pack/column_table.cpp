@@ -286,6 +286,11 @@ void ColumnTables::check_id_columns(const IdColumnNames& names) const {
   if (users) users->check_id_column(names.user);
 }
 
+void ColumnTables::check_headers(const IdMap& user_ids, const IdMap& item_ids) const {
+  if (items && item_ids.find(items->id_column()) < item_ids.size()) items->check_header(items->id_column());
+  if (users && user_ids.find(users->id_column()) < user_ids.size()) users->check_header(users->id_column());
+}
+
 void ColumnTables::record(RecordedIds& recorded) const {
   if (items) recorded.item_columns = hash_text(items->xxh3());
   if (users) recorded.user_columns = hash_text(users->xxh3());
@@ -352,10 +357,7 @@ void ColumnTables::finish(std::span<const std::string> item_ids, const IdMap& al
                           RatingStats& stats) {
   if (items) {
     RowUse use(*items);
-    for (const std::string& id : item_ids) {
-      if (!planned) items->check_header(id);
-      use.add(id);
-    }
+    for (const std::string& id : item_ids) use.add(id);
     use.require_common(item_ids.front());
     stats.item_columns = use.stats();
     items->decide_types(use.has_missing());
@@ -365,11 +367,8 @@ void ColumnTables::finish(std::span<const std::string> item_ids, const IdMap& al
   std::vector<bool> is_packed(all_users.size());
   for (const PackRows& rows : packs.packs)
     for (const std::uint32_t user : rows.users()) is_packed[user] = true;
-  for (std::uint32_t user = 0; user < all_users.size(); ++user) {
-    if (!is_packed[user]) continue;
-    if (!planned) users->check_header(all_users.text(user));
-    use.add(all_users.text(user));
-  }
+  for (std::uint32_t user = 0; user < all_users.size(); ++user)
+    if (is_packed[user]) use.add(all_users.text(user));
   if (!planned) use.require_common(all_users.text(0));
   stats.user_columns = use.stats();
   users->decide_types(planned ? planned->lacks_users : lacks_users(*users, all_users));

@@ -107,6 +107,8 @@ struct ColumnTables {
                            const SparseMemory* memory);
   /// Throws usage as ColumnTable::check_id_column.
   void check_id_columns(const IdColumnNames& names) const;
+  /// Throws as ColumnTable::check_header for the ids of the ratings, whose index must be there.
+  void check_headers(const IdMap& user_ids, const IdMap& item_ids) const;
   void record(RecordedIds& recorded) const;
   [[nodiscard]] std::uint64_t held_bytes() const;
   /// Decides the types once items and users are known, and counts into `stats`. Throws bad_data where hardly

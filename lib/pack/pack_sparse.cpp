@@ -306,6 +306,7 @@ class SparseRun {
       return;
     }
     tell(Phase::sorting);
+    if (!planned_) columns_.check_headers(input.users(), input.items());
     const RatingPacks packs = input.make_packs();
     const std::vector<std::string> item_ids = input.item_ids(packs.columns());
     const LabelTable labels = input.labels();
@@ -362,6 +363,7 @@ class SparseRun {
 
   /// Fills the report of a dry run with the same counts that packing would give.
   void foresee(SparseInput& input) {
+    columns_.check_headers(input.users(), input.items());
     const RatingPacks packs = input.make_packs();
     const std::vector<std::string> item_ids = input.item_ids(packs.columns());
     static_cast<void>(input.labels());

@@ -360,6 +360,9 @@ RatingPacks SparseInput::make_packs() {
     return make_rating_packs(store_, packs, choice, std::move(given), scale);
   } catch (const DuplicateError& error) {
     throw duplicate_error(error, intake_.users(), intake_.items());
+  } catch (const ValueError& error) {
+    throw Error(ErrorCode::bad_data, "user " + intake_.users().text(error.user) + ", item " +
+                                         intake_.items().text(error.item) + ": " + error.reason);
   } catch (const MisfitError& error) {
     throw misfit_error(error, *packs.rules.values, intake_.users(), intake_.items());
   }

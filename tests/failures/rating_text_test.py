@@ -277,6 +277,12 @@ def test_a_value_that_does_not_fit_the_frozen_type_is_named_with_its_line(space)
     check(not os.path.exists(space("out")), "an output was made")
 
 
+def test_a_user_had_a_number_in_place_of_its_id(space):
+    source = write(space, "sum.csv", "user,item,plays\nu7,i3,16777216\nu7,i3,1\n")
+    said = pack(source, "-o", space("out"), "--duplicates", "sum", expect=65)
+    check("user u7, item i3: the sum 16777217 is no 32-bit float; --values f32" in said, said)
+
+
 def test_rows_of_two_matrices_with_one_name_became_one_user(space):
     head = "%%MatrixMarket matrix coordinate integer general\n3 4 2\n"
     files = []
@@ -297,6 +303,9 @@ def test_tables_of_movielens_lost_their_first_row(space):
     write(space, "u.data", "".join(f"{user}\t{item}\t3\t88125094{user}\n" for user in range(1, 7) for item in range(1, 5)))
     users = write(space, "u.user", "".join(f"{user}|{20 + user}|M\n" for user in range(1, 7)))
     items = write(space, "u.item", "".join(f"{item}|Caf\xe9 {item}||0|0\n" for item in range(1, 5)).encode("latin-1"))
+    said = pack(space("u.data"), "-o", space("out"), "--user-columns", users, "--item-columns", items, "--encoding", "latin-1",
+                "--dry-run", expect=65)
+    check("no name; --table-header no" in said or "two columns" in said, said)
     said = pack(space("u.data"), "-o", space("out"), "--user-columns", users, expect=65)
     check('its field of the ids is "1"' in said and "--table-header no" in said, said)
     pack(space("u.data"), "-o", space("out"), "--user-columns", users, "--item-columns", items, "--table-header", "no",
