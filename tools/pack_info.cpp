@@ -194,6 +194,22 @@ void print_stats(const RatingStats& stats) {
   print_counts("left out", stats.left_out);
 }
 
+/// Warns where more than a tenth of the ratings of a split's pack is left out.
+void print_lost(const PackInfo& info) {
+  const MatrixInfo& matrix = info.matrix();
+  const std::pair<std::string, std::string> by_users("split-by", "users");
+  const bool has_own_x = std::ranges::find(info.spec, by_users) != info.spec.end();
+  std::uint64_t lost = 0, kept = 0;
+  for (const auto& [what, count] : matrix.stats.left_out)
+    if (what.starts_with(matrix.split_name + ": ratings of")) lost += count;
+  for (const PackMatrix& each : matrix.matrices)
+    if (has_own_x || each.name == "held_out") kept += each.nnz;
+  if (matrix.split_name.empty() || matrix.split_name == "train" || lost * 10 <= lost + kept) return;
+  std::printf("warning    %s lacks %llu %% of its ratings, %s of %s\n", matrix.split_name.c_str(),
+              static_cast<unsigned long long>(lost * 100 / (lost + kept)), count_text(lost).c_str(),
+              count_text(lost + kept).c_str());
+}
+
 std::uint64_t file_bytes(const PackInfo& info) {
   std::uint64_t bytes = 0;
   for (const PackPart& part : info.parts) bytes += part.bytes;
@@ -231,6 +247,7 @@ void print_matrix_info(const PackInfo& info) {
               bytes_text(500.0 * 4 * static_cast<double>(matrix.columns)).c_str());
   print_parts(info);
   print_stats(matrix.stats);
+  print_lost(info);
   print_provenance(info);
 }
 

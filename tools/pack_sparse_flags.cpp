@@ -55,6 +55,12 @@ void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--layer", "NAME", flags.spec.input.layer, "hdf5: name of an AnnData layer, or the word raw (X)");
   group.add("--index-base", "WORD", flags.index_base, "svmlight: index of the first column: (auto), 0, 1")
       ->check(one_of({"auto", "0", "1"}));
+  group
+      .add("--shared-rows", "WORD", flags.shared_rows,
+           "Row names of several matrices: (error), join, file-name: put it before")
+      ->check(one_of<SharedRows>());
+  group.add("--encoding", "WORD", flags.encoding, "Encoding of ratings and tables: (utf-8), latin-1")
+      ->check(one_of<Encoding>());
 }
 
 void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
@@ -99,6 +105,8 @@ void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
       .add("--split-order", "WORD", flags.split_order,
            "random, time, input (ratio: random; leave-one-out: time)")
       ->check(one_of<SplitOrder>());
+  group.add_switch("--hide-validation", split.hide_validation,
+                   "X of test lacks the ratings of validation, not of --split-by users");
   group.add("--before", "TIME", flags.before, "time: start of the test period, a number or YYYY-MM-DD");
   group.add("--validation-users", "FILE", split.validation_users,
             "users: hold out those of a list, one id per line, for validation");
@@ -120,6 +128,12 @@ void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--item-columns", "FILE", spec.item_columns,
             "Keep columns of a CSV of items (ids: column of the ratings' name, or first)");
   group.add("--user-columns", "FILE", spec.user_columns, "The same of users");
+  group
+      .add("--table-header", "WORD", flags.table_header,
+           "Whether their first line is a header: (auto), yes, no: columns are numbered")
+      ->check(one_of<Header>());
+  group.add("--table-quote", "WORD", flags.table_quote, "Quoting of their fields: (auto), none, double")
+      ->check(one_of<Quoting>());
   group.add_switch("--keep-times", spec.packs.keep_times, "Keep the time of each rating");
   group.add("--order", "WORD", flags.order, "Order of rows: shuffle, input (shuffle)")
       ->check(one_of<Order>());
@@ -242,6 +256,8 @@ RatingInputSpec input_spec(const PackSparseFlags& flags) {
   if (flags.transpose) input.transpose = Transpose::yes;
   if (flags.no_transpose) input.transpose = Transpose::no;
   if (flags.index_base != "auto") input.index_base = flags.index_base == "1" ? 1 : 0;
+  input.shared_rows = parse_choice<SharedRows>(flags.shared_rows);
+  input.encoding = parse_choice<Encoding>(flags.encoding);
   return input;
 }
 
@@ -288,6 +304,8 @@ PackSparseSpec pack_sparse_spec(const PackSparseFlags& flags) {
   spec.packs.item_order = parse_choice<ItemOrder>(flags.id_order);
   spec.packs.shuffles_rows = flags.order == "shuffle";
   spec.packs.seed = parse_count("--seed", flags.seed, {});
+  spec.table_header = parse_choice<Header>(flags.table_header);
+  spec.table_quoting = parse_choice<Quoting>(flags.table_quote);
   spec.storage = parse_choice<MatrixStorage>(flags.storage);
   if (flags.chunk_rows != "auto")
     spec.chunk_rows = parse_count("--chunk-rows", flags.chunk_rows, {1, UINT32_MAX});

@@ -22,6 +22,8 @@ struct PackSparseFlags {
   bool transpose = false;
   bool no_transpose = false;
   std::string index_base = "auto";
+  std::string shared_rows = "error";
+  std::string encoding = "utf-8";
   std::string duplicates = "error";
   std::string zeros = "drop";
   std::string min_value;
@@ -42,6 +44,8 @@ struct PackSparseFlags {
   std::string id_order = "popularity";
   std::string order = "shuffle";
   std::string seed = "0";
+  std::string table_header = "auto";
+  std::string table_quote = "auto";
   std::string storage = "csr";
   std::string chunk_rows = "auto";
   std::string part_bytes = "1G";

@@ -123,7 +123,8 @@ void print_report(const PackSparseReport& report, bool dry_run) {
   print_inputs(report.stats);
   print_bad_lines(report);
   for (const std::string& notice : report.notices)
-    std::printf("note: %s\n", printable_text(flag_text(notice)).c_str());
+    std::printf("%s%s\n",
+                notice.starts_with("warning: ") ? "" : "note: ", printable_text(flag_text(notice)).c_str());
   if (!report.stats.steps.empty()) {
     print_steps(report.stats);
     print_values(report.values);

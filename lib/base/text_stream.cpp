@@ -311,8 +311,10 @@ struct TextStream::State {
   ByteBuffer ahead;                                     // text that was looked at and not read yet
   std::size_t ahead_at = 0;
   bool at_end = false;
-  int read_error = 0;             // of the file, that libarchive was given
-  std::uint64_t given_bytes = 0;  // to libarchive
+  bool is_latin1 = false;
+  std::optional<std::uint8_t> half;  // of a character of two bytes, the first of which was given
+  int read_error = 0;                // of the file, that libarchive was given
+  std::uint64_t given_bytes = 0;     // to libarchive
 
   [[noreturn]] void fail_archive(const std::string& what) const {
     if (read_error != 0) throw_failed_read(name, what, read_error);
@@ -334,6 +336,8 @@ struct TextStream::State {
   [[nodiscard]] std::size_t read_archive(MutableBytes out);
   void check_end();
   [[nodiscard]] std::size_t read_plain(MutableBytes out);
+  [[nodiscard]] std::size_t read_stored(MutableBytes out);
+  [[nodiscard]] std::size_t read_latin1(MutableBytes out);
   [[nodiscard]] std::size_t read_text(MutableBytes out);
 };
 
@@ -403,15 +407,44 @@ std::size_t TextStream::State::read_plain(MutableBytes out) {
   return static_cast<std::size_t>(count);
 }
 
+std::size_t TextStream::State::read_stored(MutableBytes out) {
+  return gzip ? read_gzip(out) : reader ? read_archive(out) : read_plain(out);
+}
+
+/// Reads into the back half of `out` and writes UTF-8, at most two bytes for one, from its front on.
+std::size_t TextStream::State::read_latin1(MutableBytes out) {
+  std::size_t count = 0;
+  if (half) out[count++] = *std::exchange(half, std::nullopt);
+  if (out.size() == count) return count;
+  const std::size_t room = std::max<std::size_t>(1, (out.size() - count) / 2);
+  const MutableBytes back = out.last(room);
+  const std::size_t read = read_stored(back);
+  for (std::size_t at = 0; at < read; ++at) {
+    const std::uint8_t byte = back[at];
+    if (byte < 0x80) {
+      out[count++] = byte;
+      continue;
+    }
+    const auto last = static_cast<std::uint8_t>(0x80 | (byte & 0x3f));
+    out[count++] = static_cast<std::uint8_t>(0xc0 | (byte >> 6));
+    if (count == out.size())
+      half = last;
+    else
+      out[count++] = last;
+  }
+  return count;
+}
+
 std::size_t TextStream::State::read_text(MutableBytes out) {
   if (at_end || out.empty()) return 0;
-  const std::size_t count = gzip ? read_gzip(out) : reader ? read_archive(out) : read_plain(out);
+  const std::size_t count = is_latin1 ? read_latin1(out) : read_stored(out);
   at_end = count == 0;
   return count;
 }
 
-TextStream::TextStream(const std::string& path, const std::atomic<bool>* stop)
+TextStream::TextStream(const std::string& path, const std::atomic<bool>* stop, bool is_latin1)
     : state_(std::make_unique<State>(path, stop)) {
+  state_->is_latin1 = is_latin1;
   if (!state_->file.fill_head()) throw_failed_read(name(), "cannot be read: ", errno);
   if (is_gzip(state_->file.head()))
     state_->gzip.emplace(name());
@@ -445,7 +478,7 @@ Bytes TextStream::head() {
 }
 
 std::optional<std::uint64_t> TextStream::byte_count() const {
-  return state_->is_compressed() ? std::nullopt : state_->file.byte_count();
+  return state_->is_compressed() || state_->is_latin1 ? std::nullopt : state_->file.byte_count();
 }
 
 }  // namespace chunkhit

@@ -53,7 +53,9 @@ class TextStream {
  public:
   /// Opens the file; throws bad_data when it cannot be read, try_again when the machine cannot read it now.
   /// Once `stop` is set, stdin or a FIFO ends where it is, also while nothing comes or nobody writes.
-  explicit TextStream(const std::string& path, const std::atomic<bool>* stop = nullptr);
+  /// `is_latin1`: the text is ISO 8859-1, and given as UTF-8.
+  explicit TextStream(const std::string& path, const std::atomic<bool>* stop = nullptr,
+                      bool is_latin1 = false);
   ~TextStream();
   TextStream(const TextStream&) = delete;
   TextStream& operator=(const TextStream&) = delete;
@@ -67,7 +69,7 @@ class TextStream {
   /// first `read`.
   [[nodiscard]] Bytes head();
   static constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
-  /// How many bytes the text has, where that is known from the beginning: of a plain regular file.
+  /// How many bytes the text has, where that is known from the beginning: of a plain regular file in UTF-8.
   [[nodiscard]] std::optional<std::uint64_t> byte_count() const;
 
  private:

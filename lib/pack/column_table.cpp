@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/line_reader.h"
 #include "base/text.h"
 #include "base/text_stream.h"
 #include "base/words.h"
@@ -36,40 +38,92 @@ bool is_pack_list(std::span<const std::string_view> header) {
   return first == kItemsHeader || first == kUsersHeader;
 }
 
-/// The delimiter that the header line has most often, of equally frequent ones the first: a comma.
-char detect_delimiter(std::string_view text) {
+/// "::", or the delimiter that the first line has most often, of equally frequent ones the first: a comma.
+std::string detect_delimiter(std::string_view text) {
   const std::string_view header = text.substr(0, text.find('\n'));
+  if (header.find("::") != std::string_view::npos) return "::";
   const auto count = [&](char each) { return std::ranges::count(header, each); };
-  return std::max({',', '\t', ';', '|'}, [&](char one, char other) { return count(one) < count(other); });
+  const auto has_fewer = [&](char one, char other) { return count(one) < count(other); };
+  return std::string(1, std::max({',', '\t', ';', '|'}, has_fewer));
 }
 
 std::string in_quotes(std::string_view text) { return '"' + printable_text(text) + '"'; }
 
+/// Gives the lines of a table as CSV, for delimiters of several characters and quotes that are letters.
+class LinesAsCsv {
+ public:
+  LinesAsCsv(std::unique_ptr<TextStream> stream, std::string delimiter, Quoting quoting)
+      : lines_(std::move(stream), CsvReader::kMaxRowBytes),
+        delimiter_(std::move(delimiter)),
+        quoting_(quoting == Quoting::double_quote ? quoting : Quoting::none) {}
+  std::size_t read(MutableBytes out) {
+    if (at_ == text_.size()) read_line();
+    const std::size_t count = std::min(out.size(), text_.size() - at_);
+    std::copy_n(text_.begin() + static_cast<std::ptrdiff_t>(at_), count, out.begin());
+    at_ += count;
+    return count;
+  }
+
+ private:
+  void read_line() {
+    at_ = 0;
+    text_.clear();
+    std::string_view line;
+    if (!lines_.next(line)) return;
+    for (const std::string& field : all_fields(line, delimiter_, quoting_)) {
+      append_csv_field(text_, field);
+      text_ += ',';
+    }
+    if (!text_.empty()) text_.pop_back();
+    text_ += '\n';
+  }
+
+  LineReader lines_;
+  std::string delimiter_;
+  Quoting quoting_;
+  std::string text_;  // of a line
+  std::size_t at_ = 0;
+};
+
 }  // namespace
 
 ColumnTable::ColumnTable(const std::string& path, ColumnTableUse use) : use_(std::move(use)) {
-  TextStream stream(path);
-  name_ = stream.name();
+  auto stream = std::make_unique<TextStream>(path, nullptr, use_.is_latin1);
+  name_ = stream->name();
+  const std::string delimiter = detect_delimiter(as_text(stream->head()));
+  const double all = static_cast<double>(stream->byte_count().value_or(0));
   std::uint64_t taken = 0;
-  const char delimiter = detect_delimiter(as_text(stream.head()));
+  std::function<std::size_t(MutableBytes)> source = [&](MutableBytes out) { return stream->read(out); };
+  std::optional<LinesAsCsv> lines;
+  const bool is_csv = delimiter.size() == 1 && use_.quoting != Quoting::none;
+  if (!is_csv) {
+    lines.emplace(std::move(stream), delimiter, use_.quoting);
+    source = [&](MutableBytes out) { return lines->read(out); };
+  }
   CsvReader table(
       name_,
       [&](MutableBytes out) {
-        const std::size_t count = stream.read(out);
+        const std::size_t count = source(out);
         taken += count;
         return count;
       },
-      delimiter);
-  const double all = static_cast<double>(stream.byte_count().value_or(0));
-  read_header(table);
+      is_csv ? delimiter[0] : ',');
+  read_rows(table, [&] { return all > 0 ? std::min(0.999, static_cast<double>(taken) / all) : 0.0; });
+}
+
+void ColumnTable::read_rows(CsvReader& table, const std::function<double()>& share) {
+  std::vector<std::string_view> fields;
+  if (!table.next_row(fields)) throw Error(ErrorCode::bad_data, name_ + ": is empty, expected a header line");
+  const bool has_header = use_.header != Header::no;
+  std::vector<std::string> numbers;
+  for (std::size_t field = 1; field <= fields.size(); ++field) numbers.push_back(std::to_string(field));
+  read_header(table, has_header ? fields : std::vector<std::string_view>(numbers.begin(), numbers.end()));
   Xxh3Stream hash;
   hash.update(as_bytes(header_text_));
-  std::vector<std::string_view> fields;
-  while (table.next_row(fields)) {
+  for (bool is_row = !has_header || table.next_row(fields); is_row; is_row = table.next_row(fields)) {
     add_row(table, fields);
     hash.update(as_bytes(row_text(row_count() - 1)));
-    if (row_count() % kRowsBetweenChecks == 0)
-      check_memory(all > 0 ? std::min(0.999, static_cast<double>(taken) / all) : 0);
+    if (row_count() % kRowsBetweenChecks == 0) check_memory(share());
   }
   xxh3_ = hash.value();
   check_memory(1);
@@ -79,6 +133,7 @@ ColumnTable::ColumnTable(const std::string& path, ColumnTableUse use) : use_(std
 /// Finds the ids: in the column that is named as in the ratings, letters' case and dashes aside, else in one
 /// with a usual name, else in the first.
 std::size_t ColumnTable::find_ids(std::span<const std::string_view> header) const {
+  if (use_.header == Header::no) return 0;
   if (is_pack_list(header)) return 2;
   for (const bool is_exact : {true, false})
     for (std::size_t field = 0; field < header.size() && !use_.id_name.empty(); ++field)
@@ -87,9 +142,9 @@ std::size_t ColumnTable::find_ids(std::span<const std::string_view> header) cons
   return find_usual_column(header, use_.field).value_or(0);
 }
 
-void ColumnTable::read_header(CsvReader& table) {
-  std::vector<std::string_view> header;
-  if (!table.next_row(header)) throw Error(ErrorCode::bad_data, name_ + ": is empty, expected a header line");
+void ColumnTable::read_header(const CsvReader& table, std::span<const std::string_view> header) {
+  const char* const hint =
+      use_.header == Header::automatic ? "; `table_header` no where this line is a row" : "";
   const bool of_pack = is_pack_list(header);
   id_field_ = find_ids(header);
   id_column_ = header[id_field_];
@@ -100,10 +155,10 @@ void ColumnTable::read_header(CsvReader& table) {
   for (std::size_t field = of_pack ? 3 : 0; field < header.size(); ++field) {
     if (field == id_field_) continue;
     const std::string name(header[field]);
-    if (name.empty()) refuse(table, "column " + std::to_string(field + 1) + " has no name");
+    if (name.empty()) refuse(table, "column " + std::to_string(field + 1) + " has no name" + hint);
     if (const std::string problem = kept_text_problem(name, name); !problem.empty()) refuse(table, problem);
     if (std::ranges::find(columns_, name, &Column::name) != columns_.end())
-      refuse(table, "two columns are named " + in_quotes(name));
+      refuse(table, "two columns are named " + in_quotes(name) + hint);
     kept_fields_.push_back(field);
     columns_.push_back({name, {}, {}, {}});
     append_csv_field(header_text_ += ',', name);
@@ -112,20 +167,22 @@ void ColumnTable::read_header(CsvReader& table) {
   if (columns_.empty() || columns_.size() > kMaxColumns)
     refuse(table, "expected the " + use_.things + "s' ids (" + in_quotes(id_column_) + ") and 1 to " +
                       count_text(kMaxColumns) + " further columns, found " + count_text(columns_.size()) +
-                      "; columns stand between commas, tabs, semicolons or bars");
+                      "; columns stand between commas, tabs, semicolons, bars or ::");
 }
 
 void ColumnTable::add_row(const CsvReader& table, std::span<const std::string_view> fields) {
   if (fields.size() != field_count_)
-    refuse(table, "row has " + count_text(fields.size(), "field") + ", expected " + count_text(field_count_) +
-                      " as in the header; quote fields that hold the delimiter");
+    refuse(table,
+           "row has " + count_text(fields.size(), "field") + ", expected " + count_text(field_count_) +
+               " as in the first line; quote fields that hold the delimiter, or give `table_quote` none " +
+               "where quotes are letters");
   const std::string_view id = fields[id_field_];
   if (is_missing_id(id) || !is_utf8(id) || id.find('\0') != std::string_view::npos)
     refuse(table, use_.things + ": expected an id, found " + in_quotes(id));
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     const std::string_view text = fields[kept_fields_[column]];
     if (const std::string problem = kept_text_problem(columns_[column].name, text); !problem.empty())
-      refuse(table, problem);
+      refuse(table, problem + (is_utf8(text) ? "" : "; `encoding` latin-1 reads ISO 8859-1"));
     columns_[column].by_row.push_back(columns_[column].texts.add(text));
   }
   const std::size_t row = row_count();
@@ -135,8 +192,16 @@ void ColumnTable::add_row(const CsvReader& table, std::span<const std::string_vi
   id_text_bytes_ += id.size();
 }
 
+void ColumnTable::check_header(std::string_view id) const {
+  if (use_.header != Header::automatic || id != id_column_) return;
+  throw Error(ErrorCode::bad_data,
+              name_ + ": line 1: its field of the ids is " + in_quotes(id) + ", which is a" +
+                  (use_.things == "item" ? "n item" : " user") +
+                  " of the ratings; `table_header` no takes the line as a row, yes as a header");
+}
+
 void ColumnTable::check_id_column(const std::string& name_in_ratings) const {
-  if (id_column_ == name_in_ratings ||
+  if (use_.header == Header::no || id_column_ == name_in_ratings ||
       std::ranges::find(columns_, name_in_ratings, &Column::name) == columns_.end())
     return;
   throw Error(ErrorCode::usage, use_.flag + ": " + name_ + ": its column " + in_quotes(id_column_) +
@@ -202,18 +267,28 @@ void ColumnTable::append_to(std::vector<SampleColumn>& columns, std::size_t row)
 ColumnTables ColumnTables::read(const PackSparseSpec& spec, const IdColumnNames& names,
                                 const SparseMemory* memory) {
   ColumnTables columns;
-  if (!spec.item_columns.empty())
-    columns.items.emplace(spec.item_columns,
-                          ColumnTableUse{"`item_columns`", "item", names.item, RatingField::item, memory});
-  if (!spec.user_columns.empty())
-    columns.users.emplace(spec.user_columns,
-                          ColumnTableUse{"`user_columns`", "user", names.user, RatingField::user, memory});
+  ColumnTableUse use{"`item_columns`",
+                     "item",
+                     names.item,
+                     RatingField::item,
+                     memory,
+                     spec.table_header,
+                     spec.table_quoting,
+                     spec.input.encoding == Encoding::latin1};
+  if (!spec.item_columns.empty()) columns.items.emplace(spec.item_columns, use);
+  use.flag = "`user_columns`", use.things = "user", use.id_name = names.user, use.field = RatingField::user;
+  if (!spec.user_columns.empty()) columns.users.emplace(spec.user_columns, use);
   return columns;
 }
 
 void ColumnTables::check_id_columns(const IdColumnNames& names) const {
   if (items) items->check_id_column(names.item);
   if (users) users->check_id_column(names.user);
+}
+
+void ColumnTables::check_headers(const IdMap& user_ids, const IdMap& item_ids) const {
+  if (items && item_ids.find(items->id_column()) < item_ids.size()) items->check_header(items->id_column());
+  if (users && user_ids.find(users->id_column()) < user_ids.size()) users->check_header(users->id_column());
 }
 
 void ColumnTables::record(RecordedIds& recorded) const {

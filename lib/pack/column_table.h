@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,9 @@ struct ColumnTableUse {
   std::string id_name;                    ///< name of the ratings' column of ids; may be empty
   RatingField field = RatingField::item;  ///< whose usual names a column of ids may have
   const SparseMemory* memory = nullptr;   ///< null: it may take any memory
+  Header header = Header::automatic;      ///< no: columns are named by their numbers, ids stand first
+  Quoting quoting = Quoting::automatic;   ///< none: quotes are letters, as automatic beside the delimiter ::
+  bool is_latin1 = false;
 };
 
 /// The rows of a table by their ids.
@@ -52,6 +56,8 @@ class ColumnTable {
   /// Writes a table that reads as this one. Before `decide_types`.
   void write(const std::string& folder, std::string_view file_name) const;
 
+  /// Throws bad_data where the header's field of the ids is `id`, an id of the ratings: it is a row then.
+  void check_header(std::string_view id) const;
   /// Throws usage where another column than that of the ids is named as that of the ratings is, which was not
   /// known before they were read.
   void check_id_column(const std::string& name_in_ratings) const;
@@ -73,7 +79,8 @@ class ColumnTable {
     SampleColumn values;                ///< of these texts, once types are decided
   };
   [[nodiscard]] std::size_t find_ids(std::span<const std::string_view> header) const;
-  void read_header(CsvReader& table);
+  void read_header(const CsvReader& table, std::span<const std::string_view> header);
+  void read_rows(CsvReader& table, const std::function<double()>& share);
   void add_row(const CsvReader& table, std::span<const std::string_view> fields);
   void check_memory(double share) const;
   [[nodiscard]] std::string row_text(std::size_t row) const;
@@ -100,6 +107,8 @@ struct ColumnTables {
                            const SparseMemory* memory);
   /// Throws usage as ColumnTable::check_id_column.
   void check_id_columns(const IdColumnNames& names) const;
+  /// Throws as ColumnTable::check_header for the ids of the ratings, whose index must be there.
+  void check_headers(const IdMap& user_ids, const IdMap& item_ids) const;
   void record(RecordedIds& recorded) const;
   [[nodiscard]] std::uint64_t held_bytes() const;
   /// Decides the types once items and users are known, and counts into `stats`. Throws bad_data where hardly

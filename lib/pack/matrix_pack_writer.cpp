@@ -25,6 +25,9 @@ void add_left_out(const PackRows& pack, RatingStats& stats) {
   if (pack.stats().users_left_out > 0)
     stats.left_out.emplace_back(name + "users without both given and held-out ratings",
                                 pack.stats().users_left_out);
+  if (pack.stats().ratings_left_out > 0)
+    stats.left_out.emplace_back(name + "ratings of users without both given and held-out ratings",
+                                pack.stats().ratings_left_out);
   if (pack.stats().unseen_ratings > 0)
     stats.left_out.emplace_back(name + "ratings of items without ratings for training",
                                 pack.stats().unseen_ratings);

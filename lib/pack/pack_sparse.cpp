@@ -27,6 +27,7 @@
 #include "pack/sparse_input.h"
 #include "pack/sparse_outputs.h"
 #include "pack/sparse_run.h"
+#include "ratings/rating_fields.h"
 
 namespace chunkhit {
 namespace {
@@ -64,9 +65,25 @@ void add_read(const SparseInput& input, PackSparseReport& report) {
     report.bad_lines.push_back(bad_line_text(bad));
 }
 
+/// Warns where more than a tenth of a pack's ratings is left out: what is left is another test.
+void warn_of_lost(const PackRows& pack, bool is_by_user, std::vector<std::string>& notices) {
+  constexpr std::uint64_t kMaxLost = 10;  // one in so many
+  const PackStats& stats = pack.stats();
+  const std::uint64_t lost = stats.unseen_ratings + stats.ratings_left_out;
+  const std::uint64_t all = lost + stats.held_out.nnz + (is_by_user ? stats.x.nnz : 0);
+  if (!pack.has_held_out() || lost * kMaxLost <= all) return;
+  notices.push_back("warning: " + pack.name() + " lacks " + std::to_string(lost * 100 / all) +
+                    " % of its ratings, " + count_text(lost) + " of " + count_text(all) + ": " +
+                    count_text(stats.ratings_left_out) + " of " + count_text(stats.users_left_out, "user") +
+                    " without both given and held-out ratings, " + count_text(stats.unseen_ratings) +
+                    " of items that training lacks");
+}
+
 void add_packs(const RatingPacks& packs, const ReadStats& read, PackSparseReport& report) {
   report.stats = make_rating_stats(read, packs);
   report.values = packs.stored;
+  for (const PackRows& pack : packs.packs)
+    warn_of_lost(pack, packs.source->split.is_by_user(), report.notices);
   const double batch_bytes =
       static_cast<double>(dense_batch_bytes(kBatchRows, packs.columns().items.size(), sizeof(float)));
   std::string text =
@@ -103,9 +120,62 @@ void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) 
                                       ", found " + count_text(options.inputs.size()));
 }
 
-void check_has_rows(const PackRows& rows) {
-  if (rows.row_count() == 0)
-    throw Error(ErrorCode::usage, "`split_by`: " + rows.name() + " gets no rows; give it more");
+constexpr std::int64_t kFirstWithUnit = 100'000'000;  // seconds: 1973
+
+/// Says why a split gives a pack no rating at all.
+std::string without_ratings_text(const RatingPacks& packs, const std::string& name,
+                                 const RatingSplitSpec& split) {
+  const PackStep& left = packs.steps.back();
+  const SplitAmount& amount = name == "test" ? split.test : split.validation;
+  const bool is_share = amount.count == 0;
+  const std::string asked =
+      "`" + name + "` " + (is_share ? number_text(amount.share) : count_text(amount.count));
+  const std::uint64_t longest = packs.packs[0].stats().x.longest_row;
+  switch (split.kind) {
+    case SplitKind::given:
+      return "its files hold no rating that the rules leave";
+    case SplitKind::leave_one_out:
+      return "no user has more than " + count_text(name == "test" ? 1 : 2, "rating");
+    case SplitKind::ratio:
+      return asked + " of a user's ratings is less than 1 for all, the most that training has of one are " +
+             count_text(longest);
+    case SplitKind::users:
+      return asked + " of " + count_text(left.users, "user") + " is none";
+    default:
+      break;
+  }
+  const std::optional<LatestTime>& latest = packs.source->split.latest();
+  const std::int64_t latest_seconds = latest ? without_scale(latest->time, packs.source->time_scale) : 0;
+  const std::string last = latest ? "; the latest time, " + std::to_string(latest_seconds) + ", has " +
+                                        count_text(latest->count, "rating")
+                                  : "";
+  if (split.before && name == "test")
+    return "no rating is at or after `before` " + std::to_string(*split.before) + last +
+           (latest && latest_seconds < kFirstWithUnit
+                ? "; such times have no unit: give `before` as one of them"
+                : "");
+  if (amount.of(left.ratings) == 0) return asked + " of " + count_text(left.ratings, "rating") + " is none";
+  return asked + " of " + count_text(left.ratings, "rating") + " is " + count_text(amount.of(left.ratings)) +
+         ", and more have equal times, which stay together" + last;
+}
+
+/// Throws usage where a pack has no rows, with the counts that are known.
+void check_has_rows(const RatingPacks& packs, const PackRows& rows, const RatingSplitSpec& split) {
+  if (rows.row_count() > 0) return;
+  const PackStats& stats = rows.stats();
+  std::string text = "`split_by` " + name_of(split.kind) + ": " + rows.name() + " gets no rows: ";
+  if (stats.users_left_out == 0)
+    text += without_ratings_text(packs, rows.name(), split);
+  else if (split.kind == SplitKind::users)
+    text += "none of its " + count_text(stats.users_left_out, "user") + " has " +
+            std::to_string(kMinItemsToFold) +
+            " items that training has, of which 1 - `fold_in` makes one or more";
+  else
+    text += "of its " + count_text(stats.users_left_out, "user") +
+            " none has both given and held-out ratings; " + count_text(stats.unseen_ratings, "rating") +
+            " are of items that training lacks, " + count_text(stats.ratings_left_out) +
+            " of users without any before";
+  throw Error(ErrorCode::usage, text);
 }
 
 /// Throws usage where the output would be written over a pack that is an input: it is cleared before that is
@@ -196,11 +266,17 @@ class SparseRun {
     return ids;
   }
 
-  /// The copies of a plan have the ids in their first columns.
+  /// The copies of a plan are CSV with the ids in their first columns.
   void read_columns(const SparseMemory& memory) {
     if (spec_.item_columns.empty() && spec_.user_columns.empty()) return;
+    PackSparseSpec spec = spec_;
+    if (planned_) {
+      spec.table_header = Header::yes;
+      spec.table_quoting = Quoting::automatic;
+      spec.input.encoding = Encoding::utf8;
+    }
     columns_ = ColumnTables::read(
-        spec_, planned_ ? IdColumnNames() : id_column_names(spec_.input, options_.inputs), &memory);
+        spec, planned_ ? IdColumnNames() : id_column_names(spec_.input, options_.inputs), &memory);
   }
 
   void tell(Phase phase) {
@@ -230,6 +306,7 @@ class SparseRun {
       return;
     }
     tell(Phase::sorting);
+    if (!planned_) columns_.check_headers(input.users(), input.items());
     const RatingPacks packs = input.make_packs();
     const std::vector<std::string> item_ids = input.item_ids(packs.columns());
     const LabelTable labels = input.labels();
@@ -275,7 +352,7 @@ class SparseRun {
       return;
     }
     if (planned_ && rows.row_count() == 0) return;
-    check_has_rows(rows);
+    check_has_rows(run.packs, rows, spec_.packs.split);
     progress_.pack = output.folder.path();
     MatrixPackWriter writer(run, rows, output.folder, output.identity);
     report_.packs.push_back(writer.write());
@@ -286,6 +363,7 @@ class SparseRun {
 
   /// Fills the report of a dry run with the same counts that packing would give.
   void foresee(SparseInput& input) {
+    columns_.check_headers(input.users(), input.items());
     const RatingPacks packs = input.make_packs();
     const std::vector<std::string> item_ids = input.item_ids(packs.columns());
     static_cast<void>(input.labels());
@@ -294,7 +372,7 @@ class SparseRun {
     finish_columns(input, packs, item_ids);
     report_.codec = codec_choice(spec_).codec;
     for (const PackRows& rows : packs.packs) {
-      check_has_rows(rows);
+      check_has_rows(packs, rows, spec_.packs.split);
       const MatrixShape shape = matrix_shape(packs, rows);
       MatrixPackReport pack;
       pack.path = foreseen_path(rows.name());

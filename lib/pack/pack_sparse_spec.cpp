@@ -155,6 +155,10 @@ void show_input(Spec& spec, Fields& fields) {
   fields.word("transpose", spec.input.transpose);
   fields.text("layer", spec.input.layer);
   fields.integer("index-base", spec.input.index_base, "auto");
+  auto& shared = spec.input.shared_rows;
+  if (fields.has("shared-rows", shared != SharedRows::error)) fields.word("shared-rows", shared);
+  auto& encoding = spec.input.encoding;
+  if (fields.has("encoding", encoding != Encoding::utf8)) fields.word("encoding", encoding);
 }
 
 template <class Rules, class Fields>
@@ -169,6 +173,15 @@ void show_rules(Rules& rules, Fields& fields) {
   fields.flag("filter-once", rules.filter_once);
 }
 
+/// Until this was recorded, splits by ratio and time hid the validation ratings, the other ones did not.
+template <class Split, class Fields>
+void show_hidden(Split& split, Fields& fields) {
+  const bool is_new = split.kind == SplitKind::ratio || split.kind == SplitKind::time;
+  const bool has_both = split.has_validation() && split.has_test();
+  if (fields.has("hide-validation", split.hide_validation || (is_new && has_both)))
+    fields.flag("hide-validation", split.hide_validation);
+}
+
 template <class Split, class Ids, class Fields>
 void show_split(Split& split, Ids& ids, Fields& fields) {
   fields.word("split-by", split.kind);
@@ -177,6 +190,7 @@ void show_split(Split& split, Ids& ids, Fields& fields) {
     fields.count("train-file", split.files.train);
     fields.count("validation-file", split.files.validation);
     fields.count("test-file", split.files.test);
+    show_hidden(split, fields);
     return;
   }
   fields.amount("validation", split.validation);
@@ -191,6 +205,7 @@ void show_split(Split& split, Ids& ids, Fields& fields) {
   if (split.kind == SplitKind::ratio || split.kind == SplitKind::leave_one_out)
     fields.word("split-order", split.order);
   if (fields.has("before", split.before.has_value())) fields.integer("before", split.before, "none");
+  show_hidden(split, fields);
 }
 
 template <class Spec, class Ids, class Fields>

@@ -6,6 +6,7 @@
 #include <deque>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -246,8 +247,47 @@ void open_matrix(std::unique_ptr<TextStream> stream, RatingFormat format, const 
   if (input == "-") opened.from_stdin = std::move(stream);
 }
 
-void read_matrices(RatingFormat format, const MatrixFileSpec& files, OpenedInputs& opened,
-                   RatingIntake& intake, InputFacts& facts) {
+/// The ends of the paths that distinguish files: their names, with the folders above where these are equal.
+std::vector<std::string> distinct_names(const std::vector<MatrixFile>& files) {
+  std::vector<std::filesystem::path> left, names(files.size());
+  for (const MatrixFile& file : files) left.emplace_back(file.name);
+  for (bool has_more = true; has_more;) {
+    has_more = false;
+    std::set<std::string> seen;
+    for (std::size_t index = 0; index < files.size(); ++index) {
+      names[index] = names[index].empty() ? left[index].filename() : left[index].filename() / names[index];
+      left[index] = left[index].parent_path();
+      has_more = has_more || (!seen.insert(names[index].string()).second && left[index].has_filename());
+    }
+    if (seen.size() == files.size()) break;
+    if (!has_more)
+      throw Error(ErrorCode::usage, "`shared_rows` file-name: two inputs have one name: " + files[0].name);
+  }
+  return {names.begin(), names.end()};
+}
+
+/// Rows of several files that have one name are most often others: cells of two samples have equal barcodes.
+void check_shared_rows(const std::string& name, const RatingIntake& intake) {
+  const std::vector<std::uint8_t>& shared = intake.shared_users();
+  const auto first = static_cast<std::uint32_t>(std::ranges::find(shared, 1) - shared.begin());
+  if (first == shared.size()) return;
+  const auto count = static_cast<std::uint64_t>(std::ranges::count(shared, 1));
+  throw Error(ErrorCode::bad_data,
+              name + ": " + count_text(count, "row") +
+                  " with a name or number that an input before has, the " + "first is " +
+                  intake.users().text(first) +
+                  "; `shared_rows` file-name keeps them apart, join makes one user of both");
+}
+
+void read_matrices(const RatingInputSpec& spec, const MatrixFileSpec& files, bool are_parts,
+                   OpenedInputs& opened, RatingIntake& intake, InputFacts& facts) {
+  const RatingFormat format = facts.format;
+  const bool is_named = spec.shared_rows == SharedRows::file_name && opened.files.size() > 1;
+  if (is_named && (format == RatingFormat::pack || format == RatingFormat::svmlight || are_parts))
+    throw Error(ErrorCode::usage, "`shared_rows` file-name: not for packs, svmlight and given splits");
+  const std::vector<std::string> names =
+      is_named ? distinct_names(opened.files) : std::vector<std::string>(opened.files.size());
+
   const std::vector<std::unique_ptr<RatingReader>> readers =
       open_matrix_files(format, opened.paths, files, std::move(opened.from_stdin));
   // All svmlight files share one reader, because their rows are numbered through.
@@ -258,7 +298,9 @@ void read_matrices(RatingFormat format, const MatrixFileSpec& files, OpenedInput
       facts.pack_ids.push_back(pack->pack_id);
     }
     const auto own = std::span<const MatrixFile>(opened.files).subspan(index * of_each, of_each);
-    intake.read_blocks(own, *readers[index]);
+    intake.read_blocks(own, *readers[index], is_named ? names[index] + "/" : "");
+    if (spec.shared_rows == SharedRows::error && format != RatingFormat::pack && !are_parts)
+      check_shared_rows(own[0].name, intake);
     if (!files.rounds_values) check_lost(own[0].name, readers[index]->facts().rounded);
     add_facts(own[0].name, readers[index]->facts(), facts.notices);
     if (readers[index]->facts().first_item) facts.first_item = readers[index]->facts().first_item;
@@ -307,7 +349,7 @@ DetectedFormat open_input(const RatingInputSpec& spec, const std::string& path, 
                           std::unique_ptr<TextStream>& stream) {
   const std::string pack = name_of(RatingFormat::pack);
   if (!is_pack_path(path)) {
-    stream = std::make_unique<TextStream>(path, stop);
+    stream = std::make_unique<TextStream>(path, stop, spec.encoding == Encoding::latin1);
     if (spec.format == pack)
       throw Error(ErrorCode::bad_data, stream->name() + ": is a file, expected the folder of a pack");
     return format_of(spec, *stream);
@@ -391,7 +433,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, Ra
   try {
     const MatrixFileSpec files{spec.transpose, spec.layer, spec.index_base, intake.rules().rounds_values(),
                                inputs.memory_bytes};
-    read_matrices(facts.format, files, opened, intake, facts);
+    read_matrices(spec, files, inputs.are_parts, opened, intake, facts);
   } catch (const Error& error) {
     const std::string words = opened.own_words(error.what());
     const bool is_misled = is_detected_by_name && error.code() == ErrorCode::bad_data;

@@ -428,7 +428,7 @@ class RatingsRun {
       if (fs::is_directory(pack, error) && !fs::is_empty(pack, error)) merge.packs.push_back(std::move(pack));
     }
     if (merge.packs.empty())
-      throw Error(ErrorCode::usage, "`split_by`: " + name + " gets no rows; give it more");
+      throw Error(ErrorCode::usage, "`split_by`: " + name + " gets no rows from any input");
     return merge;
   }
 

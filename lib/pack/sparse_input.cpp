@@ -10,6 +10,7 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
+#include "ratings/rating_fields.h"
 #include "ratings/stored_values.h"
 #include "types/enum_names.h"
 
@@ -152,7 +153,8 @@ void SparseInput::note_table() {
   };
   const RatingTableSpec& wished = spec_.input.table;
   const auto found = [&](const char* field, std::size_t column, const std::string& wish) {
-    return std::string(field) + name(column) + (wish.empty() ? " (detected)" : "");
+    const char* const how = table.column_names.empty() ? " (by order)" : " (by name)";
+    return std::string(field) + name(column) + (wish.empty() ? how : "");
   };
   std::string text =
       "columns: " + found("user ", columns.user, wished.user) + found(", item ", columns.item, wished.item);
@@ -196,7 +198,11 @@ std::string SparseInput::time_unit() const {
 /// Times of several units cannot be compared.
 void SparseInput::note_times() {
   const TimeUnits& times = intake_.times();
-  if (times.cut_count() > 0 && needs_times(spec_.packs))
+  if (times.cut_count() > 0 && intake_.time_scale() > 1 && spec_.packs.keep_times)
+    facts_.notices.push_back(
+        count_text(times.cut_count(), "time") +
+        " with a fraction of a second were rounded down, which order ratings all the same");
+  if (times.cut_count() > 0 && intake_.time_scale() == 1 && needs_times(spec_.packs))
     facts_.notices.push_back(
         count_text(times.cut_count(), "time") +
         " with a fraction of a second were rounded down: ratings of one second are in the "
@@ -348,10 +354,15 @@ RatingPacks SparseInput::make_packs() {
   // `before` may be in another unit, which its size tells; it is converted to that of the input.
   if (packs.split.before && intake_.times().unit())
     packs.split.before = in_unit(*packs.split.before, *intake_.times().unit());
+  const std::int64_t scale = intake_.time_scale();
+  if (packs.split.before) packs.split.before = with_scale(*packs.split.before, scale);
   try {
-    return make_rating_packs(store_, packs, choice, std::move(given));
+    return make_rating_packs(store_, packs, choice, std::move(given), scale);
   } catch (const DuplicateError& error) {
     throw duplicate_error(error, intake_.users(), intake_.items());
+  } catch (const ValueError& error) {
+    throw Error(ErrorCode::bad_data, "user " + intake_.users().text(error.user) + ", item " +
+                                         intake_.items().text(error.item) + ": " + error.reason);
   } catch (const MisfitError& error) {
     throw misfit_error(error, *packs.rules.values, intake_.users(), intake_.items());
   }

@@ -213,6 +213,8 @@ RatingInputSpec rating_input(OptionDict& from) {
   if (transpose) input.transpose = *transpose ? Transpose::yes : Transpose::no;
   from.take("layer", input.layer);
   from.take("index_base", input.index_base);
+  from.take_word("shared_rows", input.shared_rows);
+  from.take_word("encoding", input.encoding);
   return input;
 }
 
@@ -227,6 +229,7 @@ RatingSplitSpec rating_split(OptionDict& from, RatingSplitSpec split, std::vecto
   from.take("fold_in", split.fold_in);
   from.take("before", split.before);
   from.take_word("split_order", split.order);
+  from.take("hide_validation", split.hide_validation);
   std::array<std::vector<std::string>, 3> files;
   take_texts(from, "train_file", files[0]);
   take_texts(from, "validation_file", files[1]);
@@ -275,6 +278,10 @@ PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
   from.take("part_bytes", spec.part_bytes);
   from.take("item_columns", spec.item_columns);
   from.take("user_columns", spec.user_columns);
+  std::optional<bool> table_header;
+  from.take("table_header", table_header);
+  if (table_header) spec.table_header = *table_header ? Header::yes : Header::no;
+  from.take_word("table_quote", spec.table_quoting);
   from.take("keep_times", spec.packs.keep_times);
   return spec;
 }

@@ -10,8 +10,10 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "ratings/id_map.h"
 #include "ratings/rating_fields.h"
 #include "ratings/rating_text.h"
 
@@ -192,17 +194,49 @@ struct EntryLine {
   }
 };
 
-/// Throws for a matrix of features × barcodes, whose rows are no users and whose names are in other files.
-void check_not_tenx(const std::string& path) {
+/// A file of names beside a matrix, plain or compressed; empty: there is none.
+std::string find_beside(const std::filesystem::path& stem) {
+  for (const char* const packed : {"", ".gz", ".zst", ".xz", ".bz2"})
+    if (std::error_code ignored; std::filesystem::exists(stem.string() + packed, ignored))
+      return stem.string() + packed;
+  return "";
+}
+
+/// Files of the names of a matrix's cells and genes.
+struct NameFiles {
+  std::string cells;
+  std::string genes;
+};
+
+NameFiles find_names(const std::string& path) {
+  if (path == "-") return {};
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  for (const char* const name : {"barcodes.tsv", "barcodes.tsv.gz"})
-    if (std::error_code ignored; path != "-" && std::filesystem::exists(folder / name, ignored))
-      throw Error(
-          ErrorCode::bad_data,
-          path + ": " + name +
-              " beside it: a matrix of 10x Genomics, whose columns are cells; convert it with its names: "
-              "scanpy.read_10x_mtx(folder).write(\"cells.h5ad\"), or take rows and columns by number: "
-              "`transpose` or `no_transpose`");
+  std::string name = std::filesystem::path(path).filename().string();
+  for (const std::string_view packed : {".gz", ".zst", ".xz", ".bz2"})
+    if (name.ends_with(packed)) name.resize(name.size() - packed.size());
+  if (std::string cells = find_beside(folder / (name + "_cols")); !cells.empty())
+    return {std::move(cells), find_beside(folder / (name + "_rows"))};
+  constexpr std::string_view kTenx = "matrix.mtx";
+  const std::string prefix = name.ends_with(kTenx) ? name.substr(0, name.size() - kTenx.size()) : "";
+  NameFiles found{find_beside(folder / (prefix + "barcodes.tsv")), ""};
+  if (found.cells.empty()) return found;
+  for (const char* const genes : {"features.tsv", "genes.tsv"})
+    if (found.genes.empty()) found.genes = find_beside(folder / (prefix + genes));
+  return found;
+}
+
+/// Reads the first field of each line; no names for an empty path.
+TextList read_names(const std::string& path) {
+  TextList names;
+  if (path.empty()) return names;
+  LineReader lines(path, kMaxMatrixLineBytes);
+  std::string_view line;
+  while (lines.next(line)) {
+    const std::string_view name = line.substr(0, line.find('\t'));
+    if (is_missing_id(name) || !is_utf8(name)) lines.fail("expected a name, found " + shown(name));
+    names.add(name);
+  }
+  return names;
 }
 
 }  // namespace
@@ -213,13 +247,41 @@ MatrixMarketReader::MatrixMarketReader(const std::string& path, const MatrixMark
       header_(read_market_header(lines_)),
       rounds_values_(spec.rounds_values),
       collector_(lines_.name(), {{}, 1}, {{}, 1}, spec.transpose == Transpose::yes) {
-  if (spec.transpose == Transpose::automatic) check_not_tenx(path);
-  const bool transpose = spec.transpose == Transpose::yes;
-  facts_.is_transposed = transpose;
-  facts_.user_count = transpose ? header_.column_count : header_.row_count;
-  facts_.item_count = transpose ? header_.row_count : header_.column_count;
+  facts_.is_transposed = spec.transpose == Transpose::yes;
   facts_.first_item = 1;
+  if (spec.transpose == Transpose::automatic) take_names(path);
+  facts_.user_count = facts_.is_transposed ? header_.column_count : header_.row_count;
+  facts_.item_count = facts_.is_transposed ? header_.row_count : header_.column_count;
   array_row_ = header_.symmetry == MarketSymmetry::skew ? 1 : 0;
+}
+
+/// Cells are users, be they columns, as most programs write them, or rows.
+void MatrixMarketReader::take_names(const std::string& path) {
+  const NameFiles files = find_names(path);
+  if (files.cells.empty()) return;
+  TextList cells = read_names(files.cells);
+  TextList genes = read_names(files.genes);
+  const bool are_columns = cells.size() == header_.column_count;
+  const std::uint64_t gene_count = are_columns ? header_.row_count : header_.column_count;
+  if ((!are_columns && cells.size() != header_.row_count) || (!genes.empty() && genes.size() != gene_count))
+    throw Error(ErrorCode::bad_data, path + ": " + std::to_string(header_.row_count) + " x " +
+                                         std::to_string(header_.column_count) + ", but " + files.cells +
+                                         " has " + count_text(cells.size(), "name") +
+                                         (files.genes.empty() ? "" : " and " + files.genes + " ") +
+                                         (files.genes.empty() ? "" : count_text(genes.size(), "name")) +
+                                         "; `transpose` or `no_transpose` takes rows and columns by number");
+  const std::size_t changed = make_unique_names(cells) + make_unique_names(genes);
+  facts_.is_transposed = are_columns;
+  if (!genes.empty()) facts_.first_item.reset();
+  facts_.notices.push_back(path + ": users are its " + (are_columns ? "columns" : "rows") + ", named by " +
+                           files.cells + (files.genes.empty() ? "" : ", items by " + files.genes));
+  if (changed > 0)
+    facts_.notices.push_back(path + ": " + count_text(changed, "name") +
+                             " that came before got -1, -2, ... behind");
+  AxisIds cell_ids{std::move(cells), 1};
+  AxisIds gene_ids{std::move(genes), 1};
+  if (are_columns) std::swap(cell_ids, gene_ids);
+  collector_ = EntryCollector(lines_.name(), std::move(cell_ids), std::move(gene_ids), are_columns);
 }
 
 bool MatrixMarketReader::next(RatingBlock& block) {

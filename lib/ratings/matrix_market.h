@@ -59,14 +59,15 @@ struct MarketHeader {
 
 /// How a Matrix Market file is read.
 struct MatrixMarketSpec {
-  Transpose transpose =
-      Transpose::automatic;    ///< automatic: rows are users; an error for 10x Genomics' folders
+  Transpose transpose = Transpose::automatic;  ///< automatic: cells are users, without names of cells rows
   bool rounds_values = false;  ///< a value that keeps_value denies is the nearest float, else its line is bad
 };
 
-/// Reads a .mtx file, plain or compressed. Symmetric matrices are expanded; ids are rows and columns counted
-/// from 1 as in the file. Zeros of an array are left out, those that
-/// coordinates name are given.
+/// Reads a .mtx file, plain or compressed. Symmetric matrices are expanded. Ids are the names of cells and
+/// genes in files beside it, as 10x Genomics (PREFIXbarcodes.tsv, PREFIXfeatures.tsv or genes.tsv beside
+/// PREFIXmatrix.mtx) and the Expression Atlas (X.mtx_cols, X.mtx_rows) have them, where `transpose` is
+/// automatic; else rows and columns counted from 1. Zeros of an array are left out, those that coordinates
+/// name are given.
 class MatrixMarketReader : public RatingReader {
  public:
   /// Reads up to the size line; throws bad_data. `opened`: the path's stream where its head
@@ -77,6 +78,7 @@ class MatrixMarketReader : public RatingReader {
   [[nodiscard]] std::optional<std::uint64_t> text_bytes() const override { return lines_.byte_count(); }
 
  private:
+  void take_names(const std::string& path);
   void read_line(std::string_view line, RatingBlock& block);
   void add_coordinates(std::string_view line, RatingBlock& block);
   void add_array_value(std::string_view line, RatingBlock& block);

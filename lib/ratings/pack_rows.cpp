@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "chunkhit/error.h"
+#include "ratings/rating_fields.h"
 #include "ratings/rating_store.h"
 
 namespace chunkhit {
@@ -111,8 +112,8 @@ void UserRows::make_held_out_user(const RatingRow& row) {
     add(row, entries_[at], asked_[at] != 0 ? held_out_ : x_);
 }
 
-/// X holds the ratings that the split gives for this pack: training ones, for a test pack of some splits also
-/// validation ones. Held out are the pack's own ratings.
+/// X holds the ratings that the split gives for this pack: training ones, for a test pack also
+/// validation ones unless they are hidden. Held out are the pack's own ratings.
 void UserRows::make_from_parts(const RatingRow& row) {
   source_.split.divide(row, entries_, splits_);
   for (std::size_t at = 0; at < entries_.size(); ++at) {
@@ -160,7 +161,8 @@ void append_row(std::vector<RowEntry>& entries, const RatingRow& row, const RowS
     append_each(entries, to.values,
                 [from = row.values.data()](RowEntry entry) { return from[index_of(entry)]; });
   if (source.has_times)
-    append_each(entries, to.times, [&](RowEntry entry) { return row.times[index_of(entry)]; });
+    append_each(entries, to.times,
+                [&](RowEntry entry) { return without_scale(row.times[index_of(entry)], source.time_scale); });
   to.indptr.push_back(to.indices.size());
 }
 
@@ -196,12 +198,12 @@ struct StoreBlock {
   std::vector<float> values;
   std::vector<std::int64_t> times;
   void add(std::uint32_t row_number, const RatingRow& row, const std::vector<RowEntry>& entries,
-           bool has_times) {
+           const RowSource& source) {
     for (const RowEntry entry : entries) {
       rows.push_back(row_number);
       columns.push_back(column_of(entry));
       values.push_back(value_of(row, entry));
-      if (has_times) times.push_back(row.times[index_of(entry)]);
+      if (source.has_times) times.push_back(without_scale(row.times[index_of(entry)], source.time_scale));
     }
   }
 };
@@ -258,8 +260,8 @@ void write_rows_to_disk(const RowSource& source, const RatingStoreSpec& spec, st
         const RatingRow row = bucket.row(index);
         if (row_of[row.user] == kNoRow) continue;
         rows.make(row, pack.users_.split);
-        x.add(row_of[row.user], row, rows.x(), source.has_times);
-        held_out.add(row_of[row.user], row, rows.held_out(), source.has_times);
+        x.add(row_of[row.user], row, rows.x(), source);
+        held_out.add(row_of[row.user], row, rows.held_out(), source);
       }
       const std::lock_guard lock(store_mutex);
       pack.x_on_disk_->append(x.rows, x.columns, x.values, x.times);

@@ -42,8 +42,9 @@ struct RowSource {
   LiveRatings live;
   RatingSplit split;
   ItemColumns columns;
-  bool has_values = false;  ///< there are values other than 1
-  bool has_times = false;   ///< of the ratings, which the packs keep
+  bool has_values = false;      ///< there are values other than 1
+  bool has_times = false;       ///< of the ratings, which the packs keep
+  std::int64_t time_scale = 1;  ///< times of `rows` are multiplied by it, those of packs are not
 };
 
 /// An entry of a row: the column · 2^32 + the rating's index in the user's row; sorts by column.
@@ -103,8 +104,9 @@ struct MatrixStats {
 struct PackStats {
   MatrixStats x;
   MatrixStats held_out;
-  std::uint64_t unseen_ratings = 0;  ///< left out: their items have no ratings for training
-  std::uint64_t users_left_out = 0;  ///< held out, but nothing is left that is given, or that is asked for
+  std::uint64_t unseen_ratings = 0;    ///< left out: their items have no ratings for training
+  std::uint64_t users_left_out = 0;    ///< held out, but nothing is left that is given, or that is asked for
+  std::uint64_t ratings_left_out = 0;  ///< ratings of the pack's split by these users, of items with a column
 };
 
 /// The users of a pack, in the order of its rows.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -28,7 +29,7 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-bool parse_decimal(std::string_view text, std::int64_t& time) {
+bool parse_decimal(std::string_view text, std::int64_t& time, double& fraction) {
   text = without_blanks(text);
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   double number = 0;
@@ -36,6 +37,7 @@ bool parse_decimal(std::string_view text, std::int64_t& time) {
   if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return false;
   if (!(std::abs(number) <= kExactIntegers)) return false;
   time = static_cast<std::int64_t>(std::floor(number));
+  fraction = number - std::floor(number);
   return true;
 }
 
@@ -80,13 +82,18 @@ bool take_clock(std::string_view& text, std::int64_t& seconds) {
   return true;
 }
 
-/// Whether a digit other than 0 stands behind the point of a decimal number or of a clock.
-bool has_fraction(std::string_view text, char decimal_point) {
-  const std::size_t point = text.find(text.find(':') == std::string_view::npos ? decimal_point : '.');
-  if (point == std::string_view::npos) return false;
-  const std::string_view behind = text.substr(point + 1);
-  return behind.substr(0, behind.find_first_not_of("0123456789")).find_first_of("123456789") !=
-         std::string_view::npos;
+/// Reads the digits behind the point of a clock as a fraction.
+double fraction_of_clock(std::string_view text) {
+  const std::size_t point = text.find('.');
+  if (point == std::string_view::npos) return 0;
+  double fraction = 0;
+  double unit = 0.1;
+  for (const char digit : text.substr(point + 1)) {
+    if (digit < '0' || digit > '9') break;
+    fraction += unit * (digit - '0');
+    unit /= 10;
+  }
+  return fraction;
 }
 
 /// Reads what stands behind a clock: nothing, Z, UTC, +HH, +HHMM or +HH:MM.
@@ -127,17 +134,40 @@ bool is_exact(std::string_view text, char decimal_point, float value) {
   return result.ec == std::errc() && number == static_cast<long double>(value);
 }
 
-bool parse_time(std::string_view text, char decimal_point, std::int64_t& time, bool* is_cut) {
-  if (parse_integer_id(text, time)) return true;
-  if (const auto number = parse_integer(text)) {
-    time = *number;
+namespace {
+
+/// Reads a time that may have a fraction: a date, or a decimal number.
+bool parse_fine_time(std::string_view text, char decimal_point, std::int64_t& time, double& fraction) {
+  if (parse_date(text, time)) {
+    fraction = fraction_of_clock(text);
     return true;
   }
-  if (is_cut != nullptr) *is_cut = has_fraction(text, decimal_point);
-  if (parse_date(text, time)) return true;
-  if (decimal_point == '.') return parse_decimal(text, time);
+  if (decimal_point == '.') return parse_decimal(text, time, fraction);
   const auto pointed = with_point(text, decimal_point);
-  return pointed && parse_decimal(*pointed, time);
+  return pointed && parse_decimal(*pointed, time, fraction);
+}
+
+}  // namespace
+
+std::int64_t with_scale(std::int64_t time, std::int64_t scale) {
+  std::int64_t scaled = 0;
+  if (!__builtin_mul_overflow(time, scale, &scaled)) return scaled;
+  return time < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+}
+
+bool parse_time(std::string_view text, char decimal_point, std::int64_t& time, bool* is_cut,
+                std::int64_t scale) {
+  double fraction = 0;
+  if (!parse_integer_id(text, time)) {
+    if (const auto number = parse_integer(text))
+      time = *number;
+    else if (!parse_fine_time(text, decimal_point, time, fraction))
+      return false;
+  }
+  if (is_cut != nullptr) *is_cut = fraction > 0;
+  time = with_scale(time, scale);
+  if (fraction > 0 && scale > 1) time += static_cast<std::int64_t>(fraction * static_cast<double>(scale));
+  return true;
 }
 
 bool parse_date(std::string_view text, std::int64_t& seconds) {
@@ -172,6 +202,9 @@ constexpr const char* kLoneQuote =
     "quotes: one in a field without quotes (`quote` none takes quotes for letters)";
 constexpr const char* kTextBehindQuote =
     "quotes: text behind a closing one (`quote` none takes quotes for letters)";
+constexpr const char* kBackslash =
+    "quotes: a backslash stands before one; RFC 4180 doubles it: sed 's/\\\\\"/\"\"/g' FILE | pack-sparse - "
+    "...";
 constexpr const char* kOpenQuote = "quotes: one is never closed (`quote` none takes quotes for letters)";
 
 }  // namespace
@@ -200,7 +233,8 @@ bool read_quoted_field(std::string_view line, std::string_view delimiter, std::s
   }
   ++at;
   field = unquoted;
-  return at == line.size() || line.substr(at).starts_with(delimiter) || refuse(at, kTextBehindQuote);
+  if (at == line.size() || line.substr(at).starts_with(delimiter)) return true;
+  return refuse(at, at > 1 && line[at - 2] == '\\' ? kBackslash : kTextBehindQuote);
 }
 
 std::size_t find_quoted_field(std::string_view line, std::string_view delimiter, std::size_t from) {

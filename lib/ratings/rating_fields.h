@@ -126,9 +126,18 @@ inline constexpr const char* kKeptValue = "a number that 32-bit floats hold (`va
 
 /// Reads whole seconds, or whatever unit a time has: an integer of 64 bits, or a decimal number rounded down
 /// ("978300760.0", "964982703.5", "1e9"; exact below 2^53), blanks around it and one sign allowed; or a date
-/// (parse_date) as seconds. `is_cut` is set where a fraction was dropped.
+/// (parse_date) as seconds. `is_cut` is set where there is a fraction. The time is multiplied by `scale`,
+/// which keeps as much of the fraction.
 [[nodiscard]] bool parse_time(std::string_view text, char decimal_point, std::int64_t& time,
-                              bool* is_cut = nullptr);
+                              bool* is_cut = nullptr, std::int64_t scale = 1);
+
+/// Divides a time by its scale, rounded down.
+[[nodiscard]] constexpr std::int64_t without_scale(std::int64_t time, std::int64_t scale) {
+  return time / scale - (time % scale < 0 ? 1 : 0);
+}
+
+/// Multiplies a time by a scale; what 64 bits do not hold becomes their end.
+[[nodiscard]] std::int64_t with_scale(std::int64_t time, std::int64_t scale);
 
 /// Reads a day, or a day and a time as ISO 8601 writes them, as whole seconds from 1970 in UTC, rounded down:
 /// "2014-01-03", "2014-01-03 17:05", "2014-01-03T17:05:09.5+01:00", with Z, UTC or an offset behind it;

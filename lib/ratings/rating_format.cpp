@@ -110,11 +110,44 @@ bool are_user_items(const std::vector<std::string_view>& lines) {
   return counts.least > 0 && (counts.least != counts.most || counts.most > kMaxTableColumns);
 }
 
+/// Throws bad_data where each line begins with how many items follow (CiteULike): no user stands there.
+void check_no_counts(const std::vector<std::string_view>& lines, std::string_view name) {
+  constexpr std::size_t kMinLines = 3;
+  const bool are_counts = std::ranges::all_of(lines, [](std::string_view line) {
+    const std::size_t count = integer_count(line);
+    return take_word(line) == std::to_string(count - 1);
+  });
+  if (lines.size() >= kMinLines && are_counts)
+    refuse(name,
+           "each line begins with how many numbers follow, no user; write the line's number there: "
+           "awk '{$1 = NR; print}' FILE | pack-sparse - ...; `format` user-items takes it as the user");
+}
+
 /// What a file is not, though its name says so.
 std::string named_text(std::string_view name) {
   const std::optional<RatingFormat> named = rating_format_of_name(name);
   if (named != RatingFormat::npz && named != RatingFormat::hdf5) return "";
   return ", nor " + name_of(*named) + ", as its name says";
+}
+
+/// Throws bad_data, naming what it is and how it is read, for formats of other programs.
+void check_no_binary(std::string_view text, std::string_view name) {
+  constexpr std::size_t kTarMagic = 257;
+  constexpr std::pair<std::string_view, std::string_view> kMagics[] = {
+      {"PAR1", "Parquet"},          {"ARROW1", "Feather (Arrow IPC)"}, {"FEA1", "Feather"},
+      {"\x93NUMPY", "NumPy's npy"}, {"SQLite format 3", "SQLite"},     {"MATLAB 5.0", "MATLAB's mat"}};
+  std::string_view kind;
+  for (const auto& [magic, program] : kMagics)
+    if (text.starts_with(magic)) kind = program;
+  if (text.starts_with("PK") && text.find("[Content_Types].xml") != std::string_view::npos)
+    kind = "Excel's xlsx";
+  if (!kind.empty())
+    refuse(name, "is " + std::string(kind) +
+                     ", which is not read; write it as CSV to stdin, by pandas' to_csv, or "
+                     "where DuckDB reads it: duckdb -csv -c \"from '" +
+                     std::string(name) + "'\" | pack-sparse - ...");
+  if (text.substr(std::min(kTarMagic, text.size())).starts_with("ustar"))
+    refuse(name, "is a tar, which is not read; unpack it: tar -xf " + std::string(name));
 }
 
 void check_text(std::string_view text, std::string_view name) {
@@ -161,6 +194,7 @@ std::optional<RatingFormat> rating_format_of_name(std::string_view name) {
 }
 
 RatingFormat detect_rating_format(const TextHead& head, std::string_view name) {
+  check_no_binary(head.text, name);
   if (head.text.starts_with("PK\x03\x04")) return RatingFormat::npz;
   if (is_hdf5(head.text)) return RatingFormat::hdf5;
   check_text(head.text, name);
@@ -172,7 +206,9 @@ RatingFormat detect_rating_format(const TextHead& head, std::string_view name) {
   if (lines[0].ends_with(':') && are_digits(lines[0].substr(0, lines[0].size() - 1)))
     return RatingFormat::netflix;
   if (are_svmlight(lines)) return RatingFormat::svmlight;
-  return are_user_items(lines) ? RatingFormat::user_items : RatingFormat::text;
+  if (!are_user_items(lines)) return RatingFormat::text;
+  check_no_counts(lines, name);
+  return RatingFormat::user_items;
 }
 
 bool may_be_user_items(const TextHead& head) {

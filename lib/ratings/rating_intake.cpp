@@ -14,6 +14,7 @@
 
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "ratings/rating_fields.h"
 #include "ratings/rating_text.h"
 #include "ratings/stored_values.h"
 #include "types/enum_names.h"
@@ -45,10 +46,12 @@ std::int64_t in_unit(std::int64_t time, TimeUnit unit) {
   return time < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
 }
 
-void TimeUnits::add(std::span<const std::int64_t> times, std::uint64_t cut_count) {
+void TimeUnits::add(std::span<const std::int64_t> times, std::uint64_t cut_count, std::int64_t scale) {
   cut_count_ += cut_count;
-  for (const std::int64_t time : times)
-    if (time >= kMinTime || time <= -kMinTime) ++counts_[static_cast<std::size_t>(time_unit(time))];
+  for (const std::int64_t scaled : times)
+    if (const std::int64_t time = scale == 1 ? scaled : without_scale(scaled, scale);
+        time >= kMinTime || time <= -kMinTime)
+      ++counts_[static_cast<std::size_t>(time_unit(time))];
 }
 
 void TimeUnits::end(const std::string& input) {
@@ -193,6 +196,16 @@ std::string id_text(const BlockIds& ids, std::size_t rating) {
   return ids.are_text() ? std::string(ids.texts[id]) : std::to_string(ids.numbers[id]);
 }
 
+/// Puts a prefix before each id of a block.
+void add_prefix(const std::string& prefix, BlockIds& ids) {
+  TextList named;
+  const std::size_t count = ids.are_text() ? ids.texts.size() : ids.numbers.size();
+  for (std::size_t id = 0; id < count; ++id)
+    named.add(prefix + (ids.are_text() ? std::string(ids.texts[id]) : std::to_string(ids.numbers[id])));
+  ids.texts = std::move(named);
+  ids.numbers.clear();
+}
+
 /// Takes one input through the intake. Blocks are used again and again: no more are under way than there are,
 /// and they leave in order. What oneTBB passes on are pointers, so that nothing is lost when it gives up.
 class RatingIntake::Pipeline {
@@ -294,9 +307,11 @@ class RatingIntake::Pipeline {
     go_to_file(work.file_index);
     if (work.misfit) refuse_misfit(work);
     intake_.stats_.add(work.block, has_line_offsets ? lines_ : 0);
-    intake_.times_.add(work.block.times, work.block.cut_times);
+    intake_.times_.add(work.block.times, work.block.cut_times, intake_.time_scale());
     lines_ += work.block.line_count;
     work.user_numbers = intake_.users_.add(work.block.users);
+    for (const std::uint32_t user : work.user_numbers)
+      if (user < intake_.shared_users_.size()) intake_.shared_users_[user] = 1;
     work.item_numbers = intake_.items_.add(work.block.items);
     if (!intake_.options_.on_ids) return;
     numbered_.input = files.empty() ? progress.input : files[work.file_index].name;
@@ -394,13 +409,17 @@ void RatingIntake::report_copied(const std::string& name, std::uint64_t bytes) c
   options_.on_progress({name, bytes, std::nullopt, before.ratings, before.bad_lines});
 }
 
-void RatingIntake::read_blocks(std::span<const MatrixFile> files, RatingReader& input) {
+void RatingIntake::read_blocks(std::span<const MatrixFile> files, RatingReader& input,
+                               const std::string& user_prefix) {
   const auto fill = [&](Work& work) {
     const bool is_ready = input.next(work.block);
     work.file_index = input.file_index();
     return is_ready;
   };
-  Pipeline pipeline(*this, fill, [](Work&) {});
+  shared_users_.assign(users_.size(), 0);
+  Pipeline pipeline(*this, fill, [&](Work& work) {
+    if (!user_prefix.empty()) add_prefix(user_prefix, work.block.users);
+  });
   const RatingInput before = stats_.total();
   pipeline.progress = {files[0].name, 0, input.text_bytes(), before.ratings, before.bad_lines};
   pipeline.files = files;

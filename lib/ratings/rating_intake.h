@@ -41,8 +41,8 @@ template <>
 /// Looks at the times of a run's inputs.
 class TimeUnits {
  public:
-  /// `cut_count`: how many of them had a fraction, which was dropped.
-  void add(std::span<const std::int64_t> times, std::uint64_t cut_count = 0);
+  /// `cut_count`: how many of them had a fraction; times are multiplied by `scale`.
+  void add(std::span<const std::int64_t> times, std::uint64_t cut_count = 0, std::int64_t scale = 1);
   /// Ends an input: its unit is that of most of its times. Those next to 0 have none.
   void end(const std::string& input);
   /// The unit of the first input that had times with one.
@@ -158,8 +158,11 @@ class RatingIntake {
   /// Reports progress: so many bytes of an input were copied so that they can be read.
   void report_copied(const std::string& name, std::uint64_t bytes) const;
   /// Reads matrix files, all of one reader. Blocks are read one after the other, while earlier ones are
-  /// numbered.
-  void read_blocks(std::span<const MatrixFile> files, RatingReader& input);
+  /// numbered. `user_prefix` is put before each user's id.
+  void read_blocks(std::span<const MatrixFile> files, RatingReader& input,
+                   const std::string& user_prefix = "");
+  /// Users of the last `read_blocks` that inputs before it had, by number: 1, else 0.
+  [[nodiscard]] const std::vector<std::uint8_t>& shared_users() const { return shared_users_; }
   /// Looks at the share of bad lines, once all was read.
   void finish() const { stats_.finish(); }
 
@@ -175,6 +178,8 @@ class RatingIntake {
   /// How the last table was parsed; none where no input was one.
   [[nodiscard]] const std::optional<RatingTable>& table() const { return table_; }
   [[nodiscard]] const TimeUnits& times() const { return times_; }
+  /// By what all times were multiplied.
+  [[nodiscard]] std::int64_t time_scale() const { return table_ ? table_->text.time_scale : 1; }
   /// Texts whose last line has no line break.
   [[nodiscard]] const std::vector<std::string>& texts_without_end() const { return texts_without_end_; }
   /// `stop` was seen: not all was read.
@@ -192,6 +197,7 @@ class RatingIntake {
   TimeUnits times_;
   std::optional<RatingTable> table_;
   std::vector<std::string> texts_without_end_;
+  std::vector<std::uint8_t> shared_users_;
   bool interrupted_ = false;
 };
 

@@ -215,10 +215,11 @@ void add_stats(const PackStats& from, PackStats& to) {
   to.held_out.longest_row = std::max(to.held_out.longest_row, from.held_out.longest_row);
   to.unseen_ratings += from.unseen_ratings;
   to.users_left_out += from.users_left_out;
+  to.ratings_left_out += from.ratings_left_out;
 }
 
 /// Counts one bucket for one pack; sets `is_in` to 1 for each user of the pack.
-PackStats scan_users(const RatingRows& bucket, Split split, UserRows& rows,
+PackStats scan_users(const RatingRows& bucket, Split split, SplitKind kind, UserRows& rows,
                      std::vector<std::uint8_t>& is_in) {
   PackStats stats;
   for (std::size_t index = 0; index < bucket.row_count(); ++index) {
@@ -228,6 +229,10 @@ PackStats scan_users(const RatingRows& bucket, Split split, UserRows& rows,
     is_in[row.user] = rows.is_in_pack() ? 1 : 0;
     if (!rows.is_in_pack()) {
       stats.users_left_out += rows.is_concerned() ? 1 : 0;
+      // X of a user who is held out as a whole is the split's, too.
+      const bool is_lost = rows.is_concerned() && split != Split::train;
+      if (is_lost) stats.ratings_left_out += rows.held_out().size();
+      if (is_lost && kind == SplitKind::users) stats.ratings_left_out += rows.x().size();
       continue;
     }
     add_matrix(rows.x().size(), stats.x);
@@ -257,8 +262,9 @@ PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Split
   std::mutex stats_mutex;
   source.rows.for_each_bucket([&](const RatingRows& bucket) {
     UserRows rows(source);
-    const PackStats stats = spec.split.kind == SplitKind::none ? scan_whole_users(bucket, rows, is_in)
-                                                               : scan_users(bucket, split, rows, is_in);
+    const PackStats stats = spec.split.kind == SplitKind::none
+                                ? scan_whole_users(bucket, rows, is_in)
+                                : scan_users(bucket, split, spec.split.kind, rows, is_in);
     const std::lock_guard lock(stats_mutex);
     add_stats(stats, found.stats);
   });
@@ -324,7 +330,7 @@ bool needs_times(const RatingPacksSpec& spec) {
 /// Steps: clean the rows, drop rare users and items, split, scan the training ratings, number the columns,
 /// and find the users of each pack.
 RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, const ItemChoice& items,
-                              GivenSplit given) {
+                              GivenSplit given, std::int64_t time_scale) {
   check_split(spec.split);
   if (spec.keep_times && !store.has_times())
     throw Error(ErrorCode::usage, "`keep_times`: the ratings have no times");
@@ -351,7 +357,7 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
 
   auto source = std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),
                                                       std::move(columns), made.stored.type != ValueType::none,
-                                                      spec.keep_times});
+                                                      spec.keep_times, time_scale});
   for (const Split pack : source->split.splits())
     made.packs.emplace_back(find_users(*source, spec, pack), *source);
   if (source->rows.is_spilled()) {

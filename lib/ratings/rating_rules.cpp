@@ -159,16 +159,16 @@ class BucketRules {
   }
 
   [[noreturn]] void refuse(std::size_t row, std::uint32_t item, float value) const {
-    throw Error(ErrorCode::bad_data, "user number " + std::to_string(rows_.first_user + row) +
-                                         ", item number " + std::to_string(item) +
-                                         ": expected a finite value, found " + std::to_string(value));
+    throw ValueError(user_of(row), item, "expected a finite value, found " + std::to_string(value));
   }
 
   [[noreturn]] void refuse_sum(std::size_t row, std::uint32_t item, double sum) const {
-    throw Error(ErrorCode::bad_data, "user number " + std::to_string(rows_.first_user + row) +
-                                         ", item number " + std::to_string(item) + ": the sum " +
-                                         number_text(sum) +
-                                         " is no 32-bit float; `values` f32 takes the nearest");
+    throw ValueError(user_of(row), item,
+                     "the sum " + number_text(sum) + " is no 32-bit float; `values` f32 takes the nearest");
+  }
+
+  [[nodiscard]] std::uint32_t user_of(std::size_t row) const {
+    return static_cast<std::uint32_t>(rows_.first_user + row);
   }
 
   void move(std::uint64_t from, std::uint64_t to) {
@@ -360,6 +360,13 @@ DuplicateError::DuplicateError(std::uint32_t user_number, std::uint32_t item_num
       user(user_number),
       item(item_number),
       count(more) {}
+
+ValueError::ValueError(std::uint32_t user_number, std::uint32_t item_number, std::string what)
+    : Error(ErrorCode::bad_data, "user number " + std::to_string(user_number) + ", item number " +
+                                     std::to_string(item_number) + ": " + what),
+      user(user_number),
+      item(item_number),
+      reason(std::move(what)) {}
 
 /// Builds and cleans the rows bucket by bucket in parallel. The budget limits the memory of all buckets that
 /// are in work; buckets of a spilled store are divided so that each thread keeps within its share.

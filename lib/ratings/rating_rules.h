@@ -85,9 +85,18 @@ class DuplicateError : public Error {
   std::uint64_t count;  ///< ratings beyond the first of their user and item, in all
 };
 
+/// Names a rating whose value the rules make no float: by numbers, as DuplicateError.
+class ValueError : public Error {
+ public:
+  ValueError(std::uint32_t user, std::uint32_t item, std::string reason);
+  std::uint32_t user;
+  std::uint32_t item;
+  std::string reason;
+};
+
 /// Applies the rules for single users to all of `store`, which is emptied, and appends the steps that were
 /// asked for. Rows have the form that is asked for, and times where they have positions or `keeps_times`.
-/// They are kept in memory unless `store` was spilled. Throws DuplicateError, bad_data, cannot_write.
+/// They are kept in memory unless `store` was spilled. Throws DuplicateError, ValueError, cannot_write.
 [[nodiscard]] CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
                                    bool keeps_times, std::vector<PackStep>& steps);
 

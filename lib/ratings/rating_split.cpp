@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -69,6 +70,20 @@ std::uint64_t count_since(const CleanRows& rows, const LiveRatings& live, std::i
     all += count;
   });
   return all;
+}
+
+/// Finds the latest time of the live ratings.
+std::optional<LatestTime> latest_time(const CleanRows& rows, const LiveRatings& live) {
+  std::mutex mutex;
+  std::optional<LatestTime> latest;
+  rows.for_each_bucket([&](const RatingRows& bucket) {
+    std::optional<std::int64_t> time;
+    for_each_time(bucket, live, [&](std::int64_t other) { time = std::max(other, time.value_or(other)); });
+    const std::lock_guard lock(mutex);
+    if (time) latest = {std::max(*time, latest ? latest->time : *time), 0};
+  });
+  if (latest) latest->count = count_since(rows, live, latest->time);
+  return latest;
 }
 
 /// A radix select: finds the `count`-th latest time without sorting or storing the times.
@@ -212,6 +227,8 @@ void check_split(const RatingSplitSpec& spec) {
     check_one("validation", spec.validation);
     check_one("test", spec.test);
   }
+  if (spec.hide_validation && (!divides_rows(spec.kind) || !spec.has_validation() || !spec.has_test()))
+    throw_usage("`hide_validation`: only where a user's ratings have both a validation and a test split");
   check_lists(spec);
   if (spec.users_by_id && (spec.kind != SplitKind::users || spec.validation.count + spec.test.count > 0 ||
                            !spec.validation_users.empty() || !spec.test_users.empty()))
@@ -293,12 +310,11 @@ std::uint64_t RatingSplit::assign_listed(const std::vector<std::uint32_t>& users
 void RatingSplit::choose_times(const CleanRows& rows, const LiveRatings& live, std::uint64_t ratings) {
   const std::uint64_t test = std::min(ratings, spec_.test.of(ratings));
   test_since_ = spec_.before ? spec_.before : latest_time_split(rows, live, test);
-  if (spec_.validation.is_none()) return;
   const std::uint64_t tested = test_since_ ? count_since(rows, live, *test_since_) : 0;
-  // With `before` the test split has as many ratings as there are since that time, not `test` of them.
-  const std::uint64_t held_out = spec_.before ? tested : test;
-  validation_since_ =
-      latest_time_split(rows, live, held_out + std::min(ratings, spec_.validation.of(ratings)));
+  if (tested == 0 && spec_.has_test()) latest_ = latest_time(rows, live);  // for the message
+  if (spec_.validation.is_none()) return;
+  // Equal times may leave test fewer ratings than it asked for: validation does not get the others.
+  validation_since_ = latest_time_split(rows, live, tested + std::min(ratings, spec_.validation.of(ratings)));
 }
 
 /// Gives each entry of a row its split.

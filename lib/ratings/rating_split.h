@@ -44,6 +44,17 @@ struct GivenSplit {
 /// Users with fewer items than this are not asked for any of them (vae_cf).
 inline constexpr std::size_t kMinItemsToFold = 5;
 
+/// Whether a user's ratings may belong to several splits.
+[[nodiscard]] inline bool divides_rows(SplitKind kind) {
+  return kind != SplitKind::none && kind != SplitKind::users;
+}
+
+/// The latest time of all ratings, and how many have it.
+struct LatestTime {
+  std::int64_t time = 0;
+  std::uint64_t count = 0;
+};
+
 /// Divides ratings. Several threads may ask.
 class RatingSplit {
  public:
@@ -54,24 +65,26 @@ class RatingSplit {
   /// Whether whole users belong to a split.
   [[nodiscard]] bool is_by_user() const { return spec_.kind == SplitKind::users; }
   /// Whether a user's ratings may belong to several splits.
-  [[nodiscard]] bool divides_rows() const { return spec_.kind != SplitKind::none && !is_by_user(); }
+  [[nodiscard]] bool divides_rows() const { return chunkhit::divides_rows(spec_.kind); }
   /// The packs: train, and those that were asked for.
   [[nodiscard]] const std::vector<Split>& splits() const { return splits_; }
   /// Returns the split of each of a row's `entries` (indices into the row, of live ratings), for training or
   /// held out for it; with is_by_user the user's.
   void divide(const RatingRow& row, std::span<const std::uint32_t> entries, std::vector<Split>& splits) const;
-  /// Whether the ratings of a split are given (X) in the pack of another: those for training are; with
-  /// leave_one_out, where each user's last rating is asked for, and with given files, those of validation
-  /// are in test, too.
+  /// Whether the ratings of a split are given (X) in the pack of another: those for training are, in test
+  /// also those for validation, unless they are hidden.
   [[nodiscard]] bool is_given(Split split, Split pack) const {
-    const bool adds_validation = spec_.kind == SplitKind::leave_one_out || spec_.kind == SplitKind::given;
-    return split == Split::train || (adds_validation && split == Split::validation && pack == Split::test);
+    return split == Split::train ||
+           (!spec_.hide_validation && split == Split::validation && pack == Split::test);
   }
   [[nodiscard]] Split split_of(std::uint32_t user) const {
     return is_by_user() ? split_of_user_[user] : Split::train;
   }
   /// Returns which of a held-out user's items, all of which are columns, are asked for: 1, else 0.
   void fold(std::uint32_t user, std::span<const std::uint32_t> items, std::vector<std::uint8_t>& asked) const;
+
+  /// Found where a split by time gives test or validation no rating.
+  [[nodiscard]] const std::optional<LatestTime>& latest() const { return latest_; }
 
  private:
   void choose_users(const LiveRatings& live);
@@ -91,6 +104,7 @@ class RatingSplit {
   std::vector<Split> split_of_user_;
   std::optional<std::int64_t> validation_since_;
   std::optional<std::int64_t> test_since_;
+  std::optional<LatestTime> latest_;
 };
 
 }  // namespace chunkhit

@@ -21,16 +21,17 @@ constexpr std::string_view kUsers[] = {"userid",     "user",      "uid",       "
                                        "reviewerid", "reviewer",  "sessionid", "session",    "users",
                                        "memberid",   "accountid", "visitorid", "username"};
 constexpr std::string_view kItems[] = {
-    "itemid",     "item",     "iid",        "movieid",  "movie",  "productid", "product",
-    "parentasin", "asin",     "businessid", "artistid", "songid", "bookid",    "sid",
-    "trackid",    "recipeid", "gameid",     "animeid",  "isbn",   "newsid",    "articleid"};
-constexpr std::string_view kValues[] = {"rating",      "ratings", "value",      "score",      "stars",
-                                        "star",        "overall", "count",      "counts",     "plays",
-                                        "playcount",   "weight",  "userrating", "starrating", "bookrating",
-                                        "ratingvalue", "grade"};
-constexpr std::string_view kTimes[] = {"timestamp",  "time",    "unixreviewtime", "unixtime",   "datetime",
-                                       "ts",         "date",    "reviewdate",     "reviewtime", "ratingdate",
-                                       "ratingtime", "ratedat", "createdat",      "dateadded",  "eventtime"};
+    "itemid", "item",       "iid",      "movieid", "movie",     "productid", "product", "parentasin",
+    "asin",   "businessid", "artistid", "songid",  "bookid",    "sid",       "trackid", "recipeid",
+    "gameid", "animeid",    "isbn",     "newsid",  "articleid", "videoid"};
+constexpr std::string_view kValues[] = {
+    "rating",     "ratings",     "value", "score",     "stars",  "star",       "overall",
+    "count",      "counts",      "plays", "playcount", "weight", "userrating", "starrating",
+    "bookrating", "ratingvalue", "grade", "label",     "click",  "isclick",    "clicked"};
+constexpr std::string_view kTimes[] = {
+    "timestamp",  "time",    "unixreviewtime", "unixtime",   "timestampms", "timems",
+    "datetime",   "ts",      "date",           "reviewdate", "reviewtime",  "ratingdate",
+    "ratingtime", "ratedat", "createdat",      "dateadded",  "eventtime"};
 
 /// Returns the plain names that columns of a field have in common data sets, the most telling first.
 std::span<const std::string_view> usual_names(RatingField field) {
@@ -94,6 +95,9 @@ class TableDetector {
     text.delimiter = delimiter();
     text.quoting = quoting(text.delimiter);
     if (lines_.empty()) return without_lines();
+    if (lines_[0].starts_with("sep=") && lines_[0].size() == 5)
+      refuse("line 1: \"" + printable_text(lines_[0]) +
+             "\" is Excel's and no header; `comment` sep= skips it");
     first_ = all_fields(lines_[0], text.delimiter, text.quoting);
     for (std::size_t at = 1; at < lines_.size(); ++at)
       others_.push_back(all_fields(lines_[at], text.delimiter, text.quoting));
@@ -109,6 +113,9 @@ class TableDetector {
     else
       find_columns();
     if (!header && spec_.header == Header::automatic) check_first_line();
+    text.time_scale = time_scale();
+    note_float_ids(RatingField::user, text.columns.user);
+    note_float_ids(RatingField::item, text.columns.item);
     return table_;
   }
 
@@ -275,9 +282,68 @@ class TableDetector {
     const auto user = find(RatingField::user);
     const auto item = find(RatingField::item);
     if (!user || !item) refuse_missing(user ? RatingField::item : RatingField::user);
+    check_id(RatingField::user, *user);
+    check_id(RatingField::item, *item);
+    check_value_order(*user, *item);
     columns = {*user, *item, find(RatingField::value), find(RatingField::time)};
     if (columns.time && wish(RatingField::time).empty() && !is_usable_time()) columns.time.reset();
     check_different();
+  }
+
+  /// Microseconds where times in seconds have fractions; later inputs are as the first.
+  [[nodiscard]] std::int64_t time_scale() const {
+    constexpr std::int64_t kEndOfSeconds = 100'000'000'000;
+    if (earlier_ != nullptr) return earlier_->text.time_scale;
+    const RatingTextSpec& text = table_.text;
+    if (!text.columns.time) return 1;
+    const bool has_fraction = std::ranges::any_of(all_lines_, [&](std::string_view line) {
+      const auto fields = all_fields(line, text.delimiter, text.quoting);
+      std::int64_t time = 0;
+      bool is_cut = false;
+      return *text.columns.time < fields.size() &&
+             parse_time(fields[*text.columns.time], spec_.decimal_point, time, &is_cut) && is_cut &&
+             time >= kMinFractionTime && time < kEndOfSeconds;
+    });
+    return has_fraction ? 1'000'000 : 1;
+  }
+
+  /// Notes whole numbers that a program wrote as floats: 5.0 is another id than 5.
+  void note_float_ids(RatingField field, std::size_t column) {
+    const bool are_floats = std::ranges::all_of(others_, [&](const std::vector<std::string>& fields) {
+      return column < fields.size() && fields[column].ends_with(".0") && is_number(fields[column], '.');
+    });
+    if (!are_floats || others_.empty()) return;
+    table_.notices.push_back(name_of(field) + "s such as \"" + printable_text(others_[0][column]) +
+                             "\" went through floats and are other ids than whole numbers");
+  }
+
+  /// Throws bad_data where a column that stands where ids usually do holds dates or decimals.
+  void check_id(RatingField field, std::size_t column) const {
+    if (!table_.column_names.empty() || !wish(field).empty()) return;
+    std::int64_t time = 0;
+    bool are_dates = true, are_numbers = true, has_point = false;
+    for (std::size_t line = 0; line <= others_.size(); ++line) {
+      const std::vector<std::string>& fields = line == 0 ? first_ : others_[line - 1];
+      if (column >= fields.size()) continue;
+      are_dates = are_dates && parse_date(fields[column], time);
+      are_numbers = are_numbers && is_number(fields[column], spec_.decimal_point);
+      has_point = has_point || fields[column].find(spec_.decimal_point) != std::string::npos;
+    }
+    if (!are_dates && !(are_numbers && has_point)) return;
+    refuse("line 1: column " + std::to_string(column + 1) + " stands where the " + name_of(field) +
+           " usually does, but holds " + (are_dates ? "times" : "decimals") + " such as \"" +
+           printable_text(first_[column].substr(0, 40)) +
+           "\"; give the numbers of the columns: `user`, `item`, `value`, `time`");
+  }
+
+  /// Throws bad_data where ids stand elsewhere than usual, so that the value's usual column says nothing.
+  void check_value_order(std::size_t user, std::size_t item) const {
+    constexpr std::size_t kValueColumn = 2;
+    const bool is_by_order = table_.column_names.empty() && wish(RatingField::value).empty();
+    if (!is_by_order || first_.size() <= kValueColumn || std::max(user, item) < kValueColumn) return;
+    refuse(
+        "line 1: there is no header, and the ids are not in the columns 1 and 2: give `value` and `time`, "
+        "by number or the word none");
   }
 
   /// Finds a column by number, by name in the header, or by its usual position (user, item, value, time).

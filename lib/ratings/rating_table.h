@@ -32,9 +32,11 @@ struct RatingTable {
 ///
 /// A first line is a header when it has one of the usual names or of those given, names with RecBole's types
 /// ("user_id:token"), or no number in the value's or time's column while a later line has one. Columns that
-/// are given must have exactly that name; those that are not are found by their usual names (column_names.h).
+/// are given must have exactly that name; those that are not are found by their usual names.
 /// A first line that is no header but has text as an id where all later ones have numbers is an error that
-/// names --header. A time that is not given is used only where it can be read.
+/// names --header. A time that is not given is used only where it can be read. Without a header, times and
+/// decimals where ids usually stand are an error, and so is a value that is not given where ids stand
+/// elsewhere.
 ///
 /// Where there is no header but `earlier` had one, its columns are taken. Throws bad_data beginning with
 /// `name`, or usage.

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
+constexpr const char* kNotUtf8 = ": expected UTF-8; `encoding` latin-1 reads ISO 8859-1";
+
 constexpr const char* kLateQuote =
     "quotes: a field begins with one, and none of the first lines does; give `quote` double, or none where "
     "quotes are letters";
@@ -108,7 +110,7 @@ class TextParser {
     if (spec_.columns.value) {
       const std::string_view text = fields[RatingField::value];
       if (!parse_value(text, spec_.decimal_point, value))
-        return refuse_field(RatingField::value, text, "a number");
+        return refuse_field(RatingField::value, text, expected_number(text));
       if (!spec_.rounds_values && !keeps_value(text, spec_.decimal_point, value))
         return refuse_field(RatingField::value, text, kKeptValue);
       block_.values.push_back(value);
@@ -116,7 +118,7 @@ class TextParser {
     if (spec_.columns.time) {
       const std::string_view text = fields[RatingField::time];
       bool is_cut = false;
-      if (!parse_time(text, spec_.decimal_point, time, &is_cut)) {
+      if (!parse_time(text, spec_.decimal_point, time, &is_cut, spec_.time_scale)) {
         if (spec_.columns.value) block_.values.pop_back();
         return refuse_field(RatingField::time, text, "a number or YYYY-MM-DD[THH:MM:SS]");
       }
@@ -131,6 +133,13 @@ class TextParser {
       users_.append(user);
       items_.append(item);
     }
+  }
+
+  /// Names the way out for a number with the other decimal mark.
+  [[nodiscard]] const char* expected_number(std::string_view text) const {
+    float value = 0;
+    if (spec_.decimal_point != '.' || !parse_value(text, ',', value)) return "a number";
+    return "a number, whose decimal mark is . (`decimal` , takes the comma)";
   }
 
   /// Finds the first field whose quotes are ambiguous; npos if there is none.
@@ -181,7 +190,7 @@ class TextParser {
 
   // The bytes found are not shown: messages are UTF-8 as well.
   void refuse_utf8(RatingField field, std::string_view text) {
-    refuse(offset_of(text), name_of(field) + ": expected UTF-8");
+    refuse(offset_of(text), name_of(field) + kNotUtf8);
   }
 
   std::string_view text_;
@@ -281,7 +290,7 @@ class LineParser {
   }
   [[nodiscard]] bool is_id(std::string_view id, const char* what) {
     if (!is_utf8(id)) {
-      refuse(id.data(), std::string(what) + ": expected UTF-8");
+      refuse(id.data(), std::string(what) + kNotUtf8);
       return false;
     }
     if (!is_missing_id(id) && id.find('\0') == std::string_view::npos) return true;

@@ -21,6 +21,7 @@ enum class ClassesExtra;
 enum class ColumnType;
 enum class Dtype;
 enum class Duplicates;
+enum class Encoding : std::uint8_t;
 enum class Exif;
 enum class Filter;
 enum class Header : std::uint8_t;
@@ -37,6 +38,7 @@ enum class PlanStage;
 enum class Quoting : std::uint8_t;
 enum class RankRemainder;
 enum class RowNorm;
+enum class SharedRows : std::uint8_t;
 enum class Shares;
 enum class Shuffle;
 enum class Sizes;
@@ -105,9 +107,13 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Quoting>{"none", "double", "auto"};
 template <>
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Encoding>{"utf-8", "latin-1"};
+template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<RankRemainder>{"pad", "drop"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<RowNorm>{"none", "l1", "l2"};
+template <>
+[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<SharedRows>{"error", "join", "file-name"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Shares>{"batch", "epoch"};
 template <>

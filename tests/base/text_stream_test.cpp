@@ -57,6 +57,20 @@ TEST(TextStream, ReadsMembersAndFramesOneAfterTheOther) {
   EXPECT_EQ(text_of(folder.write("b", std::string(kZstd) + std::string(kZstd))), twice);
 }
 
+TEST(TextStream, GivesLatin1AsUtf8InPiecesOfAnySize) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("latin1",
+                                        "\xe9\xff"
+                                        "ab\xa0\xc0");
+  for (std::size_t bytes = 1; bytes < 8; ++bytes) {
+    TextStream stream(path, nullptr, true);
+    std::string text;
+    ByteBuffer piece(bytes);
+    while (const std::size_t count = stream.read(piece)) text += as_text(Bytes(piece).first(count));
+    EXPECT_EQ(text, "\u00e9\u00ffab\u00a0\u00c0") << bytes;
+  }
+}
+
 TEST(TextStream, ReadsAnEmptyFile) {
   const TemporaryFolder folder;
   EXPECT_EQ(text_of(folder.write("empty", "")), "");

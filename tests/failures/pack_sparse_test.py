@@ -108,11 +108,13 @@ def check_held_out(ratings, packs):
     items = {item for item, _ in packs["train"].items}
     all_ratings = {pair: value for pair, value in as_entries(ratings).items() if pair[1] in items}
     held_out = {}
-    for name, part in packs.items():
-        if name == "train":
+    for name in ("validation", "test"):
+        if name not in packs:
             continue
+        part = packs[name]
         check(part.held_out and not set(part.held_out) & set(part.x), name, "held out and given")
-        check(all(packs["train"].x[pair] == value for pair, value in part.x.items()), name, "X is not the training's")
+        given = packs["train"].x if name == "validation" else {**packs["train"].x, **held_out}
+        check(all(given[pair] == value for pair, value in part.x.items()), name, "X has others than the packs before")
         check(not set(held_out) & set(part.held_out), "held out twice")
         held_out.update(part.held_out)
     check({**packs["train"].x, **held_out} == all_ratings, "ratings were lost")
@@ -143,6 +145,18 @@ def test_split_ratio(space):
     check(0.2 < len(held_out) / len(ratings) < 0.31, len(held_out))
 
 
+def test_x_of_test_lacked_the_validation_ratings_of_some_splits(space):
+    for name, split in (("ratio", ["ratio", "--test", "0.2"]), ("time", ["time", "--test", "0.2"]), ("one", ["leave-one-out"])):
+        for how in ([], ["--hide-validation"]):
+            _, packs = load_split(space, f"x-{name}{len(how)}", "--validation", "1" if name == "one" else "0.1", "--split-by", *split, *how)
+            test, validation = packs["test"], packs["validation"]
+            users = {user for user, _ in test.users}
+            both = {pair for pair in validation.held_out if pair[0] in users}
+            check(both and (both <= set(test.x)) == (not how) and (not both & set(test.x)) == bool(how), name, how)
+            spec = {"hide-validation": packs["train"].manifest["spec"].get("hide-validation")}
+            check(spec == {"hide-validation": "true" if how else None if name == "one" else "false"}, name, spec)
+
+
 def test_split_leave_one_out(space):
     ratings, packs = load_split(space, "one", "--split-by", "leave-one-out")
     check_held_out(ratings, packs)
@@ -163,6 +177,42 @@ def test_split_time(space):
     check_held_out(ratings, packs)
     times = {(str(user), str(item)): time for user, item, _, time in ratings}
     check(max(times[pair] for pair in packs["train"].x) < 400 <= min(times[pair] for pair in packs["test"].held_out), "the cut")
+
+
+def test_a_test_that_lost_most_of_its_ratings_was_not_odd(space):
+    ratings = [(user, item, 5, user) for user in range(20) for item in range(5)]  # users 16 to 19 are new after the cut
+    ratings.append((0, 5, 5, 19))  # of a cold item
+    ratings.append((1, 0, 5, 30))
+    source = write_csv(space("new.csv"), [rating for rating in ratings if rating[:3] != (1, 0, 5) or rating[3] == 30])
+    said = pack(source, "--split-by", "time", "--before", "16", "-o", space("new"))
+    words = "lacks 95 % of its ratings, 21 of 22"
+    check("left out: 20 test: ratings of users" in said and f"warning: test {words}: 20 of 5 users" in said, said)
+    check(words in run("pack-info", space("new/test")), run("pack-info", space("new/test")))
+    check("warning" not in run("pack-info", space("new/train")), "train")
+
+
+def test_more_was_asked_for_where_more_did_not_help(space):
+    rows = {"cold": [(user, user, 5, user) for user in range(9)],  # each user and item once
+            "equal": [(user, item, 5, 7) for user in range(4) for item in range(3)],
+            "few": [(user, item, 5, user) for user in range(8) for item in range(4)]}
+    for name in rows:
+        write_csv(space(f"{name}.csv"), rows[name])
+    open(space("empty.csv"), "w").write("userId,movieId,rating,timestamp\n")
+    for name, flags, words in (
+            ("cold", ["time", "--test", "0.2"], "of its 1 user none has both given and held-out ratings; 1 rating are of items"),
+            ("cold", ["leave-one-out"], "no user has more than 1 rating"),
+            ("equal", ["time", "--test", "0.25"], "`--test` 0.25 of 12 ratings is 3, and more have equal times, which stay together; the "
+             "latest time, 7, has 12 ratings".replace("`", "")),
+            ("equal", ["time", "--before", "2020-01-01"], "the latest time, 7, has 12 ratings; such times have no unit"),
+            ("equal", ["time", "--test", "0.01"], "--test 0.01 of 12 ratings is none"),
+            ("equal", ["ratio", "--test", "0.2"], "--test 0.2 of a user's ratings is less than 1 for all, the most that training has of "
+             "one are 3"),
+            ("few", ["users", "--test", "2"], "none of its 2 users has 5 items that training has"),
+            ("few", ["users", "--test", "0.01"], "--test 0.01 of 8 users is none")):
+        said = pack(space(f"{name}.csv"), "-o", space("helpless"), "--split-by", *flags, "--dry-run", expect=2)
+        check("test gets no rows" in said and words in said, name, flags, said)
+    said = pack("--train-file", space("few.csv"), "--test-file", space("empty.csv"), "-o", space("helpless"), expect=2)
+    check("test gets no rows: its files hold no rating" in said, said)
 
 
 def test_vae_cf_on_a_file_worked_by_hand(space):
@@ -285,7 +335,8 @@ def test_ids_are_utf8(space):
     pack(space("latin.csv"), "-o", space("latin"), "--on-error", "skip", "--max-errors", "2")
     packed = Pack(space("latin"))
     check(packed.x == {("Bob", "tea"): 3, ("Zoë", "tea"): 4}, packed.x)
-    check(packed.manifest["stats"]["reasons"] == {"item: expected UTF-8": 1, "user: expected UTF-8": 1}, packed.manifest["stats"])
+    check(packed.manifest["stats"]["reasons"] == {
+        f"{field}: expected UTF-8; `encoding` latin-1 reads ISO 8859-1": 1 for field in ("item", "user")}, packed.manifest["stats"])
 
 
 def test_reused_ids_give_the_same_columns(space):

@@ -152,7 +152,7 @@ def test_a_near_name_of_a_column_is_suggested_not_taken(space):
     said = pack(source, "-o", space("near"), "--item", "movie_id", expect=65)
     check('did you mean "movieId"?' in said, said)
     said = pack(source, "-o", space("exact"), "--item", "movieId")
-    check("item movieId," in said and "user userId (detected)" in said, said)
+    check("item movieId," in said and "user userId (by name)" in said, said)
     make_images(space("photos"), 9)
     said = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--label-column", "Label", "-o", space("i"), expect=65)
     check('did you mean "label"?' in said, said)
@@ -181,7 +181,7 @@ def test_dates_and_milliseconds_are_split_as_seconds_are(space):
         said = pack(source, "-o", space(name), "--split-by", "time", "--before", cut)
         packs[name] = {part: (Pack(space(f"{name}/{part}")).x, Pack(space(f"{name}/{part}")).held_out) for part in ("train", "test")}
         check(packs[name] == packs["seconds"] and packs[name]["test"][1], name)
-        check((f"times are {name}" in said) == name.endswith("conds") - (name == "seconds") and "time date (detected)" in said, said)
+        check((f"times are {name}" in said) == name.endswith("conds") - (name == "seconds") and "time date (by name)" in said, said)
     said = pack(space("seconds.csv"), space("milliseconds.csv"), "-o", space("both"), "--duplicates", "last", expect=65)
     check("milliseconds.csv: times are milliseconds" in said and "seconds.csv are seconds" in said, said)
 
@@ -275,6 +275,42 @@ def test_a_value_that_does_not_fit_the_frozen_type_is_named_with_its_line(space)
     said = pack(dropped, "-o", space("out"), "--values", "u8:half", expect=2)
     check("expected auto, none, u8, u16 or f32" in said and "found 'u8:half'" in said, said)
     check(not os.path.exists(space("out")), "an output was made")
+
+
+def test_a_user_had_a_number_in_place_of_its_id(space):
+    source = write(space, "sum.csv", "user,item,plays\nu7,i3,16777216\nu7,i3,1\n")
+    said = pack(source, "-o", space("out"), "--duplicates", "sum", expect=65)
+    check("user u7, item i3: the sum 16777217 is no 32-bit float; --values f32" in said, said)
+
+
+def test_rows_of_two_matrices_with_one_name_became_one_user(space):
+    head = "%%MatrixMarket matrix coordinate integer general\n3 4 2\n"
+    files = []
+    for sample in ("a", "b"):
+        os.makedirs(space(sample))
+        files.append(write(space, f"{sample}/m.mtx", f"{head}1 {'ab'.index(sample) + 1} 5\n{'ab'.index(sample) + 2} 4 1\n"))
+    said = pack(*files, "-o", space("out"), expect=65)
+    check("1 row with a name or number that an input before has, the first is 1; --shared-rows" in said, said)
+    pack(*files, "-o", space("joined"), "--shared-rows", "join")
+    check(Pack(space("joined")).x == {("1", "1"): 5, ("2", "4"): 1, ("1", "2"): 5, ("3", "4"): 1}, "joined")
+    pack(*files, "-o", space("apart"), "--shared-rows", "file-name")
+    apart = Pack(space("apart"))
+    check(apart.x == {("a/m.mtx/1", "1"): 5, ("a/m.mtx/2", "4"): 1, ("b/m.mtx/1", "2"): 5, ("b/m.mtx/3", "4"): 1}, apart.x)
+    check(apart.manifest["spec"]["shared-rows"] == "file-name", apart.manifest["spec"])
+
+
+def test_tables_of_movielens_lost_their_first_row(space):
+    write(space, "u.data", "".join(f"{user}\t{item}\t3\t88125094{user}\n" for user in range(1, 7) for item in range(1, 5)))
+    users = write(space, "u.user", "".join(f"{user}|{20 + user}|M\n" for user in range(1, 7)))
+    items = write(space, "u.item", "".join(f"{item}|Caf\xe9 {item}||0|0\n" for item in range(1, 5)).encode("latin-1"))
+    said = pack(space("u.data"), "-o", space("out"), "--user-columns", users, "--item-columns", items, "--encoding", "latin-1",
+                "--dry-run", expect=65)
+    check("no name; --table-header no" in said or "two columns" in said, said)
+    said = pack(space("u.data"), "-o", space("out"), "--user-columns", users, expect=65)
+    check('its field of the ids is "1"' in said and "--table-header no" in said, said)
+    pack(space("u.data"), "-o", space("out"), "--user-columns", users, "--item-columns", items, "--table-header", "no",
+         "--encoding", "latin-1")
+    check("1,21,M" in open(space("out/users.csv")).read() and "1,Caf\xe9 1,,0,0" in open(space("out/items.csv")).read(), "rows")
 
 
 def main():

@@ -53,6 +53,30 @@ TEST(ColumnTable, ValuesOfARowAreFoundByItsId) {
   EXPECT_EQ(texts(table, "x"), (Texts{"1996", "", ""}));
 }
 
+TEST(ColumnTable, TheFirstRowWasAHeaderWhereThereIsNone) {
+  const Written written("1|24|M\n2|53|F\n");
+  try {
+    written.read().check_header("1");
+    ADD_FAILURE() << "a row is a header";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("`table_header` no"), std::string::npos) << error.what();
+  }
+  ColumnTable table(written.path, {.flag = "`user_columns`", .things = "user", .header = Header::no});
+  table.check_header("1");
+  table.decide_types(false);
+  EXPECT_EQ(table.types(), (std::vector<PackColumn>{{"2", ColumnType::int64}, {"3", ColumnType::text}}));
+  EXPECT_EQ(texts(table, "1"), (Texts{"24", "M"}));
+}
+
+TEST(ColumnTable, TablesOfMovieLensWereUnreadable) {
+  const Written written("1::\"Great\" Caf\xe9, a (1995)::Comedy\n\n2::B \"b::Drama\n");
+  ColumnTable table(written.path,
+                    {.flag = "`item_columns`", .things = "item", .header = Header::no, .is_latin1 = true});
+  table.decide_types(false);
+  EXPECT_EQ(texts(table, "1"), (Texts{"\"Great\" Caf\u00e9, a (1995)", "Comedy"}));
+  EXPECT_EQ(texts(table, "2"), (Texts{"B \"b", "Drama"}));
+}
+
 TEST(ColumnTable, AnIdWithoutARowMakesIntegersNumbers) {
   ColumnTable table = Written("id,year,code\n7,1995,9007199254740993\n").read();
   table.decide_types(true);

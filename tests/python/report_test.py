@@ -420,6 +420,14 @@ def test_shows_what_rules_and_the_split_did(ratings, tmp_path):
     assert common[2] == f"{len(items[0] & items[1])} of {len(items[0])} and {len(items[1])}"
 
 
+def test_ratings_of_a_split_were_counted_several_times(ratings, tmp_path):
+    chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "split", split_by="ratio", test=0.2, validation=0.2, progress=False)
+    write_report(tmp_path / "split", tmp_path / "report.html")
+    infos = {name: chunkhit.pack_info(tmp_path / "split" / name) for name in ("train", "validation", "test")}
+    own = sum(info["matrices"][0 if name == "train" else 1]["nnz"] for name, info in infos.items())
+    assert f"3 packs, {own:,} ratings" in texts((tmp_path / "report.html").read_text())
+
+
 def first(read):
     """X of what a dataset gives with or without held-out ratings."""
     return read if hasattr(read, "indptr") else read[0]

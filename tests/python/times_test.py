@@ -218,6 +218,21 @@ def test_fractions_of_times_are_told(tmp_path):
     assert said.returncode == 0 and "rounded down" not in said.stdout + said.stderr
 
 
+def test_fractions_of_a_second_did_not_order_ratings(tmp_path):
+    rows = ["1,1,1,1577836800.9", "1,2,5,1577836800.25", "2,1,3,2020-01-01 00:00:00.500", "2,2,3,2020-01-01 00:00:00.125",
+            "3,1,1,1577836801", "3,2,1,1577836800", "4,1,2,1577836800", "4,3,2,1577836801"]
+    (tmp_path / "a.csv").write_text("user,item,rating,time\n" + "\n".join(rows) + "\n")
+    chunkhit.pack_sparse(tmp_path / "a.csv", tmp_path / "out", split_by="leave-one-out", keep_times=True, id_order="sorted")
+    train, test = (chunkhit.SparseDataset(tmp_path / "out" / name, format="csr") for name in ("train", "test"))
+    assert sorted(train[:].indices.tolist()) == [0, 1, 1, 1] and test[:][1].indices.tolist() == [0] * 3
+    assert set(train[:].times.tolist()) == {1577836800} and sorted(test[:][1].times.tolist()) == [1577836800] * 2 + [1577836801]
+    assert chunkhit.pack_info(tmp_path / "out" / "train")["times"] == "seconds"
+    (tmp_path / "b.csv").write_text("user,item,rating,time\n1,1,1,1577836800.9\n1,2,5,1577836799.5\n1,3,5,1577836800.0\n"
+                                   + "".join(f"2,{item},5,1577836000\n" for item in (1, 2, 3)))
+    chunkhit.pack_sparse(tmp_path / "b.csv", tmp_path / "before", split_by="time", before=1577836800)
+    assert chunkhit.pack_info(tmp_path / "before" / "train")["matrices"][0]["nnz"] == 4
+
+
 @pytest.mark.parametrize("times", [[1.0, 2.5], np.array(["2020-01-01T00:00:00", "2020-01-01T00:00:00.900"], "datetime64[ms]"), [0.0, 1e19]])
 def test_times_that_would_lose_something_are_errors_of_the_writer(tmp_path, times):
     writer = chunkhit.RatingWriter(tmp_path / "out", keep_times=True)

@@ -126,12 +126,34 @@ TEST_F(MatrixMarket, RefusesOtherBannersAndSizes) {
             ":2: an array of so many values cannot be");
 }
 
-TEST_F(MatrixMarket, AFolderOf10xGenomicsSaysHowToConvertIt) {
+TEST_F(MatrixMarket, GenesBecameUsersWhereNamesOfCellsStandBesideIt) {
   const std::string text = "%%MatrixMarket matrix coordinate integer general\n2 3 1\n2 3 5\n";
   folder_.write("barcodes.tsv", "AAA-1\nAAC-1\nAAG-1\n");
-  EXPECT_NE(error(text).find("barcodes.tsv beside it: a matrix of 10x Genomics"), std::string::npos);
+  EXPECT_EQ(read(text).ratings, Texts({"AAG-1 2 5"}));
+  folder_.write("genes.tsv", "ENSG1\tA\nENSG2\tB\n");
+  EXPECT_EQ(read(text).ratings, Texts({"AAG-1 ENSG2 5"}));
   EXPECT_EQ(read(text, Transpose::yes).ratings, Texts({"3 2 5"}));
   EXPECT_EQ(read(text, Transpose::no).ratings, Texts({"2 3 5"}));
+  const std::string cells_in_rows = "%%MatrixMarket matrix coordinate integer general\n3 2 1\n3 2 5\n";
+  EXPECT_EQ(read(cells_in_rows).ratings, Texts({"AAG-1 ENSG2 5"}));
+  folder_.write("genes.tsv", "ENSG1\n");
+  EXPECT_NE(error(text).find("genes.tsv 1 name; `transpose` or `no_transpose`"), std::string::npos)
+      << error(text);
+}
+
+TEST_F(MatrixMarket, GenesBecameUsersWhereNamesHaveAPrefix) {
+  const std::string text = "%%MatrixMarket matrix coordinate integer general\n2 3 1\n2 3 5\n";
+  folder_.write("GSM1_barcodes.tsv", "AAA-1\nAAC-1\nAAG-1\n");
+  folder_.write("X.mtx_cols", "c1\nc2\nc3\n");
+  folder_.write("X.mtx_rows", "g1\tg1\ng2\tg2\n");
+  RatingBlock block;
+  MatrixMarketReader tenx(folder_.write("GSM1_matrix.mtx", text), {});
+  ASSERT_TRUE(tenx.next(block));
+  EXPECT_EQ(block.users.texts[0], "AAG-1");
+  MatrixMarketReader atlas(folder_.write("X.mtx", text), {});
+  ASSERT_TRUE(atlas.next(block));
+  EXPECT_EQ(block.users.texts[0], "c3");
+  EXPECT_EQ(block.items.texts[0], "g2");
 }
 
 TEST_F(MatrixMarket, GivesBlocksOfAsManyRatingsAsABlockHas) {

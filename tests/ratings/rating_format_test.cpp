@@ -127,5 +127,20 @@ TEST(RatingFormat, RefusesWhatIsKnownAndNotRead) {
   EXPECT_EQ(error_of("1,2\r3,4\r"), "file: lines end in CR alone; expected LF or CRLF");
 }
 
+TEST(RatingFormat, CountsAtTheBeginningOfLinesWereUsers) {
+  EXPECT_EQ(error_of("2 10 11\n3 10 12 13\n1 14\n"),
+            "file: each line begins with how many numbers follow, no user; write the line's number there: "
+            "awk '{$1 = NR; print}' FILE | pack-sparse - ...; `format` user-items takes it as the user");
+  EXPECT_EQ(told("2 10 11\n3 10 12 13\n4 14\n"), RatingFormat::user_items);
+}
+
+TEST(RatingFormat, FilesOfOtherProgramsHadNoName) {
+  EXPECT_NE(error_of("PAR1\x15\0"sv).find("is Parquet, which is not read; write it as CSV to stdin"),
+            std::string::npos);
+  EXPECT_NE(error_of("\x93NUMPY\1\0"sv).find("is NumPy's npy"), std::string::npos);
+  EXPECT_NE(error_of("PK\x03\x04..[Content_Types].xml").find("is Excel's xlsx"), std::string::npos);
+  EXPECT_NE(error_of("a" + std::string(256, '\0') + "ustar").find("is a tar"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace chunkhit

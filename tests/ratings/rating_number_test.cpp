@@ -173,5 +173,16 @@ TEST(Day, IsTheSecondsToItsBeginning) {
     EXPECT_FALSE(parse_day(text, seconds)) << text;
 }
 
+TEST(RatingNumber, AWholeTimeWithAnExponentHadAFraction) {
+  std::int64_t time = 0;
+  bool is_cut = true;
+  ASSERT_TRUE(parse_time("1.26e+09", '.', time, &is_cut));
+  EXPECT_TRUE(time == 1260000000 && !is_cut);
+  ASSERT_TRUE(parse_time("1.5", '.', time, &is_cut));
+  EXPECT_TRUE(is_cut);
+  ASSERT_TRUE(parse_time("2014-01-03 17:05:09.25", '.', time, &is_cut));
+  EXPECT_TRUE(is_cut);
+}
+
 }  // namespace
 }  // namespace chunkhit

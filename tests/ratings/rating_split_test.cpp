@@ -208,6 +208,17 @@ TEST(TimeSplit, LeavesRatingsOfOneTimeTogetherBeforeTheCut) {
   EXPECT_EQ(example.splits(split, 0) + " " + example.splits(split, 1), "tttTT ttTTT");
 }
 
+TEST(TimeSplit, GaveValidationMoreThanItsShareWhereTimesAreEqual) {
+  std::vector<Rating> ratings;
+  for (std::uint32_t at = 0; at < 40; ++at)
+    ratings.push_back({0, at, 1, at < 28 ? 1 : at < 36 ? 2 : 3});  // 28, 8, 4 ratings
+  const Example example(ratings);
+  const RatingSplit split =
+      example.split({.kind = SplitKind::time, .validation = {0, 0.05}, .test = {0, 0.25}});
+  EXPECT_EQ(count_of(example.splits(split, 0), 'T'), 4);
+  EXPECT_EQ(count_of(example.splits(split, 0), 'v'), 0);
+}
+
 TEST(TimeSplit, CutsAtAGivenTime) {
   const Example example(ten_times());
   RatingSplitSpec spec{.kind = SplitKind::time};
@@ -304,6 +315,7 @@ TEST(SplitSpec, IsRefusedByName) {
   expect_refused({.kind = SplitKind::given, .files = {0, 0, 1}}, "`train_file`");
   expect_refused({.kind = SplitKind::given, .test = {1, 0}, .files = {1, 0, 1}}, "`validation`, `test`");
   expect_refused({.kind = SplitKind::none, .files = {1, 0, 1}}, "`split_by` given");
+  expect_refused({.kind = SplitKind::ratio, .test = {0, 0.2}, .hide_validation = true}, "`hide_validation`");
 }
 
 TEST(SplitSpec, IsRefusedWhereTheRatingsDoNotFit) {

@@ -236,5 +236,35 @@ TEST(RatingTable, TakesTheColumnsOfAnEarlierFileWhereThereIsNoHeader) {
   EXPECT_EQ(told("user,item,rating\n4,5,6\n", {}, &first).text.columns, (Columns{0, 1, 2, {}}));
 }
 
+TEST(RatingTable, ColumnsOfTimesAndDecimalsWereTakenForIds) {
+  const std::string gowalla =
+      "0\t2010-10-19T23:55:27Z\t30.23\t-97.79\t22847\n0\t2010-10-18T22:17:43Z\t30.26\t-97.7\t42\n";
+  EXPECT_EQ(error_of(gowalla),
+            "r.csv: line 1: column 2 stands where the item usually does, but holds times such as "
+            "\"2010-10-19T23:55:27Z\"; give the numbers of the columns: `user`, `item`, `value`, `time`");
+  EXPECT_NE(error_of("74,-7.82,8.79\n100,4,9.5\n").find("holds decimals such as \"-7.82\""),
+            std::string::npos);
+  RatingTableSpec given{.user = "1", .item = "5"};
+  EXPECT_NE(error_of(gowalla, given).find("give `value` and `time`"), std::string::npos);
+  given.value = "none";
+  given.time = "2";
+  EXPECT_EQ(told(gowalla, given).text.columns, (Columns{0, 4, {}, 1}));
+}
+
+TEST(RatingTable, LabelsAndClicksOfZeroWerePositives) {
+  EXPECT_EQ(told("user_id:token\titem_id:token\tlabel:float\n1\t2\t0\n").text.columns,
+            (Columns{0, 1, 2, {}}));
+  EXPECT_EQ(told("user_id,video_id,date,time_ms,is_click\n1,2,20220408,1649352471373,0\n").text.columns,
+            (Columns{0, 1, 4, 3}));
+}
+
+TEST(RatingTable, SomeFilesOfOtherProgramsHadNoHint) {
+  EXPECT_EQ(error_of("sep=;\nuser;item\n1;2\n"),
+            "r.csv: line 1: \"sep=;\" is Excel's and no header; `comment` sep= skips it");
+  EXPECT_EQ(told("user,item\n5.0,7\n6.0,8\n").notices,
+            std::vector<std::string>{
+                "users such as \"5.0\" went through floats and are other ids than whole numbers"});
+}
+
 }  // namespace
 }  // namespace chunkhit

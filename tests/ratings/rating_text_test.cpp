@@ -197,11 +197,12 @@ TEST(RatingText, RefusesMoreFieldsThanTheFirstLineHas) {
 TEST(RatingText, RefusesIdsThatAreNotUtf8) {
   const RatingBlock block = parsed("a,x,1,1\nb\xe9,x,2,2\nc,\xc3,3,3\nd,\xc3\xa9,4,4\n", spec_with(","));
   EXPECT_EQ(rating_rows(block), (Rows{"a x 1 1", "d \xc3\xa9 4 4"}));
-  EXPECT_EQ(bad_rows(block), (Rows{"2:1: user: expected UTF-8", "3:3: item: expected UTF-8"}));
+  EXPECT_EQ(bad_rows(block), (Rows{"2:1: user: expected UTF-8; `encoding` latin-1 reads ISO 8859-1",
+                                   "3:3: item: expected UTF-8; `encoding` latin-1 reads ISO 8859-1"}));
   RatingTextSpec spec = spec_with("\xa9");
   spec.columns = {0, 1, {}, {}};
   const RatingBlock cut = parsed("\xc3\xa9\xc3\xa8,1,1\n", spec);
-  EXPECT_EQ(bad_rows(cut), Rows{"1:1: user: expected UTF-8"});
+  EXPECT_EQ(bad_rows(cut), Rows{"1:1: user: expected UTF-8; `encoding` latin-1 reads ISO 8859-1"});
 }
 
 TEST(RatingText, RefusesNulBytes) {

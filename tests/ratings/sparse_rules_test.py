@@ -150,7 +150,7 @@ def check_users(made, table, options):
     assert not set(names["validation"]["users"]) & set(names["test"]["users"])
 
 
-def check_parts(made, table, expected_sizes=None, expected_parts=None, validation_is_given=False):
+def check_parts(made, table, expected_sizes=None, expected_parts=None):
     """Splits that divide each user's ratings: train and held-out parts, by sizes or by what they must be."""
     names = {pack["name"]: pack for pack in made["packs"]}
     train = triplets(made, names["train"], "x")
@@ -164,9 +164,9 @@ def check_parts(made, table, expected_sizes=None, expected_parts=None, validatio
         assert not asked.keys() & train.keys()
         assert set(pack["users"]) == {user for user, _ in asked}
         given = {k: v for k, v in train.items() if k[0] in set(pack["users"])}
-        if validation_is_given and name == "test":
-            last_but_one = triplets(made, names["validation"], "held_out")
-            given.update({k: v for k, v in last_but_one.items() if k[0] in set(pack["users"])})
+        if name == "test" and "validation" in names:
+            validation = triplets(made, names["validation"], "held_out")
+            given.update({k: v for k, v in validation.items() if k[0] in set(pack["users"])})
         assert triplets(made, pack, "x") == given
         if expected_parts:
             part = {k for k in expected_parts[name] if k[1] in seen and k[0] in users_in_training}
@@ -202,7 +202,7 @@ def check_last_two_out(made, table):
     test, validation = order[(age == 0) & (size > 1)], order[(age == 1) & (size > 2)]
     keys = {"test": set(as_dict(test)), "validation": set(as_dict(validation))}
     keys["train"] = set(as_dict(table)) - keys["test"] - keys["validation"]
-    check_parts(made, table, expected_parts=keys, validation_is_given=True)
+    check_parts(made, table, expected_parts=keys)
 
 
 def check_latest(made, table, share):

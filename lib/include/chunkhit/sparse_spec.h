@@ -21,6 +21,9 @@ enum class Quoting : std::uint8_t {
   letters,       ///< letters, as detected: a line with a field in quotes is bad
 };
 
+/// Encoding of text.
+enum class Encoding : std::uint8_t { utf8, latin1 };
+
 /// Columns of a text table, by name or by number from 1; "none" for no column.
 struct RatingTableSpec {
   std::string delimiter;  ///< some bytes, or "blanks"; empty: detected
@@ -37,6 +40,10 @@ struct RatingTableSpec {
 /// Whether the columns of a matrix are users; automatic: as the file says, else its rows are.
 enum class Transpose : std::uint8_t { automatic, no, yes };
 
+/// Rows of several matrix files that have one name, or without names one number. join: they are one user.
+/// file_name: the file's name and a slash stand before the names of all rows.
+enum class SharedRows : std::uint8_t { error, join, file_name };
+
 /// How the inputs are read; they have one format.
 struct RatingInputSpec {
   /// "text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5", "pack"; empty: detected by
@@ -46,6 +53,8 @@ struct RatingInputSpec {
   Transpose transpose = Transpose::automatic;
   std::string layer;              ///< hdf5: AnnData layer, or "raw"; empty: X
   std::optional<int> index_base;  ///< svmlight: index of the first column, 0 or 1; not set: detected
+  SharedRows shared_rows = SharedRows::error;
+  Encoding encoding = Encoding::utf8;  ///< encoding of ratings and of the tables beside them
 };
 
 /// Ratings of 0.
@@ -115,6 +124,8 @@ struct CHUNKHIT_API RatingSplitSpec {
   bool users_by_id = false;
   std::optional<std::int64_t> before{};      ///< time: start of the test period
   SplitOrder order = SplitOrder::automatic;  ///< ratio, leave_one_out
+  /// ratio, leave_one_out, time, given: X of test lacks the ratings that are held out for validation.
+  bool hide_validation = false;
   std::string validation_users{};  ///< users: file of their ids, one per line, instead of `validation`
   std::string test_users{};        ///< the same, instead of `test`
   GivenFiles files{};              ///< given
@@ -165,6 +176,9 @@ struct PackSparseSpec {
   /// (schemas/item-columns.md); empty: none.
   std::string item_columns{};
   std::string user_columns{};  ///< the same for users
+  /// Whether the first line of both names the columns; no: these are named by their numbers, ids stand first.
+  Header table_header = Header::automatic;
+  Quoting table_quoting = Quoting::automatic;  ///< of both; automatic: as double_quote
 };
 
 }  // namespace chunkhit

@@ -107,6 +107,31 @@ def coverage(scan: RatingScan) -> str:
     return f"{looked_at(len(scan.looked), scan.rows, 'user')}, {counted(int(scan.user_counts.sum()), 'rating')}."
 
 
+def is_by_users(scan: RatingScan) -> bool:
+    """Whether users are held out as a whole: X of their packs is not that of training."""
+    return bool(scan.info["spec"].get("split-by") == "users")
+
+
+def own_ratings(scan: RatingScan) -> int:
+    """Ratings of the pack's own split: X of validation and test repeats others, but of users that are held out."""
+    held = nnz_of(scan.info, "held_out")
+    return held if scan.info["split_name"] in ("validation", "test") and not is_by_users(scan) else nnz_of(scan.info) + held
+
+
+def left_out_warnings(scan: RatingScan) -> List[str]:
+    """A warning where the split left out more than a tenth of the pack's ratings."""
+    name = scan.info["split_name"]
+    if name in ("", "train"):
+        return []
+    left_out = (scan.info.get("stats") or {}).get("left_out", {})
+    lost = sum(count for what, count in left_out.items() if what.startswith(f"{name}: ratings of"))
+    kept = own_ratings(scan)
+    if 10 * lost <= lost + kept:
+        return []
+    return [f"{scan.name} lacks {share_text(lost / (lost + kept))} of its ratings, {lost:,} of {lost + kept:,}: their users have "
+            "none that are given, or their items none in training"]
+
+
 def overview(scans: Sequence[RatingScan]) -> Section:
     rows = []
     for scan in scans:
@@ -119,10 +144,14 @@ def overview(scans: Sequence[RatingScan]) -> Section:
         rows.append((scan.name, f"{scan.rows:,}", f"{scan.columns:,}", f"{ratings:,}", f"{held:,}" if held else "–",
                      share_text(ratings / cells), stored_as, f"{bytes_text(stored)}, {scan.info['codec']}"))
     header = ("pack", "users", "items", "ratings (X)", "held out", "rated pairs", "values as", "stored")
-    total = sum(nnz_of(scan.info) + nnz_of(scan.info, "held_out") for scan in scans)
+    has_train = any(scan.info["split_name"] == "train" for scan in scans)
+    total = sum(own_ratings(scan) if has_train else nnz_of(scan.info) + nnz_of(scan.info, "held_out") for scan in scans)
     title = f"{counted(len(scans), 'pack')}, {counted(total, 'rating')}"
-    section = Section("rating-packs", "Packs of ratings", [Block(title, header=header, rows=rows)])
+    repeats = has_train and any(own_ratings(scan) < nnz_of(scan.info) + nnz_of(scan.info, "held_out") for scan in scans)
+    note = "X of validation and test repeats ratings of the packs before: they count once." if repeats else ""
+    section = Section("rating-packs", "Packs of ratings", [Block(title, note, header=header, rows=rows)])
     for scan in scans:
+        section.warnings += left_out_warnings(scan)
         section.warnings += [f"{scan.name}: damaged: {shown(problem)}" for problem in scan.info.get("problems", [])]
     return section
 
