@@ -30,20 +30,17 @@ bash samples/install_packages.sh $(cat samples/build_packages.txt) clang-format 
   python3-torchvision python3-yaml strace xxhash zstd "${torch_packages[@]}"
 
 jobs=$(nproc)
-# Configures a preset. A new folder takes warnings for errors, and a compiler cache where there is one. A folder that is already
-# built, by the quickstart, keeps its settings: others would compile all of it again.
+# Configures a preset. A new folder takes warnings for errors; one that the quickstart built keeps its settings: others would
+# compile all of it again.
 configure() {
   local settings=()
-  if [ ! -f "build/$1/CMakeCache.txt" ]; then
-    # With the sanitizers' calls in between, GCC warns of variables that are set.
-    case $1 in asan | tsan) ;; *) settings+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON) ;; esac
-    if command -v ccache >/dev/null; then
-      settings+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-    fi
-  fi
+  # With the sanitizers' calls in between, GCC warns of variables that are set.
+  case $1 in
+    asan | tsan) ;;
+    *) [ -f "build/$1/CMakeCache.txt" ] || settings+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON) ;;
+  esac
   cmake --preset "$1" -DCHUNKHIT_TESTS=ON "${settings[@]}" "${@:2}" >/dev/null
 }
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 build() { cmake --build "build/$1" -j "$jobs" "${@:2}"; }
 run() { ctest --test-dir "build/$1" --output-on-failure -j "$jobs" "${@:2}"; }
 

@@ -155,8 +155,8 @@ std::int64_t with_scale(std::int64_t time, std::int64_t scale) {
   return time < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
 }
 
-bool parse_time(std::string_view text, char decimal_point, std::int64_t& time, bool* is_cut,
-                std::int64_t scale) {
+bool parse_unusual_time(std::string_view text, char decimal_point, std::int64_t& time, bool* is_cut,
+                        std::int64_t scale) {
   double fraction = 0;
   if (!parse_integer_id(text, time)) {
     if (const auto number = parse_integer(text))

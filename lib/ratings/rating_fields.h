@@ -124,12 +124,19 @@ inline constexpr const char* kKeptValue = "a number that 32-bit floats hold (`va
   return text == "0" || is_exact(text, decimal_point, value);
 }
 
+/// The same of parse_time for times of any form.
+[[nodiscard]] bool parse_unusual_time(std::string_view text, char decimal_point, std::int64_t& time,
+                                      bool* is_cut, std::int64_t scale);
+
 /// Reads whole seconds, or whatever unit a time has: an integer of 64 bits, or a decimal number rounded down
 /// ("978300760.0", "964982703.5", "1e9"; exact below 2^53), blanks around it and one sign allowed; or a date
 /// (parse_date) as seconds. `is_cut` is set where there is a fraction. The time is multiplied by `scale`,
 /// which keeps as much of the fraction.
-[[nodiscard]] bool parse_time(std::string_view text, char decimal_point, std::int64_t& time,
-                              bool* is_cut = nullptr, std::int64_t scale = 1);
+[[nodiscard]] inline bool parse_time(std::string_view text, char decimal_point, std::int64_t& time,
+                                     bool* is_cut = nullptr, std::int64_t scale = 1) {
+  return (scale == 1 && parse_integer_id(text, time)) ||
+         parse_unusual_time(text, decimal_point, time, is_cut, scale);
+}
 
 /// Divides a time by its scale, rounded down.
 [[nodiscard]] constexpr std::int64_t without_scale(std::int64_t time, std::int64_t scale) {

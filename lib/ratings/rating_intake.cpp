@@ -48,6 +48,15 @@ std::int64_t in_unit(std::int64_t time, TimeUnit unit) {
 
 void TimeUnits::add(std::span<const std::int64_t> times, std::uint64_t cut_count, std::int64_t scale) {
   cut_count_ += cut_count;
+  // All times of most inputs are seconds from 1973 on, which are counted without branches.
+  const auto is_second = [](std::int64_t time) {
+    return static_cast<std::uint64_t>(time) - kMinTime < kEndOfSeconds - kMinTime;
+  };
+  const auto second_count = static_cast<std::size_t>(std::ranges::count_if(times, is_second));
+  if (scale == 1 && second_count == times.size()) {
+    counts_[static_cast<std::size_t>(TimeUnit::seconds)] += second_count;
+    return;
+  }
   for (const std::int64_t scaled : times)
     if (const std::int64_t time = scale == 1 ? scaled : without_scale(scaled, scale);
         time >= kMinTime || time <= -kMinTime)

@@ -292,7 +292,7 @@ class TableDetector {
 
   /// Microseconds where times in seconds have fractions; later inputs are as the first.
   [[nodiscard]] std::int64_t time_scale() const {
-    constexpr std::int64_t kEndOfSeconds = 100'000'000'000;
+    constexpr std::int64_t kEndOfFineTimes = 100'000'000'000;
     if (earlier_ != nullptr) return earlier_->text.time_scale;
     const RatingTextSpec& text = table_.text;
     if (!text.columns.time) return 1;
@@ -302,7 +302,7 @@ class TableDetector {
       bool is_cut = false;
       return *text.columns.time < fields.size() &&
              parse_time(fields[*text.columns.time], spec_.decimal_point, time, &is_cut) && is_cut &&
-             time >= kMinFractionTime && time < kEndOfSeconds;
+             time >= kMinFractionTime && time < kEndOfFineTimes;
     });
     return has_fraction ? 1'000'000 : 1;
   }
