@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import importlib
 import math
 import operator
 import os
@@ -408,8 +409,7 @@ def upright(image: Any) -> Any:
         return image
     if not is_turned:
         return image
-    from PIL import ImageOps
-    return ImageOps.exif_transpose(image)
+    return importlib.import_module("PIL.ImageOps").exif_transpose(image)
 
 
 def pillow_pixels(image: Any) -> Any:
