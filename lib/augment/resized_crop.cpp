@@ -112,7 +112,13 @@ ResizedPart ResizedCrop::resized_short(std::uint32_t height, std::uint32_t width
   resize.resize_width = spec_.resize_short;
   const TransformPlan plan = plan_transform(resize, width, height, 1, false);
   if (!plan.error.empty()) throw_usage("augment.resize_short: " + plan.error);
-  const RandomCrop random_crop({plan.resized_height, plan.resized_width, 1, Layout::nhwc}, spec_);
+  // As torchvision's CenterCrop pads: zeros around the image, the odd ones below and to the right.
+  AugmentSpec inner = spec_;
+  if (!spec_.random_crop && spec_.crop_height != 0) {
+    inner.crop_height = std::min(spec_.crop_height, plan.resized_height);
+    inner.crop_width = std::min(spec_.crop_width, plan.resized_width);
+  }
+  const RandomCrop random_crop({plan.resized_height, plan.resized_width, 1, Layout::nhwc}, inner);
   const Crop crop = random_crop(use);
   ResampleRequest request = resample_request(plan, spec_.resample);
   request.window = {static_cast<std::uint32_t>(crop.left), static_cast<std::uint32_t>(crop.top),
@@ -140,6 +146,14 @@ ResizedPart ResizedCrop::operator()(std::uint32_t height, std::uint32_t width, c
                           {0, 0, crop.width, crop.height}};
   request.flipped = RandomCrop({height, width, 1, Layout::nhwc}, flip)(use).flipped;
   return {box, request};
+}
+
+ResizedCanvas ResizedCrop::canvas(const ResampleRequest& request) const {
+  const Rect& window = request.window;
+  if (spec_.resize_short == 0 || spec_.crop_height == 0) return {window.height, window.width, 0, 0};
+  const std::uint32_t odd = request.flipped ? 1 : 0;
+  return {spec_.crop_height, spec_.crop_width, (spec_.crop_height - window.height) / 2,
+          (spec_.crop_width - window.width + odd) / 2};
 }
 
 }  // namespace chunkhit

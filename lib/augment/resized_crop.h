@@ -16,6 +16,14 @@ struct ResizedPart {
   ResampleRequest request;
 };
 
+/// A sample of zeros, and where a request's window lies in it.
+struct ResizedCanvas {
+  std::uint32_t height = 0;
+  std::uint32_t width = 0;
+  std::uint32_t paste_y = 0;
+  std::uint32_t paste_x = 0;
+};
+
 /// Plans augment.resized_crop, or augment.resize_short with a crop, for images of any size.
 class ResizedCrop {
  public:
@@ -23,9 +31,11 @@ class ResizedCrop {
   explicit ResizedCrop(const AugmentSpec& spec);
   /// Whether images are resized at all.
   [[nodiscard]] bool resizes() const { return spec_.resized_crop.height != 0 || spec_.resize_short != 0; }
-  /// Throws usage, naming the option, when an image has no such part: sides over kMaxSidePixels, or a crop
-  /// that is larger than the resized image.
+  /// Throws usage, naming the option, when an image has no such part: sides over kMaxSidePixels, or a random
+  /// crop that is larger than the resized image. In the middle such a crop has zeros around the image.
   [[nodiscard]] ResizedPart operator()(std::uint32_t height, std::uint32_t width, const SampleUse& use) const;
+  /// The sample that a request of this is for: larger than the window where the crop is than the image.
+  [[nodiscard]] ResizedCanvas canvas(const ResampleRequest& request) const;
 
  private:
   [[nodiscard]] Rect random_box(std::uint32_t height, std::uint32_t width, const SampleUse& use) const;

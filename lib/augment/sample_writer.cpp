@@ -3,6 +3,7 @@
 #include <hwy/cache_control.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -10,6 +11,7 @@
 #include "augment/pixel_rows.h"
 #include "base/per_thread.h"
 #include "chunkhit/error.h"
+#include "transform/image_transform.h"
 #include "transform/resample.h"
 #include "transform/transpose.h"
 
@@ -42,9 +44,10 @@ void check_size(const BatchShape& shape) {
 // The format of what remains to be done to resized images.
 SampleFormat resized_format(SampleFormat format, const ResizedCrop& resized_crop) {
   if (!resized_crop.resizes()) return format;
-  const Rect window = resized_crop(format.stored.height, format.stored.width, {}).request.window;
-  format.stored.height = window.height;
-  format.stored.width = window.width;
+  const ResizedPart part = resized_crop(format.stored.height, format.stored.width, {});
+  const ResizedCanvas canvas = resized_crop.canvas(part.request);
+  format.stored.height = canvas.height;
+  format.stored.width = canvas.width;
   format.augment = {};
   return format;
 }
@@ -107,18 +110,47 @@ void SampleWriter::write(const std::uint8_t* stored, const SampleUse& use, std::
 
 // Resizes the pixels, or plane by plane, in the stored layout.
 void SampleWriter::resize(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const {
-  static PerThread<Resampler> resampler;
-  const auto [box, request] = resized_crop_(image_.height, image_.width, use);
-  const Rect region = source_region(request);
+  static PerThread<AlphaResampler> resampler;
+  const ResizedPart part = resized_crop_(image_.height, image_.width, use);
+  const Rect& box = part.box;
+  const ResampleRequest& request = part.request;
+  const ResizedCanvas canvas = resized_crop_.canvas(request);
+  if (canvas.height != request.window.height || canvas.width != request.window.width)
+    std::memset(out, 0, format_.stored.byte_count());
   const auto values = static_cast<std::uint32_t>(stored_values());
+  if (values == 1 && weighs_alpha(request, shape_.channels))
+    return resize_planes(stored, part, resampler.get(), out);
+  const Rect region = source_region(request);
   const std::size_t row_bytes = std::size_t{image_.width} * values;
   const std::size_t out_row_bytes = std::size_t{shape_.width} * values;
   const std::size_t first = (box.y + region.y) * row_bytes + (std::size_t{box.x} + region.x) * values;
+  out += canvas.paste_y * out_row_bytes + std::size_t{canvas.paste_x} * values;
   for (std::size_t piece = 0; piece < shape_.channels / values; ++piece) {
     const std::uint8_t* const pixels = stored + piece * image_.height * row_bytes + first;
     resampler.get().resample(request, {pixels, region.width, region.height, values, row_bytes},
                              out + piece * shape_.height * out_row_bytes, out_row_bytes);
   }
+}
+
+// Planes of colours and alpha: joined, so that alpha weighs the colours, and split again.
+void SampleWriter::resize_planes(const std::uint8_t* stored, const ResizedPart& part,
+                                 AlphaResampler& resampler, std::uint8_t* out) const {
+  static PerThread<std::array<Image, 2>> images;
+  auto& [joined, resized] = images.get();
+  const std::uint32_t channels = shape_.channels;
+  const Rect region = source_region(part.request), window = part.request.window;
+  const ResizedCanvas canvas = resized_crop_.canvas(part.request);
+  const std::size_t plane_bytes = std::size_t{image_.height} * image_.width;
+  joined.reshape(region.width, region.height, channels);
+  for (std::uint32_t y = 0; y < region.height; ++y)
+    join_channels(stored + (std::size_t{part.box.y} + region.y + y) * image_.width + part.box.x + region.x,
+                  plane_bytes, channels, region.width, joined.row(y));
+  resized.reshape(window.width, window.height, channels);
+  resampler.resample(part.request, joined.view(), resized.pixels.data(), resized.row_bytes());
+  for (std::uint32_t y = 0; y < window.height; ++y)
+    split_channels(resized.row(y), channels, window.width,
+                   out + (std::size_t{canvas.paste_y} + y) * shape_.width + canvas.paste_x,
+                   std::size_t{shape_.height} * shape_.width);
 }
 
 void SampleWriter::write_whole(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const {

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "chunkhit/image_loader.h"
 #include "chunkhit/pack_info.h"
+#include "transform/image_transform.h"
 #include "types/sample_shape.h"
 
 namespace chunkhit {
@@ -55,6 +56,8 @@ class SampleWriter {
     std::size_t count;
   };
   void resize(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const;
+  void resize_planes(const std::uint8_t* stored, const ResizedPart& part, AlphaResampler& resampler,
+                     std::uint8_t* out) const;
   void write_whole(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const;
   [[nodiscard]] std::size_t stored_values() const;
   [[nodiscard]] std::size_t written_values() const;

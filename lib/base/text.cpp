@@ -91,7 +91,7 @@ std::from_chars_result read_all(std::string_view text, Number& value) {
 
 LabelForm label_form(std::string_view text) {
   const std::string_view bare = without_blanks(text);
-  if (bare.empty()) return LabelForm::missing;
+  if (bare.empty() || bare == "NA") return LabelForm::missing;  // R writes NA
   std::int64_t integer = 0;
   const std::errc integer_error = read_all(without_plus(bare), integer).ec;
   if (integer_error == std::errc()) return LabelForm::integer;

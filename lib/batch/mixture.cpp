@@ -160,12 +160,12 @@ Mixture::Mixture(const ChunkGrid& grid, const OrderSpec& spec, const MixtureShap
   }
   if (position_count_ == 0) position_count_ = samples;
   for (std::size_t source = 0; source < sources_.size(); ++source) {
-    sources_[source]->uses = sequence_.count_before(source, position_count_);
+    const std::uint64_t uses = sequence_.count_before(source, position_count_);
     const std::uint64_t own = sources_[source]->order.position_count();
-    if (sources_[source]->uses / own > kMaxOwnEpochs)
-      refuse(shape.sources[source].path,
-             "its " + std::to_string(own) + " samples give " + std::to_string(sources_[source]->uses) +
-                 " of an epoch, expected at most " + std::to_string(kMaxOwnEpochs * own));
+    if (uses / own > kMaxOwnEpochs)
+      refuse(shape.sources[source].path, "its " + std::to_string(own) + " samples give " +
+                                             std::to_string(uses) + " of an epoch, expected at most " +
+                                             std::to_string(kMaxOwnEpochs * own));
   }
 }
 
@@ -179,17 +179,24 @@ std::uint64_t Mixture::id() const {
   return xxh3({reinterpret_cast<const std::uint8_t*>(mixed.data()), mixed.size() * sizeof(std::uint64_t)});
 }
 
+/// Of the first epoch, and of those in which a source with a small share comes first.
 std::uint64_t Mixture::chunks_needed(std::uint64_t positions) const {
-  return MixedOrder(*this, 0).slots_needed(positions);
+  std::uint64_t needed = MixedOrder(*this, 0).slots_needed(positions);
+  for (std::size_t source = 0; source < sources_.size(); ++source)
+    if (const std::uint64_t epoch = sequence_.position(source, 0) / position_count_; epoch > 0)
+      needed = std::max(needed, MixedOrder(*this, epoch).slots_needed(positions));
+  return needed;
 }
 
 MixingInfo Mixture::mixing() const {
   MixingInfo info;
   info.epoch_samples = position_count_;
-  for (const auto& each : sources_) {
-    const MixingInfo own = each->order.mixing();
-    const auto uses = static_cast<double>(each->uses);
-    const double share = uses / static_cast<double>(position_count_);
+  const std::vector<std::uint64_t>& whole = sequence_.shares();
+  const auto period = static_cast<double>(std::accumulate(whole.begin(), whole.end(), std::uint64_t{0}));
+  for (std::size_t source = 0; source < sources_.size(); ++source) {
+    const MixingInfo own = sources_[source]->order.mixing();
+    const double share = static_cast<double>(whole[source]) / period;
+    const double uses = share * static_cast<double>(position_count_);
     info.chunks += own.chunks;
     info.chunks_in_window += own.chunks_in_window;
     info.samples_in_window += own.samples_in_window;
@@ -205,16 +212,19 @@ MixingInfo Mixture::mixing() const {
 }
 
 MixedOrder::MixedOrder(const Mixture& mixture, std::uint64_t epoch)
-    : mixture_(mixture), block_seed_(random_bits(mixture.spec_.seed, Purpose::window_order, epoch)) {
-  for (const auto& source : mixture.sources_) {
+    : mixture_(mixture),
+      first_entry_(epoch * mixture.position_count_),
+      block_seed_(random_bits(mixture.spec_.seed, Purpose::window_order, epoch)) {
+  for (std::size_t source = 0; source < mixture.sources_.size(); ++source) {
     OwnEpochs& own = own_epochs_.emplace_back();
-    const std::uint64_t count = source->order.position_count();
-    own.first_use = epoch * source->uses;
+    const SourceOrder& order = mixture.sources_[source]->order;
+    const std::uint64_t count = order.position_count();
+    own.first_use = mixture.sequence_.count_before(source, first_entry_);
+    own.end_use = mixture.sequence_.count_before(source, first_entry_ + mixture.position_count_);
     own.first_epoch = own.first_use / count;
-    const std::uint64_t end_use = own.first_use + source->uses;
-    for (std::uint64_t each = own.first_epoch; each * count < end_use; ++each)
-      own.orders.push_back(source->order.epoch(each));
-    if (mixture.spec_.shuffle != Shuffle::global) list_visits(own_epochs_.size() - 1);
+    for (std::uint64_t each = own.first_epoch; each * count < own.end_use; ++each)
+      own.orders.push_back(order.epoch(each));
+    if (mixture.spec_.shuffle != Shuffle::global) list_visits(source);
   }
   std::ranges::stable_sort(visits_, {}, &Visit::first_position);
   std::uint64_t end_position = 0;
@@ -239,11 +249,11 @@ void MixedOrder::list_visits(std::size_t source) {
 void MixedOrder::add_visit(std::size_t source, std::uint64_t first_use, std::uint64_t end_use,
                            std::uint64_t chunk) {
   const Mixture::Source& mixed = *mixture_.sources_[source];
-  const std::uint64_t epoch_begin = own_epochs_[source].first_use, epoch_end = epoch_begin + mixed.uses;
-  const std::uint64_t first = std::max(first_use, epoch_begin), end = std::min(end_use, epoch_end);
+  const OwnEpochs& own = own_epochs_[source];
+  const std::uint64_t first = std::max(first_use, own.first_use), end = std::min(end_use, own.end_use);
   if (first >= end) return;
-  Visit visit{mixture_.sequence_.position(source, first - epoch_begin),
-              mixture_.sequence_.position(source, end - 1 - epoch_begin) + 1, mixed.first_chunk + chunk};
+  Visit visit{mixture_.sequence_.position(source, first) - first_entry_,
+              mixture_.sequence_.position(source, end - 1) - first_entry_ + 1, mixed.first_chunk + chunk};
   if (mixture_.shares_ == Shares::epoch) {
     visit.first_position -= visit.first_position % kBlockPositions;
     visit.end_position = (visit.end_position - 1) / kBlockPositions * kBlockPositions + kBlockPositions;
@@ -267,11 +277,11 @@ std::uint64_t MixedOrder::unshuffled(std::uint64_t position, Window& window) con
 }
 
 DrawnSample MixedOrder::operator()(std::uint64_t position, Window& window) const {
-  const ShareSequence::Use found = mixture_.sequence_[unshuffled(position, window)];
+  const ShareSequence::Use found = mixture_.sequence_[first_entry_ + unshuffled(position, window)];
   const Mixture::Source& source = *mixture_.sources_[found.source];
   const OwnEpochs& own = own_epochs_[found.source];
   const std::uint64_t count = source.order.position_count();
-  const std::uint64_t use = own.first_use + found.number, epoch = use / count - own.first_epoch;
+  const std::uint64_t use = found.number, epoch = use / count - own.first_epoch;
   if (window.sources_.size() != own_epochs_.size()) window.sources_.resize(own_epochs_.size());
   DrawnSample sample = (*own.orders[epoch])(use % count, window.sources_[found.source]);
   sample.chunk += source.first_chunk;

@@ -76,7 +76,6 @@ class Mixture {
     ChunkGrid chunks;
     std::uint64_t first_chunk;
     SourceOrder order;
-    std::uint64_t uses = 0;  // in an epoch of the mixture
   };
   OrderSpec spec_;
   Shares shares_;
@@ -85,7 +84,7 @@ class Mixture {
   std::uint64_t position_count_ = 0;
 };
 
-/// One epoch of a mixture.
+/// One epoch of a mixture: it takes the entries of the sequence behind those of the epochs before.
 class MixedOrder final : public PositionOrder {
  public:
   MixedOrder(const Mixture& mixture, std::uint64_t epoch);
@@ -98,7 +97,8 @@ class MixedOrder final : public PositionOrder {
 
  private:
   struct OwnEpochs {
-    std::uint64_t first_use = 0;    // of the mixture's epoch, among all uses of the source
+    std::uint64_t first_use = 0;  // of the mixture's epoch, among all uses of the source
+    std::uint64_t end_use = 0;
     std::uint64_t first_epoch = 0;  // that it is in
     std::vector<std::unique_ptr<const EpochOrder>> orders;
   };
@@ -112,6 +112,7 @@ class MixedOrder final : public PositionOrder {
   void add_visit(std::size_t source, std::uint64_t first_use, std::uint64_t end_use, std::uint64_t chunk);
 
   const Mixture& mixture_;
+  std::uint64_t first_entry_;  // of the sequence, in this epoch
   std::uint64_t block_seed_;
   std::vector<OwnEpochs> own_epochs_;  // of each source
   std::vector<Visit> visits_;          // by first_position

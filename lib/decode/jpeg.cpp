@@ -24,6 +24,16 @@ constexpr int kMaxScans =
     100;  // real progressive files have about 10; each scan costs a pass over all blocks
 constexpr std::string_view kExifMark("Exif\0\0", 6);
 
+// Returns whether libjpeg smooths across blocks, as for progressive files that lack refining scans: cropping
+// would then change pixels at any margin.
+bool smooths_blocks(const jpeg_decompress_struct& info) {
+  if (!info.progressive_mode || info.coef_bits == nullptr) return false;
+  for (int c = 0; c < info.num_components; ++c)
+    if (std::any_of(info.coef_bits[c], info.coef_bits[c] + DCTSIZE2, [](int bits) { return bits != 0; }))
+      return true;
+  return false;
+}
+
 /// One decompression and the state that libjpeg's callbacks need.
 class JpegSession : public JpegEntropy {
  public:
@@ -51,6 +61,10 @@ class JpegSession : public JpegEntropy {
   [[nodiscard]] Bytes file() const { return file_; }
   [[nodiscard]] bool checks_whole() const { return monitor_.options().check == Check::whole; }
   [[nodiscard]] bool is_stock() const { return monitor_.options().stock_entropy; }
+  /// Notes what costs no pixel once the last row was read.
+  void note_end() {
+    if (lacks_end_marker_) monitor_.oddity("there is no end-of-image marker after the last row");
+  }
   void watch_progress() { info.progress = &progress_; }
   /// Ends the attempt with a reason unless warnings are accepted.
   void warn(const char* text) {
@@ -104,12 +118,14 @@ class JpegSession : public JpegEntropy {
     }
   }
 
-  // Returns whether a warning of the header affects no pixel. Extraneous bytes before a marker are harmless
-  // only between header segments; in the data of a scan they are the remains of damaged codes.
+  // Returns whether a warning affects no pixel. Decoders of baseline JPEG ignore the progression in a scan's
+  // header, which some phones fill with zeros. Extraneous bytes before a marker are harmless only between
+  // header segments; in the data of a scan they are the remains of damaged codes.
   [[nodiscard]] bool is_harmless() const {
     switch (errors_.msg_code) {
       case JWRN_JFIF_MAJOR:
       case JWRN_ADOBE_XFORM:
+      case JWRN_NOT_SEQUENTIAL:
         return true;
       case JWRN_EXTRANEOUS_DATA:
         return !has_header;
@@ -121,14 +137,26 @@ class JpegSession : public JpegEntropy {
   void note(int level) {
     if (level >= 0) return;
     std::array<char, JMSG_LENGTH_MAX> text;
-    if (errors_.msg_code == JWRN_JPEG_EOF)
-      describe_end(text);
-    else
-      errors_.format_message(reinterpret_cast<j_common_ptr>(&info), text.data());
-    if (is_harmless())
+    errors_.format_message(reinterpret_cast<j_common_ptr>(&info), text.data());
+    if (is_harmless()) {
       monitor_.oddity(text.data());
-    else
-      warn(text.data());
+    } else if (errors_.msg_code == JWRN_JPEG_EOF) {
+      describe_end(end_);
+      lacks_end_marker_ = lacks_no_scan();
+      if (!lacks_end_marker_) warn(end_.data());
+    } else {
+      const bool is_cut = lacks_end_marker_;
+      lacks_end_marker_ = false;
+      warn(is_cut ? end_.data() : text.data());
+    }
+  }
+
+  // Returns whether codes that are missing bring a warning, now that the data has ended. Arithmetic decoders
+  // take what is missing as zeros.
+  [[nodiscard]] bool lacks_no_scan() {
+    if (!has_header || info.arith_code != FALSE) return false;
+    return jpeg_has_multiple_scans(&info) == FALSE ||
+           (info.progressive_mode != FALSE && info.coef_bits != nullptr && !smooths_blocks(info));
   }
 
   /// Names the row near which the data ends, by libjpeg's count of MCU rows.
@@ -162,6 +190,8 @@ class JpegSession : public JpegEntropy {
   jpeg_progress_mgr progress_{};
   std::jmp_buf return_here_{};
   std::array<char, JMSG_LENGTH_MAX + 32> reason_{};
+  std::array<char, JMSG_LENGTH_MAX> end_{};  // where the data ends
+  bool lacks_end_marker_ = false;
   bool out_of_memory_ = false;
 };
 
@@ -216,16 +246,6 @@ void describe(JpegSession& session, ImageHeader& header) {
   header.scales = true;
   const bool holds_all_blocks = jpeg_has_multiple_scans(&session.info) != FALSE;
   header.extra_bytes = working_bytes(session.info) + (holds_all_blocks ? coefficient_bytes(session.info) : 0);
-}
-
-// Returns whether libjpeg smooths across blocks, as for progressive files that lack refining scans: cropping
-// would then change pixels at any margin.
-bool smooths_blocks(const jpeg_decompress_struct& info) {
-  if (!info.progressive_mode || info.coef_bits == nullptr) return false;
-  for (int c = 0; c < info.num_components; ++c)
-    if (std::any_of(info.coef_bits[c], info.coef_bits[c] + DCTSIZE2, [](int bits) { return bits != 0; }))
-      return true;
-  return false;
 }
 
 // jpeg_crop_scanline of 2.1.5 takes a component's width as if its blocks shrank like all others. Where they
@@ -306,6 +326,7 @@ void read_rows(JpegSession& session) {
     check_rest(session);
   else
     require_end(session);
+  session.note_end();
 }
 
 void decode_region(JpegSession& session, const DecodePlan& wanted, Image& image) {

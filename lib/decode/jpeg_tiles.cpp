@@ -93,7 +93,8 @@ class TileWriter : protected JpegEntropy {
     end(text.data());
   }
   [[nodiscard]] bool is_harmless() const {
-    return errors_.msg_code == JWRN_JFIF_MAJOR || errors_.msg_code == JWRN_ADOBE_XFORM;
+    return errors_.msg_code == JWRN_JFIF_MAJOR || errors_.msg_code == JWRN_ADOBE_XFORM ||
+           errors_.msg_code == JWRN_NOT_SEQUENTIAL;
   }
   void check_time() {
     if (!monitor_.is_out_of_time()) return;

@@ -138,13 +138,13 @@ void fill_palette(Bytes file, const Chunk& palette, StbFile& image) {
 // What stb_image holds at most, one step after the other: the joined data, grown by doubling, and what it
 // inflates to; that and the pixels, and half of them again while it joins interlaced passes; pixels of 16
 // bits and of 8; what it inflated to, indices and the pixels of the expanded palette. Data beyond the last
-// row would take more.
+// row would take more. stb_image inflates into a buffer for rows that are not interlaced. Passes have more
+// rows, up to 15 for 8, and less than twice as many bytes: for them it doubles the buffer.
 std::uint64_t max_stb_bytes(Bytes file, const PngImage& png) {
   constexpr std::uint64_t kSmall = 64 << 10;
   const std::uint64_t channels = png.color_type == indexed ? 1 : natural_channels(png);
   const std::uint64_t row_bytes = (std::uint64_t{png.width} * png.depth + 7) / 8 * channels + 1;
-  const std::uint64_t inflated =
-      row_bytes * png.height + (png.interlaced ? 7 * row_bytes + 8 * std::uint64_t{png.height} : 0);
+  const std::uint64_t inflated = row_bytes * png.height * (png.interlaced ? 2 : 1);
   const std::uint64_t pixel_count = std::uint64_t{png.width} * png.height;
   const std::uint64_t pixel_bytes = pixel_count * channels * (png.depth == 16 ? 2 : 1);
   const std::uint64_t joining = 2 * file.size() + inflated;

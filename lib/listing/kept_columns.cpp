@@ -22,7 +22,9 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-bool is_missing(std::string_view text) { return text.empty() || text == "nan" || text == "NaN"; }
+bool is_missing(std::string_view text) {
+  return text.empty() || text == "nan" || text == "NaN" || text == "NA";  // R writes NA
+}
 
 /// Reads a number that no program would take for a code: "007" and "0x1" are text.
 std::optional<double> parse_plain_number(std::string_view text) {

@@ -1,6 +1,9 @@
 #include "listing/label_rows.h"
 
+#include <algorithm>
+
 #include "base/text.h"
+#include "base/words.h"
 
 namespace chunkhit {
 namespace {
@@ -10,6 +13,16 @@ std::string form_error(LabelForm form) {
   if (form == LabelForm::not_finite) return "label is not a finite number";
   if (form == LabelForm::not_utf8) return "label is not UTF-8";
   return "label is not a number that a 32-bit float holds";
+}
+
+/// A class may be called NA: Namibia's code, say.
+void notice_na(SampleList& list) {
+  const auto count = static_cast<std::uint64_t>(std::ranges::count_if(
+      list.rejects, [](const Reject& reject) { return std::ranges::count(reject.labels, "NA") > 0; }));
+  if (count > 0)
+    list.notices.push_back(count_text(count, "row") + (count == 1 ? " has" : " have") +
+                           " the label NA, which is a missing one, and " + (count == 1 ? "is" : "are") +
+                           " rejected; a class of this name needs another");
 }
 
 }  // namespace
@@ -64,6 +77,7 @@ void LabelRows::finish() {
       label_type_ == LabelType::automatic && list_.label_columns.size() == 1 && list_.classes.empty();
   kept_.finish(list_, rows);
   rounded_.add_notice(list_);
+  notice_na(list_);
   list_.xxh3 = hash_.value();
 }
 

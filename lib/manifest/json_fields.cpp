@@ -190,15 +190,24 @@ Json input_sizes_json(const InputSizes& inputs) {
                        {"width", size_counts_json(entry.width)},
                        {"height", size_counts_json(entry.height)},
                        {"aspect_ratio", size_counts_json(entry.aspect_ratio)}});
-  return {{"formats", std::move(formats)},
-          {"squeezed", inputs.squeezed},
-          {"max_squeeze", number_json(inputs.max_squeeze)}};
+  Json object{{"formats", std::move(formats)},
+              {"squeezed", inputs.squeezed},
+              {"max_squeeze", number_json(inputs.max_squeeze)}};
+  if (inputs.cropped > 0) {
+    object["cropped"] = inputs.cropped;
+    object["max_crop_loss"] = number_json(inputs.max_crop_loss);
+  }
+  return object;
 }
 
 std::optional<InputSizes> parse_input_sizes(const Json& parent) {
   if (!parent.contains("inputs")) return std::nullopt;
   const Json& object = parent.at("inputs");
-  InputSizes inputs{{}, count_field(object, "squeezed"), size_field(object, "max_squeeze")};
+  InputSizes inputs{{}, count_field(object, "squeezed"), size_field(object, "max_squeeze"), 0, 0};
+  if (object.contains("cropped")) {
+    inputs.cropped = count_field(object, "cropped");
+    inputs.max_crop_loss = size_field(object, "max_crop_loss");
+  }
   for (const Json& entry : list_field(object, "formats"))
     inputs.formats.push_back({entry.at("format").get<std::string>(), count_field(entry, "images"),
                               parse_size_counts(entry.at("width")), parse_size_counts(entry.at("height")),

@@ -25,6 +25,7 @@
 #include "pack/pack_task.h"
 #include "pack/plan_rows.h"
 #include "pack/sample_decoder.h"
+#include "transform/image_transform.h"
 #include "transform/orientation.h"
 
 namespace chunkhit {
@@ -150,8 +151,12 @@ FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes
   const TransformPlan plan = plan_sample(spec, header);
   if (!plan.error.empty()) throw ImageError(plan.error);
   const bool swapped = swaps_sides(effective_orientation(spec, header));
-  FirstImage first{file, bytes.size(), swapped ? header.height : header.width,
-                   swapped ? header.width : header.height, plan.sample};
+  FirstImage first{file,
+                   bytes.size(),
+                   swapped ? header.height : header.width,
+                   swapped ? header.width : header.height,
+                   plan.sample,
+                   has_alpha(header.channels) && !has_alpha(plan.channels)};
   if (spec.sizes == Sizes::own) first.sample.height = first.sample.width = 0;
   return first;
 }
@@ -221,6 +226,14 @@ std::string squeeze_notice(const FirstImage& first, const TransformSpec& transfo
          " to " + ratio_text(after) + "; `resize` " + std::to_string(side) + " `crop` " + sides + " keeps it";
 }
 
+/// Says what becomes of transparent pixels: as in Pillow's convert, alpha is dropped.
+std::string alpha_notice(const FirstImage& first) {
+  if (!first.loses_alpha) return "";
+  return first.file +
+         " has alpha, which is dropped: transparent pixels get the colors that they hide; `channels` rgba "
+         "keeps alpha";
+}
+
 /// Says how large samples are that nothing makes smaller.
 std::string size_notice(const FirstImage& first, const PackImagesSpec& spec, std::uint64_t sample_count) {
   const TransformSpec& transform = spec.transform;
@@ -235,7 +248,8 @@ std::string size_notice(const FirstImage& first, const PackImagesSpec& spec, std
 std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpec& spec,
                                      const FirstImage& first) {
   std::vector<std::string> notices = list.notices;
-  for (std::string notice : {squeeze_notice(first, spec.transform), size_notice(first, spec, list.size())})
+  for (std::string notice :
+       {squeeze_notice(first, spec.transform), size_notice(first, spec, list.size()), alpha_notice(first)})
     if (!notice.empty()) notices.push_back(std::move(notice));
   if (spec.container == "hdf5" && codec_choice(spec).codec == "zstd")
     notices.emplace_back(

@@ -23,6 +23,7 @@ struct FirstImage {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
   SampleShape sample;
+  bool loses_alpha = false;  ///< it has alpha, and the sample does not
 };
 
 /// The input of a run.

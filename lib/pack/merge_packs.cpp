@@ -214,6 +214,24 @@ void add_source_notices(std::span<const SourcePack> sources, MergeReport& report
     }
 }
 
+/// Says which classes the first pack does not have: other spellings of its own, say.
+void add_class_notice(std::span<const MergeInput> inputs, const Manifest& merged, MergeReport& report) {
+  const std::vector<PackClass>& first = inputs.front().images->classes;
+  std::string names;
+  std::uint64_t added = 0;
+  for (const PackClass& each : merged.classes) {
+    if (std::ranges::any_of(first, [&](const PackClass& own) { return own.id == each.id; })) continue;
+    constexpr std::uint64_t kShown = 3;
+    const std::string name = each.name.empty() ? std::to_string(each.id) : each.name;
+    if (added++ < kShown) names += (names.empty() ? "" : ", ") + name;
+  }
+  if (added > 0 && !first.empty())
+    report.notices.push_back(count_text(first.size()) + (first.size() == 1 ? " class" : " classes") + " of " +
+                             inputs.front().folder + (first.size() == 1 ? " becomes " : " become ") +
+                             count_text(merged.classes.size()) + ": it does not have " + names +
+                             (added > 3 ? ", …" : ""));
+}
+
 /// Says where packs of a split lose the statistics that normalize them.
 void add_normalize_notice(std::span<const MergeInput> inputs, const Manifest& merged, MergeReport& report) {
   const auto has_shared = [](const MergeInput& input) { return input.images->normalize.has_value(); };
@@ -298,13 +316,19 @@ MergeReport merge_packs(const MergeOptions& given) {
   MergeReport report;
   report.path = options.output;
   std::vector<MergeInput> inputs = open_merge_inputs(options);
-  if (is_done(options, inputs, report)) return report;
+  if (inputs.size() == 1 && inputs.front().is_output) {  // another id would cost states and caches
+    describe(inputs.front().manifest(), report);
+    report.packs = std::max<std::uint64_t>(report.packs, 1);
+    report.already_finished = true;
+  }
+  if (report.already_finished || is_done(options, inputs, report)) return report;
   check_outside_packs(options.output);
   check_merge_inputs(inputs);
   if (inputs.front().images) {
     Manifest merged = merge_images(inputs, options.output);
     add_source_notices(merged.sources, report);
     add_normalize_notice(inputs, merged, report);
+    add_class_notice(inputs, merged, report);
     write_merged(options, inputs, start, std::move(merged), report);
   } else {
     MatrixManifest merged = merge_ratings(inputs);

@@ -474,8 +474,8 @@ PackReport PackWriter::report() const {
   report.repaired = repaired_;
   report.notices = notices_;
   const std::optional<InputSizes> inputs = manifest_so_far().inputs;
-  for (const std::string& notice :
-       {folder_.other_writers_notice(), lost_classes_notice(), inputs ? squeeze_text(*inputs) : ""})
+  for (const std::string& notice : {folder_.other_writers_notice(), lost_classes_notice(),
+                                    inputs ? squeeze_text(*inputs) : "", inputs ? crop_text(*inputs) : ""})
     if (!notice.empty()) report.notices.push_back(notice);
   report.rejected = rejects_.size();
   std::uint64_t part_rows = 0;

@@ -74,7 +74,7 @@ TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header)
                         effective_orientation(spec, header));
 }
 
-/// An image of this header and how its aspect ratio changes, before any crop or pad.
+/// An image of this header, how its aspect ratio changes, and what the crop removes of it.
 InputImage input_image(const ImageHeader& header, int orientation, const TransformPlan& plan) {
   const bool swapped = swaps_sides(orientation);
   InputImage input{header.format, swapped ? header.height : header.width,
@@ -82,6 +82,8 @@ InputImage input_image(const ImageHeader& header, int orientation, const Transfo
   const std::uint64_t wide = std::uint64_t{plan.resized_width} * input.height;
   const std::uint64_t high = std::uint64_t{plan.resized_height} * input.width;
   input.squeeze = static_cast<double>(std::max(wide, high)) / static_cast<double>(std::min(wide, high));
+  input.crop_loss = 1 - static_cast<double>(std::uint64_t{plan.window.width} * plan.window.height) /
+                            static_cast<double>(std::uint64_t{plan.resized_width} * plan.resized_height);
   return input;
 }
 

@@ -438,14 +438,14 @@ void bind_plan_sparse(const py::dict& keywords, std::uint64_t tasks) {
   static_cast<void>(plan_sparse(spec, options, tasks));
 }
 
-void bind_merge_packs(const std::vector<std::string>& packs, const std::string& output,
-                      const std::string& command_line) {
+std::vector<std::string> bind_merge_packs(const std::vector<std::string>& packs, const std::string& output,
+                                          const std::string& command_line) {
   const py::gil_scoped_release release;
   MergeOptions options;
   options.output = output;
   options.packs = packs;
   options.command_line = command_line;
-  static_cast<void>(merge_packs(options));
+  return merge_packs(options).notices;
 }
 
 }  // namespace

@@ -255,6 +255,21 @@ void EpochReader::restore(const std::string& state) {
   restored_ = start_of(parse_loader_state(state), current_state(), order_.position_count());
 }
 
+/// Samples that an epoch of an evaluation uses twice. Training, which is shuffled or changes images at
+/// random, does not mind.
+std::uint64_t EpochReader::padded_samples() const {
+  const BatchSpec& batches = spec_.batches;
+  const bool is_random = std::ranges::any_of(spec_.augment, [](const auto& field) {
+    return field.second != 0 && (field.first == "flip_horizontal" || field.first == "random_crop" ||
+                                 field.first.starts_with("resized_crop"));
+  });
+  if (spec_.order.shuffle != Shuffle::none || is_random || batches.drop_last ||
+      batches.rank_remainder != RankRemainder::pad)
+    return 0;
+  const std::uint64_t left = order_.position_count() % batches.world_size;
+  return left == 0 ? 0 : batches.world_size - left;
+}
+
 LoaderStats EpochReader::stats() const {
   PipelineStats pipeline = before_;
   if (pipeline_) pipeline.add(pipeline_->stats());
@@ -282,6 +297,11 @@ LoaderStats EpochReader::stats() const {
                             " not kept, for lack of room: cache_disk_bytes is " +
                             bytes_text(static_cast<double>(cache.remote.max_disk_bytes)) +
                             ", or the disk is full");
+  if (const std::uint64_t twice = padded_samples(); twice > 0)
+    stats.notices.push_back(count_text(twice, "sample") + (twice == 1 ? " is" : " are") +
+                            " used twice, by rank_remainder pad: sums of an evaluation count " +
+                            (twice == 1 ? "it" : "them") +
+                            " twice; give each rank a subset of its own, and world_size 1");
   stats.corrupt_samples = pipeline.corrupt_samples;
   stats.cache = plan_.reported;
   stats.threads = setting_.threads;

@@ -78,6 +78,7 @@ class EpochReader {
   [[nodiscard]] std::optional<std::size_t> next_slot();
   void prepare_next();
   [[nodiscard]] LoaderState current_state() const;
+  [[nodiscard]] std::uint64_t padded_samples() const;
 
   const ChunkSet& chunks_;
   EpochReaderSpec spec_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -13,6 +14,7 @@
 #include "codec/chunk_codec.h"
 #include "codec/zstd.h"
 #include "decode/formats.h"
+#include "transform/image_transform.h"
 #include "transform/orientation.h"
 #include "transform/resample.h"
 
@@ -146,9 +148,10 @@ SampleFormat finish_format(SampleFormat format) {
         "with crop_height and crop_width (evaluation), so that all samples of a batch have one shape");
   format.stored.height = resizes ? augment.resized_crop.height : augment.crop_height;
   format.stored.width = resizes ? augment.resized_crop.width : augment.crop_width;
-  if (!resizes && augment.resize_short < std::max(augment.crop_height, augment.crop_width))
+  if (!resizes && augment.random_crop &&
+      augment.resize_short < std::max(augment.crop_height, augment.crop_width))
     throw Error(ErrorCode::usage, "augment.resize_short: " + std::to_string(augment.resize_short) +
-                                      " pixels, expected at least the larger side of the crop");
+                                      " pixels, expected at least the larger side of the random crop");
   format.augment = {};
   return format;
 }
@@ -166,7 +169,7 @@ constexpr std::uint64_t kMaxKeptBytes = std::uint64_t{16} << 20;
 
 struct Tools {
   SizedImageDecoder decoder;
-  Resampler resampler;
+  AlphaResampler resampler;
   ByteBuffer resized;
 };
 
@@ -195,9 +198,9 @@ double SizedImageWriter::write(const StoredImage& image, DecodedImages& decoded,
   Tools& own = tools.get();
   SizedImageDecoder& decoder = own.decoder;
   const BatchShape& shape = finish_.shape();
-  const auto [box, request] = resized_crop_(image.upright_height(), image.upright_width(), use);
-  const Rect region = source_region(request);
-  const Rect wanted{box.x + region.x, box.y + region.y, region.width, region.height};
+  const ResizedPart part = resized_crop_(image.upright_height(), image.upright_width(), use);
+  const Rect region = source_region(part.request);
+  const Rect wanted{part.box.x + region.x, part.box.y + region.y, region.width, region.height};
   const auto begin = std::chrono::steady_clock::now();
   const std::uint8_t* const kept = decoded.find(
       use.sample, [&](std::uint8_t* room) { decoder.decode_whole(image, shape.channels, room); });
@@ -205,13 +208,15 @@ double SizedImageWriter::write(const StoredImage& image, DecodedImages& decoded,
                                            : part_of(kept, image, wanted, shape.channels);
   const std::chrono::duration<double> decoding = std::chrono::steady_clock::now() - begin;
   const std::size_t row_bytes = std::size_t{shape.width} * shape.channels;
-  if (finish_.copies()) {
-    own.resampler.resample(request, pixels, out, row_bytes);
-  } else {
-    resize_empty(own.resized, row_bytes * shape.height);
-    own.resampler.resample(request, pixels, own.resized.data(), row_bytes);
-    finish_.write(own.resized.data(), use, out);
-  }
+  if (!finish_.copies()) resize_empty(own.resized, row_bytes * shape.height);
+  std::uint8_t* const resized = finish_.copies() ? out : own.resized.data();
+  const ResizedCanvas canvas = resized_crop_.canvas(part.request);
+  const Rect& window = part.request.window;
+  if (canvas.height != window.height || canvas.width != window.width)
+    std::memset(resized, 0, row_bytes * shape.height);
+  const std::size_t paste = canvas.paste_y * row_bytes + std::size_t{canvas.paste_x} * shape.channels;
+  own.resampler.resample(part.request, pixels, resized + paste, row_bytes);
+  if (!finish_.copies()) finish_.write(resized, use, out);
   if (decoder.held_bytes() > kMaxKeptBytes) decoder = {};
   if (own.resampler.held_bytes() > kMaxKeptBytes) own.resampler.release();
   return decoding.count();

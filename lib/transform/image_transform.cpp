@@ -89,12 +89,6 @@ void fill_surroundings(const TransformPlan& plan, const std::array<std::uint8_t,
     fill_rect(plan.sample, plan.canvas, opaque_pixel(pad_color, plan.channels), sample);
 }
 
-bool changes_size(const TransformPlan& plan) {
-  return plan.resized_width != plan.source_width || plan.resized_height != plan.source_height ||
-         plan.box_width != static_cast<float>(plan.source_width) ||
-         plan.box_height != static_cast<float>(plan.source_height);
-}
-
 /// Copies the region, because the decoded pixels are not ours to change.
 void multiply_region(ImageView region, Image& multiplied) {
   multiplied.reshape(region.width, region.height, region.channels);
@@ -105,6 +99,34 @@ void multiply_region(ImageView region, Image& multiplied) {
 }
 
 }  // namespace
+
+bool weighs_alpha(const ResampleRequest& request, std::uint32_t channels) {
+  const bool changes_size = request.resized_width != request.source_width ||
+                            request.resized_height != request.source_height ||
+                            request.box_width != static_cast<float>(request.source_width) ||
+                            request.box_height != static_cast<float>(request.source_height);
+  return has_alpha(channels) && request.filter != Filter::nearest && changes_size;
+}
+
+void AlphaResampler::resample(const ResampleRequest& request, ImageView region_pixels, std::uint8_t* out,
+                              std::size_t out_row_bytes) {
+  const std::uint32_t channels = region_pixels.channels;
+  if (!weighs_alpha(request, channels))
+    return resampler_.resample(request, region_pixels, out, out_row_bytes);
+  multiply_region(region_pixels, multiplied_);
+  resampler_.resample(request, multiplied_.view(), out, out_row_bytes);
+  for (std::uint32_t y = 0; y < request.window.height; ++y)
+    divide_alpha(out + y * out_row_bytes, channels, request.window.width);
+}
+
+std::uint64_t AlphaResampler::held_bytes() const {
+  return resampler_.held_bytes() + multiplied_.pixels.capacity();
+}
+
+void AlphaResampler::release() {
+  resampler_.release();
+  ByteBuffer().swap(multiplied_.pixels);
+}
 
 void ImageTransform::apply(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* sample) {
   fill_surroundings(plan, spec_.pad_color, sample);
@@ -120,33 +142,23 @@ std::uint64_t ImageTransform::needed_bytes(const TransformPlan& plan) const {
     return std::uint64_t{rect.width} * rect.height * plan.channels;
   };
   const bool splits = plan.sample.layout == Layout::nchw && plan.channels > 1;
-  return resample_bytes(resample_request(plan, spec_.resample), plan.channels) +
-         (weighs_alpha(plan) ? bytes(plan.region) : 0) + (splits ? bytes(plan.window) : 0);
+  const ResampleRequest request = resample_request(plan, spec_.resample);
+  return resample_bytes(request, plan.channels) +
+         (weighs_alpha(request, plan.channels) ? bytes(plan.region) : 0) + (splits ? bytes(plan.window) : 0);
 }
 
 std::uint64_t ImageTransform::held_bytes() const {
-  return resampler_.held_bytes() + multiplied_.pixels.capacity() + window_.pixels.capacity();
+  return resampler_.held_bytes() + window_.pixels.capacity();
 }
 
 void ImageTransform::release() {
   resampler_.release();
-  ByteBuffer().swap(multiplied_.pixels);
   ByteBuffer().swap(window_.pixels);
-}
-
-// As Pillow's Image.resize does, alpha weighs the colours unless pixels are only copied.
-bool ImageTransform::weighs_alpha(const TransformPlan& plan) const {
-  return has_alpha(plan.channels) && spec_.resample != Filter::nearest && changes_size(plan);
 }
 
 void ImageTransform::write_window(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* out,
                                   std::size_t out_row_bytes) {
-  const ResampleRequest request = resample_request(plan, spec_.resample);
-  if (!weighs_alpha(plan)) return resampler_.resample(request, region_pixels, out, out_row_bytes);
-  multiply_region(region_pixels, multiplied_);
-  resampler_.resample(request, multiplied_.view(), out, out_row_bytes);
-  for (std::uint32_t y = 0; y < plan.window.height; ++y)
-    divide_alpha(out + y * out_row_bytes, plan.channels, plan.window.width);
+  resampler_.resample(resample_request(plan, spec_.resample), region_pixels, out, out_row_bytes);
 }
 
 void ImageTransform::write_planes(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* sample) {

@@ -20,6 +20,24 @@ void multiply_alpha(std::uint8_t* pixels, std::uint32_t channels, std::size_t pi
 /// Divides the colours by alpha again, in place; colours under alpha 0 stay as they are.
 void divide_alpha(std::uint8_t* pixels, std::uint32_t channels, std::size_t pixel_count);
 
+/// Whether alpha weighs the colours, as Pillow's Image.resize does: not where pixels are only copied.
+[[nodiscard]] bool weighs_alpha(const ResampleRequest& request, std::uint32_t channels);
+
+/// A resampler whose last channel of 2 or 4 is alpha: colours that alpha hides do not show at edges.
+class AlphaResampler {
+ public:
+  /// As Resampler::resample; the pixels are interleaved.
+  void resample(const ResampleRequest& request, ImageView region_pixels, std::uint8_t* out,
+                std::size_t out_row_bytes);
+  /// Scratch memory that is kept for the next request.
+  [[nodiscard]] std::uint64_t held_bytes() const;
+  void release();
+
+ private:
+  Resampler resampler_;
+  Image multiplied_;  // the region, its colours multiplied by alpha
+};
+
 /// Applies plans; owns scratch memory and the last tables of weights, so each thread has its own.
 class ImageTransform {
  public:
@@ -35,15 +53,13 @@ class ImageTransform {
   void release();
 
  private:
-  [[nodiscard]] bool weighs_alpha(const TransformPlan& plan) const;
   void write_window(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* out,
                     std::size_t out_row_bytes);
   void write_planes(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* sample);
 
   TransformSpec spec_;
-  Resampler resampler_;
-  Image multiplied_;  // the region, its colours multiplied by alpha
-  Image window_;      // the window before its channels are split
+  AlphaResampler resampler_;
+  Image window_;  // the window before its channels are split
 };
 
 }  // namespace chunkhit

@@ -51,6 +51,9 @@ void add_image(const InputImage& image, InputSizes& sizes) {
              static_cast<double>(range_begin(ratio)) / (1 << kFraction), entry.aspect_ratio);
   sizes.squeezed += image.squeeze > kMaxSqueeze ? 1 : 0;
   sizes.max_squeeze = std::max(sizes.max_squeeze, image.squeeze);
+  if (image.crop_loss <= kMaxCropLoss) return;
+  ++sizes.cropped;
+  sizes.max_crop_loss = std::max(sizes.max_crop_loss, image.crop_loss);
 }
 
 void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>& sizes) {
@@ -65,6 +68,8 @@ void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>
   }
   sizes->squeezed += other->squeezed;
   sizes->max_squeeze = std::max(sizes->max_squeeze, other->max_squeeze);
+  sizes->cropped += other->cropped;
+  sizes->max_crop_loss = std::max(sizes->max_crop_loss, other->max_crop_loss);
 }
 
 std::string squeeze_text(const InputSizes& sizes) {
@@ -72,6 +77,13 @@ std::string squeeze_text(const InputSizes& sizes) {
   return count_text(sizes.squeezed, "image") + (sizes.squeezed == 1 ? " was" : " were") +
          " squeezed or stretched by more than " + number_text(kMaxSqueeze) + " to 1, at most by " +
          number_text(std::round(sizes.max_squeeze * 100) / 100) + " to 1";
+}
+
+std::string crop_text(const InputSizes& sizes) {
+  if (sizes.cropped == 0) return {};
+  return count_text(sizes.cropped, "image") + " lost more than " + number_text(kMaxCropLoss * 100) +
+         " % of the area to the crop, at most " + number_text(std::round(sizes.max_crop_loss * 1000) / 10) +
+         " %";
 }
 
 }  // namespace chunkhit

@@ -16,7 +16,8 @@ struct InputImage {
   std::string_view format;  ///< as decoders name it; outlives this
   std::uint32_t width = 0;
   std::uint32_t height = 0;
-  double squeeze = 1;  ///< factor by which the transform changed the aspect ratio, 1 or more
+  double squeeze = 1;    ///< factor by which the transform changed the aspect ratio, 1 or more
+  double crop_loss = 0;  ///< share of the area that the crop removed, below 1
 };
 
 /// Adds one image.
@@ -27,5 +28,8 @@ void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>
 
 /// Says how many images were squeezed or stretched by more than kMaxSqueeze; empty where none was.
 [[nodiscard]] std::string squeeze_text(const InputSizes& sizes);
+
+/// Says how many images lost more than kMaxCropLoss of their area to the crop; empty where none did.
+[[nodiscard]] std::string crop_text(const InputSizes& sizes);
 
 }  // namespace chunkhit

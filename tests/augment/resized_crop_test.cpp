@@ -144,7 +144,10 @@ TEST(ResizedCrop, NamesTheOptionThatMakesNoSense) {
   evaluation.resize_short = 20;
   EXPECT_EQ(error_of(evaluation), "accepted");
   evaluation.crop_height = evaluation.crop_width = 21;
+  EXPECT_EQ(error_of(evaluation), "accepted") << "zeros surround the image";
+  evaluation.random_crop = true;
   EXPECT_EQ(error_of(evaluation), "augment.crop_height: 21 of 20 pixels");
+  evaluation.random_crop = false;
   evaluation.crop_height = evaluation.crop_width = 20;
   evaluation.crop_padding = 1;
   EXPECT_EQ(error_of(evaluation), "augment.crop_padding: excludes resize_short");

@@ -51,7 +51,10 @@ def images_of(random, count, height, width, channels):
 
 
 def resize(pixels, size, resample):
-    """Each channel by itself, so that none is taken for alpha; size: (height, width)."""
+    """The last of 2 or 4 channels is alpha, which weighs the others; else each channel by itself. size: (height, width)."""
+    if pixels.shape[2] in (2, 4):
+        image = Image.fromarray(np.ascontiguousarray(pixels), "LA" if pixels.shape[2] == 2 else "RGBA")
+        return np.asarray(image.resize(size[::-1], getattr(Image, resample.upper())))
     planes = [np.asarray(Image.fromarray(np.ascontiguousarray(pixels[:, :, channel])).resize(size[::-1], getattr(Image, resample.upper())))
               for channel in range(pixels.shape[2])]  # fmt: skip
     return np.stack(planes, axis=2)
@@ -90,6 +93,24 @@ def check_crops(probe, random, problems):
                 if not np.array_equal(got[index], theirs):
                     problems.append(f"torchvision's crop {stored.shape} {size} sample {index} box {box}")
     return checked
+
+
+def check_padded_evaluation(probe, random, problems):
+    """Crops larger than the resized image have zeros around it, as torchvision's CenterCrop."""
+    for height, width, short, crop, channels, layout in [(20, 31, 16, (50, 50), 3, 0), (20, 31, 16, (20, 21), 3, 1),
+                                                         (31, 20, 16, (17, 30), 4, 1), (16, 40, 16, (12, 60), 4, 0)]:  # fmt: skip
+        stored = images_of(random, 4, height, width, channels)
+        size = (int(short * height / width), short) if width <= height else (short, int(short * width / height))
+        got = run_probe(probe, stored, crop, 0.5, layout, crop=crop, resize_short=short, seed=SEED)
+        for index in range(len(stored)):
+            full = resize(stored[index], size, "bilinear") if size != (height, width) else stored[index]
+            missing = [max(crop[axis] - size[axis], 0) for axis in (0, 1)]
+            full = np.pad(full, [(each // 2, (each + 1) // 2) for each in missing] + [(0, 0)])
+            top, left = (int(round((side - each) / 2.0)) for side, each in zip(full.shape, crop))
+            want = full[top : top + crop[0], left : left + crop[1]]
+            if not np.array_equal(got[index], want[:, ::-1] if is_flipped(0.5, SEED, 0, index) else want):
+                problems.append(f"padded centre {stored.shape} {short} {crop} sample {index}")
+    return 16
 
 
 def check_evaluation(probe, random, problems):
@@ -144,6 +165,7 @@ def check_distribution(problems):
 def main():
     probe, random, problems = sys.argv[1], np.random.default_rng(3), []
     checked = check_crops(probe, random, problems) + check_evaluation(probe, random, problems)
+    checked += check_padded_evaluation(probe, random, problems)
     check_distribution(problems)
     print("\n".join(problems[:10]))
     beside = "beside torchvision " + torchvision.__version__ if torchvision else "without torchvision"

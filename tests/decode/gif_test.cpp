@@ -102,6 +102,13 @@ TEST(GifError, AFullTableThatStaysInUseIsNotCalledDamage) {
             "GIF that uses a full table for more than 4096 codes is not supported");
 }
 
+TEST(GifError, CodesWithoutAFirstClearCodeAreNotCalledDamage) {
+  std::string file = kGif;
+  file.replace(file.size() - 4, 2, "\x51\1"s);  // 1, 2, end 5, of three bits each
+  EXPECT_EQ(decode(as_bytes(file)).error,
+            "GIF whose codes do not begin with a clear code is not supported; save it again");
+}
+
 TEST(GifError, RejectsAFrameWithoutPixelsAndAFileWithoutFrame) {
   std::string file = kGif;
   file[30] = 0;

@@ -189,11 +189,15 @@ TEST(JpegError, FindsDamageAboveAndBesideTheRegion) {
 }
 
 TEST(JpegError, FindsTruncationAtEveryLength) {
-  const File file = write_jpeg(make_image(40, 40, 3, 1), {});
-  for (std::size_t size = 0; size + 2 <= file.size(); ++size) {
-    const File start(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
-    EXPECT_NE(decode(start).error, "") << size;
-    EXPECT_NE(decode(start, {.region = {3, 3, 10, 10}}).error, "") << size;
+  for (const JpegWriteSpec& spec :
+       {JpegWriteSpec{}, JpegWriteSpec{.restart_mcus = 3}, JpegWriteSpec{.arithmetic = true},
+        JpegWriteSpec{.progressive = true}, JpegWriteSpec{.separate_scans = true}}) {
+    const File file = write_jpeg(make_image(40, 40, 3, 1), spec);
+    for (std::size_t size = 0; size + 2 < file.size(); ++size) {
+      const File start(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
+      EXPECT_NE(decode(start).error, "") << size;
+      EXPECT_NE(decode(start, {.region = {3, 3, 10, 10}}).error, "") << size;
+    }
   }
 }
 
@@ -243,6 +247,31 @@ TEST(JpegError, SaysThatAProcessIsNotSupportedWhereItIsNoDamage) {
   file = photo();
   file[frame + 4] = 12;
   EXPECT_EQ(decode(file).error, "JPEG of 12 bits a sample is not supported");
+}
+
+TEST(JpegOddity, OfAFileThatLacksOnlyItsEndMarkerCostsNoPixel) {
+  for (const JpegWriteSpec& spec : {JpegWriteSpec{}, JpegWriteSpec{.progressive = true},
+                                    JpegWriteSpec{.restart_rows = 1}, JpegWriteSpec{.h_samp = 1}})
+    for (const std::size_t lacking : {1, 2}) {
+      const File whole = photo(spec);
+      const File file(whole.begin(), whole.end() - static_cast<std::ptrdiff_t>(lacking));
+      for (const Check check : {Check::whole, Check::region}) {
+        const Decoded decoded = decode(file, {}, {.check = check});
+        EXPECT_EQ(decoded.error, "");
+        EXPECT_EQ(decoded.image.pixels, decode(whole).image.pixels);
+      }
+      EXPECT_EQ(decode(file).warnings, "there is no end-of-image marker after the last row");
+    }
+}
+
+TEST(JpegOddity, OfAProgressionInABaselineScanCostsNoPixel) {
+  const File whole = photo();
+  File file = whole;
+  const std::size_t scan = find_marker(file, 0xda);
+  file[scan + 12] = 0;  // the last coefficient
+  EXPECT_EQ(decode(file).error, "");
+  EXPECT_EQ(decode(file).warnings, "Invalid SOS parameters for sequential JPEG");
+  EXPECT_EQ(decode(file).image.pixels, decode(whole).image.pixels);
 }
 
 TEST(JpegOddity, InTheHeaderIsPackedWithAWarning) {

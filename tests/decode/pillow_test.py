@@ -195,6 +195,8 @@ def check_png(comparison):
         for interlaced in (False, True):
             check_raw_png(comparison, size, seed, interlaced)
     # So large that no slack hides it: what it inflates to, indices and colors are in memory together.
+    check_raw_png(comparison, (400, 300), len(SIZES), True)
+    check_raw_png(comparison, (3, 20_000), len(SIZES) + 1, True)
     for bits in (2, 4, 8):
         paletted = image((400, 300), "RGB", 7).quantize(1 << bits)
         comparison.check("P png of %d bits with transparency" % bits, saved(paletted, "PNG", bits=bits, transparency=1),

@@ -239,6 +239,17 @@ TEST(LabelCsv, RejectsRowsThatLackSomething) {
   EXPECT_EQ(list.row_count, list.size() + list.rejects.size());
 }
 
+TEST(LabelCsv, TakesNaForAMissingLabelAndSaysSo) {
+  const SampleList list = list_text("file,label\na,cat\nb,NA\nc,nan\nd,\n");
+  EXPECT_EQ(files_of(list), Texts{"a"});
+  EXPECT_EQ(reasons_of(list),
+            (Texts{"1: label is missing", "2: label is not a finite number", "3: label is missing"}));
+  ASSERT_FALSE(list.notices.empty());
+  EXPECT_EQ(
+      list.notices[0],
+      "1 row has the label NA, which is a missing one, and is rejected; a class of this name needs another");
+}
+
 TEST(LabelCsv, PacksNoRowWithMoreFieldsThanTheHeader) {
   const SampleList list =
       list_text("file,label\na,New York, NY\nb,\"New York, NY\"\nc,Bonn,,\nd,0,5\ne,Bonn,, \n");

@@ -250,3 +250,18 @@ def test_numbers_that_are_neither_automatic_nor_whole_are_refused(packs, name, n
 def test_memory_bytes_bounds_chunks_and_batches(packs):
     with pytest.raises(chunkhit.Error, match="memory_bytes: 5 batches of .* are held, 1.0 kB are given"):
         chunkhit.ImageLoader(packs / "hdf5", threads=1, memory_bytes=1000)
+
+
+def test_says_that_an_evaluation_counts_samples_twice_and_a_subset_of_each_rank_does_not(packs):
+    def ranks(options):
+        return [chunkhit.ImageLoader(packs / "hdf5", batch_size=16, **given) for given in options]
+
+    padded = ranks(dict(rank=rank, world_size=3) for rank in range(3))
+    assert sum(len(batch.samples) for loader in padded for batch in loader) == 102
+    for loader in padded:
+        assert [notice for notice in loader.stats().notices if "2 samples are used twice, by rank_remainder pad" in notice]
+    for quiet in dict(shuffle="window"), dict(rank_remainder="drop"), dict(augment=dict(flip_horizontal=0.5)), dict(world_size=4):
+        assert not ranks([{"rank": 0, "world_size": 3, **quiet}])[0].stats().notices
+    exact = ranks(dict(subset=np.arange(rank, 100, 3), rank=0, world_size=1) for rank in range(3))
+    assert sorted(sample for loader in exact for batch in loader for sample in batch.samples) == list(range(100))
+    assert not any(loader.stats().notices for loader in exact)

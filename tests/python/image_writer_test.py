@@ -129,6 +129,23 @@ def test_modes_of_pillow_give_the_pixels_of_their_files(tmp_path):
         np.testing.assert_array_equal(image, np.asarray(own.convert("RGB")))
 
 
+@pytest.mark.parametrize("form", ["jpeg", "png", "tiff", "webp"])
+def test_images_of_pillow_are_turned_as_their_files_are(tmp_path, form):
+    exif = Image.Exif()
+    exif[0x112] = 6
+    file = io.BytesIO()
+    Image.fromarray(pixels()[0]).save(file, form, exif=exif, **({"lossless": True} if form == "webp" else {}))
+    for value in "apply", "ignore":
+        if (form, value) == ("tiff", "ignore"):
+            continue  # Pillow has turned it
+        write(tmp_path / f"file-{value}", [(file.getvalue(), 0)], exif=value)
+        for name, image in ("image", Image.open(file)), ("converted", Image.open(file).convert("RGB")):
+            write(tmp_path / f"{name}-{value}", [(image, 0)], exif=value)
+            chunkhit.pack_dataset([(image, 0)], tmp_path / f"{name}-dataset-{value}", exif=value)
+            for output in f"{name}-{value}", f"{name}-dataset-{value}":
+                assert_equal_packs(tmp_path / output, tmp_path / f"file-{value}")
+
+
 def test_labels_are_ids_names_or_numbers(tmp_path):
     images = pixels(3)
     labels = {"ids": ([7, -1, 7], {}, [7, -1, 7]), "names": (["b", "a", "b"], {}, [1, 0, 1]),

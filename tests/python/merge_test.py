@@ -112,3 +112,17 @@ def test_ratings_of_merged_packs(ratings, tmp_path):
     chunkhit.merge_packs([tmp_path / "grown", tmp_path / "1"], tmp_path / "grown")
     with pytest.raises(chunkhit.Error, match="state"):
         chunkhit.SparseLoader(tmp_path / "grown", batch_size=3).load_state_dict(state)
+
+
+def test_a_pack_merged_into_itself_stays_as_it_is(tmp_path):
+    pack_classes(tmp_path, "a", ["cat", "dog"])
+    before = (tmp_path / "a/manifest.json").read_bytes()
+    chunkhit.merge_packs([tmp_path / "a"], tmp_path / "a")
+    assert (tmp_path / "a/manifest.json").read_bytes() == before
+
+
+def test_says_which_classes_a_merge_adds(tmp_path):
+    pack_classes(tmp_path, "a", ["cat", "dog"])
+    pack_classes(tmp_path, "b", ["ant", "dog"])
+    with pytest.warns(UserWarning, match="2 classes of .*a become 3: it does not have ant"):
+        chunkhit.merge_packs([tmp_path / "a", tmp_path / "b"], tmp_path / "all")

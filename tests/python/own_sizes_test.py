@@ -174,10 +174,11 @@ def test_pixels_of_as_many_images_as_fit_stay_in_memory(photos, pack):
         check_crops(photos, pack, 1, cache="decoded", cache_bytes=some)
 
 
-def test_evaluation_crops_equal_torchvisions(photos, pack):
+@pytest.mark.parametrize("height, width", [(64, 56), (75, 110)])
+def test_evaluation_crops_equal_torchvisions_and_are_padded_with_zeros(photos, pack, height, width):
     torchvision = pytest.importorskip("torchvision")
-    steps = torchvision.transforms.Compose([torchvision.transforms.Resize(72), torchvision.transforms.CenterCrop((64, 56))])
-    loader = chunkhit.ImageLoader(pack, batch_size=10, augment=dict(resize_short=72, crop_height=64, crop_width=56))
+    steps = torchvision.transforms.Compose([torchvision.transforms.Resize(72), torchvision.transforms.CenterCrop((height, width))])
+    loader = chunkhit.ImageLoader(pack, batch_size=10, augment=dict(resize_short=72, crop_height=height, crop_width=width))
     files = files_of(photos)
     for batch in loader:
         for out, sample in zip(batch.images, batch.samples, strict=True):

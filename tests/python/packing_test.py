@@ -5,6 +5,7 @@ import struct
 import tarfile
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -44,6 +45,18 @@ def test_packs_the_pixels_that_pillow_makes(packs, tmp_path):
     images, _ = chunkhit.ImageDataset(tmp_path / "out")[:]
     assert images.shape == (100, 6, 8, 3)
     assert {image.tobytes() for image in images} == expected
+
+
+def test_says_that_transparent_pixels_get_their_hidden_colors(tmp_path):
+    (tmp_path / "in/a").mkdir(parents=True)
+    for name in ("1.png", "2.png"):
+        Image.new("RGBA", (8, 6), (255, 0, 0, 0)).save(tmp_path / "in/a" / name)
+    for channels, warns in ("rgb", True), ("gray", True), ("rgba", False), ("keep", False):
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            chunkhit.pack_images(tmp_path / "in", tmp_path / channels, channels=channels)
+        assert any("has alpha, which is dropped" in str(each.message) for each in warned) == warns
+    assert chunkhit.ImageDataset(tmp_path / "rgb")[0][0][0, 0].tolist() == [255, 0, 0]
 
 
 def test_packs_tars_and_idx_files(packs, tmp_path):

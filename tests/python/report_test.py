@@ -255,7 +255,7 @@ def test_shows_sizes_of_images_that_have_their_own(photos, tmp_path):
     assert "Of all packed images, before max-side 50." in text and "nothing was resized or cropped" in text
 
 
-def test_warns_of_images_that_the_transform_squeezes(photos, tmp_path):
+def test_warns_of_images_that_the_transform_squeezes_or_crops(photos, tmp_path):
     shutil.copytree(photos / "photos/val/a", tmp_path / "in/a")
     photo(np.random.default_rng(2), 120, 30).save(tmp_path / "in/a/wide.png")
     for name, options in (("squeezed", dict(resize=(40, 30))), ("cropped", dict(resize=30, crop=(40, 30)))):
@@ -263,6 +263,9 @@ def test_warns_of_images_that_the_transform_squeezes(photos, tmp_path):
     write_report([tmp_path / "squeezed", tmp_path / "cropped"], tmp_path / "report.html")
     found = [line for line in warnings((tmp_path / "report.html").read_text()) if "squeezed or stretched" in line]
     assert len(found) == 1
+    page = (tmp_path / "report.html").read_text()
+    assert [line for line in warnings(page) if "cropped: 1 of 12 images lost more than 50% of the area to the crop, at most 66.7%" in line]
+    assert chunkhit.pack_info(tmp_path / "cropped")["inputs"]["cropped"] == 1
     assert "squeezed: 1 of 12 images was squeezed or stretched by more than 1.5 to 1, at most by 3.00 to 1" in found[0]
 
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -113,6 +114,28 @@ TEST_F(Mixture, UsesAllSamplesOfASourceBeforeOneComesAgain) {
         EXPECT_LE(most - least, 1) << epoch;
       }
     }
+  }
+}
+
+TEST_F(Mixture, GivesASmallShareItsSamplesOverEpochsAndRanks) {
+  ImageLoaderOptions rare = options();
+  rare.mixture.weights = {98, 1, 1};
+  rare.sampler.epoch_samples = 90;
+  rare.world_size = 3;
+  for (const Shares shares : {Shares::batch, Shares::epoch}) {
+    rare.mixture.shares = shares;
+    std::vector<int> all(3);
+    for (rare.rank = 0; rare.rank < 3; ++rare.rank) {
+      ImageLoader loader(paths_, rare);
+      std::vector<int> of_rank(3);
+      for (std::uint64_t epoch = 0; epoch < 50; ++epoch) {
+        const std::vector<int> counts = counts_of(samples_of(read_epoch(loader, epoch)));
+        std::ranges::transform(of_rank, counts, of_rank.begin(), std::plus());
+      }
+      EXPECT_GT(std::ranges::min(of_rank), 0) << rare.rank;
+      std::ranges::transform(all, of_rank, all.begin(), std::plus());
+    }
+    EXPECT_EQ(all, (std::vector<int>{4410, 45, 45}));
   }
 }
 

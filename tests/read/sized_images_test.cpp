@@ -174,8 +174,10 @@ TEST_P(SizedImages, NeedAnAugmentationThatGivesOneShape) {
   augment.crop_height = augment.crop_width = 20;
   EXPECT_EQ(error_of(augment).substr(0, 28), "augment: the images have siz");
   augment.resize_short = 19;
+  EXPECT_EQ(error_of(augment), "opened") << "zeros surround the image";
+  augment.random_crop = true;
   EXPECT_EQ(error_of(augment),
-            "augment.resize_short: 19 pixels, expected at least the larger side of the crop");
+            "augment.resize_short: 19 pixels, expected at least the larger side of the random crop");
   augment.resize_short = 20;
   EXPECT_EQ(error_of(augment), "opened");
 }

@@ -143,15 +143,17 @@ def mixed_order_of(shuffle, seed, window_chunks, epoch, shares, length, sources,
     chunk; lists: for each source a function of its own seed and epoch that gives its samples, or all of them."""
     sequence = share_sequence([weight for weight, _ in sources])
     length = length or sum(sum(counts) for _, counts in sources)
-    positions = [sequence[position % len(sequence)] for position in range(length)]
+    first_entry, period = epoch * length, len(sequence)
+    positions = [sequence[entry % period] for entry in range(first_entry, first_entry + length)]
     block_seed, first_sample, of_source = random_bits(seed, WINDOW_ORDER, epoch), 0, []
     for number, (_, counts) in enumerate(sources):
         own_seed, uses, orders = random_bits(seed, MIXTURE, number), positions.count(number), {}
+        first_use = first_entry // period * sequence.count(number) + sequence[:first_entry % period].count(number)
         all_samples = lambda *_: list(range(sum(counts)))
         list_of = lists[number] if lists else all_samples
         own_count = len(list_of(own_seed, 0))
-        first_epoch, found = epoch * uses // own_count, []
-        for use in range(epoch * uses, epoch * uses + uses):
+        first_epoch, found = first_use // own_count, []
+        for use in range(first_use, first_use + uses):
             own_epoch = use // own_count
             if own_epoch not in orders:
                 orders[own_epoch] = sampled_order_of(shuffle, own_seed, window_chunks, own_epoch, counts,

@@ -58,6 +58,14 @@ TEST(InputSizes, CountImagesThatAreSqueezedBeyondTheLimit) {
   EXPECT_EQ(squeeze_text(sizes_of({{"png", 30, 20, 1.5}})), "");
 }
 
+TEST(InputSizes, CountImagesThatLoseMostOfTheirAreaToTheCrop) {
+  std::optional<InputSizes> sizes = sizes_of({{"png", 30, 20, 1, 0.5}, {"png", 30, 20, 1, 0.75}});
+  EXPECT_EQ(crop_text(*sizes), "1 image lost more than 50 % of the area to the crop, at most 75 %");
+  add_sizes(sizes_of({{"png", 30, 20, 1, 0.625}}), sizes);
+  EXPECT_EQ(crop_text(*sizes), "2 images lost more than 50 % of the area to the crop, at most 75 %");
+  EXPECT_EQ(crop_text(sizes_of({{"png", 30, 20, 1, 0.5}})), "");
+}
+
 TEST(InputSizes, OfPartsAddUpToThoseOfAllImages) {
   const std::vector<InputImage> images{{"png", 30, 20, 1.2}, {"jpeg", 300, 200, 3}, {"webp", 9, 900},
                                        {"jpeg", 10, 12},     {"png", 31, 20},       {"jpeg", 4000, 3000}};

@@ -41,7 +41,9 @@ struct AugmentSpec {
   bool random_crop = false;       ///< crop at a random position instead of the center
   std::uint32_t crop_padding =
       0;  ///< zero padding on each side before the crop, pixels; not with resize_short
-  /// Resize the short side to this before the crop, as torchvision's Resize, pixels; 0: no resizing.
+  /// Resize the short side to this before the crop, as torchvision's Resize, pixels; 0: no resizing. A crop
+  /// that is larger than the resized image has zeros around it, unless it is a random one. Alpha weighs
+  /// colors.
   std::uint32_t resize_short = 0;
   ResizedCropSpec resized_crop{};      ///< excludes crop_height, crop_width and resize_short
   Filter resample = Filter::bilinear;  ///< filter of resize_short and resized_crop

@@ -176,11 +176,16 @@ struct InputFormat {
 /// Change of an aspect ratio, as a factor, above which an image counts as squeezed.
 inline constexpr double kMaxSqueeze = 1.5;
 
+/// Share of an image's area that the crop removed, above which the image counts as cropped.
+inline constexpr double kMaxCropLoss = 0.5;
+
 /// Sizes of the packed images before the transform.
 struct InputSizes {
   std::vector<InputFormat> formats;  ///< sorted by name
   std::uint64_t squeezed = 0;        ///< images whose aspect ratio changed by more than kMaxSqueeze
   double max_squeeze = 1;            ///< largest change of an aspect ratio
+  std::uint64_t cropped = 0;         ///< images that lost more than kMaxCropLoss of their area to the crop
+  double max_crop_loss = 0;          ///< largest share of an area that was lost; 0 where `cropped` is 0
   bool operator==(const InputSizes&) const = default;
 };
 

@@ -88,8 +88,9 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
                     many pixels, from the center, or with random_crop=True anywhere, after crop_padding= pixels of zeros were
                     added on each side; resized_crop=dict(height=224, width=224, area=(0.08, 1), aspect=(3/4, 4/3)) is
                     torchvision's RandomResizedCrop; resize_short=256 with crop_height and crop_width is Resize and CenterCrop,
-                    for evaluation. resample="bilinear", "bicubic", "lanczos", "box", "hamming" or "nearest" is the filter of
-                    the last two, whose pixels equal those of torchvision on PIL images
+                    for evaluation; a crop beyond the image has zeros there. resample="bilinear", "bicubic", "lanczos", "box", "hamming" or "nearest" is the filter of
+                    the last two, whose pixels equal those of torchvision on PIL images: alpha weighs colors, which it does not
+                    where torchvision resizes tensors
     dtype           "uint8", or "float32": (x / 255 - mean) / std. Also numpy.float32 or torch.float32
     normalize       dict(mean=[...], std=[...]) per channel in 0..1, for float32; mean 0 and std 1 give x / 255. By
                     default the statistics that the packs of a split share, those of its first pack; a pack without a

@@ -23,8 +23,9 @@ BATCH = 16  # samples that a worker hands over at a time
 class Samples:
     """A source whose samples are ready to be added; what is wrong with one is an Error that names its index."""
 
-    def __init__(self, source: Any, image: str, label: str, key: Optional[str], columns: List[str]) -> None:
-        self.source = source
+    def __init__(self, source: Any, image: str, label: str, key: Optional[str], columns: List[str],
+                 exif: Optional[types.Exif]) -> None:
+        self.source, self.exif = source, exif
         self.names = (image, label, key)
         self.columns = columns
 
@@ -53,7 +54,7 @@ class Samples:
         try:
             image, label, key, found = self.fields(sample)
             columns = {name: column_value(name, found[name]) for name in self.columns if name in found}
-            return image_array(stored_image(image)), label_value(label), key_text(key), columns
+            return image_array(stored_image(image), self.exif), label_value(label), key_text(key), columns
         except (Error, TypeError, OSError) as error:
             code = "bad_data" if isinstance(error, TypeError) else getattr(error, "code", "bad_data")
             raise Error(f"sample {index}: {error}", code) from error
@@ -175,7 +176,7 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
     options = given(locals())
     for own in ("source", "workers", "image", "label", "key", "classes"):
         options.pop(own, None)
-    samples = Samples(source, image, label, key, column_names(keep_columns))
+    samples = Samples(source, image, label, key, column_names(keep_columns), exif)
     count = whole_number("workers", workers)
     names = class_names(source, label) if classes is None else classes
     with ImageWriter(output, classes=names, progress=progress, **options) as writer:

@@ -365,8 +365,9 @@ def merge_packs(packs: Paths, output: Path) -> Info:
               have the same items, and no user is in two of them
     output    folder of the merged pack; named among `packs`, the others are appended to it
 
-    The same call resumes, and does nothing for what is merged already. Returns what `pack_info` says of the pack, with
+    The same call resumes, and does nothing for what is merged already, or for one pack that is the output. Warns (UserWarning)
+    of what `pack-merge` notes: classes that are added, say. Returns what `pack_info` says of the pack, with
     `sources`: what was merged. Raises Error "bad_data" for packs that do not fit, "cannot_write" or "try_again".
     """
-    _chunkhit.merge_packs(native_paths(packs, "packs"), native_path(output, "output"), " ".join(sys.argv))
+    warn(_chunkhit.merge_packs(native_paths(packs, "packs"), native_path(output, "output"), " ".join(sys.argv)))
     return pack_info(output)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import importlib
 import math
 import operator
 import os
@@ -119,7 +120,7 @@ class ImageWriter(Writer):
             raise ArgumentError(f"classes: expected names or a path, found {classes!r}")
         if isinstance(classes, (list, tuple)):
             del options["classes"]
-        self._columns, self._count = column_names(keep_columns), 0
+        self._columns, self._count, self._exif = column_names(keep_columns), 0, exif
         super().__init__(lambda own, show: _chunkhit.ImageWriter(own, names, show), output, progress, options)
 
     def add(self, image: Any, label: Any, key: Union[str, int, None] = None,
@@ -127,8 +128,8 @@ class ImageWriter(Writer):
         """Appends an image.
 
         image  uint8 (height, width) or (height, width, channels) with 1 to 4 channels, as a NumPy array or a torch tensor,
-               which are never transposed; an image of Pillow, as its pixels are (EXIF is not looked at); or the bytes of an
-               image file, also as uint8 (n,)
+               which are never transposed; an image of Pillow, turned as its EXIF says unless `exif` is "ignore"; or the bytes
+               of an image file, also as uint8 (n,)
         label  a class: its id or its name; or a number (float), or several, for the label columns. All labels are of one kind
         key    the sample's name, as in rejects.csv; samples with one key stay in one pack of a split. None: its number
         columns
@@ -142,7 +143,7 @@ class ImageWriter(Writer):
             values = column_list(self._columns, columns or {})
         except Error as error:
             raise Error(f"{f'sample {self._count}' if key is None else key}: {error}", error.code) from None
-        self._core.add(image_array(image), label_value(label), key_text(key), values)
+        self._core.add(image_array(image, self._exif), label_value(label), key_text(key), values)
         self._count += 1
 
 
@@ -374,7 +375,7 @@ def times_column(times: Any) -> Optional[NDArray[Any]]:
     return np.ascontiguousarray(whole, np.int64)
 
 
-def image_array(image: Any) -> NDArray[Any]:
+def image_array(image: Any, exif: Optional[types.Exif]) -> NDArray[Any]:
     """uint8 (height, width, channels), or an image file as uint8 (n,)."""
     if isinstance(image, (bytes, bytearray, memoryview)):
         return np.frombuffer(image, np.uint8)
@@ -382,7 +383,8 @@ def image_array(image: Any) -> NDArray[Any]:
     if torch is not None and isinstance(image, torch.Tensor):
         array = image.detach().cpu().numpy()
     elif pillow is not None and isinstance(image, pillow.Image):
-        array = np.asarray(pillow_pixels(image))
+        image.load()  # its size may change: Pillow turns a TIFF
+        array = np.asarray(pillow_pixels(image if exif == "ignore" else upright(image)))
     elif isinstance(image, np.ndarray):
         array = image
     else:
@@ -398,6 +400,17 @@ def image_array(image: Any) -> NDArray[Any]:
                     f"{tuple(image.shape)}" + ("; permute(1, 2, 0) of a tensor, transpose(1, 2, 0) of an array, makes it so"
                                                if is_planar else ""), "usage")
     return np.ascontiguousarray(array)
+
+
+def upright(image: Any) -> Any:
+    """An image of Pillow turned as its EXIF says. Pillow has turned a TIFF when it loaded it."""
+    try:
+        is_turned = image.format != "TIFF" and image.getexif().get(0x112, 1) in range(2, 9)
+    except Exception:  # what Pillow cannot read is no orientation
+        return image
+    if not is_turned:
+        return image
+    return importlib.import_module("PIL.ImageOps").exif_transpose(image)
 
 
 def pillow_pixels(image: Any) -> Any:

@@ -12,6 +12,7 @@ from ._image_scan import Array, ImageScan
 from ._page import Block, Section, counted, looked_at, share_text, shown
 
 MAX_SQUEEZE = 1.5  # as C++'s kMaxSqueeze, which the manifest counts by
+MAX_CROP_LOSS = 0.5  # as C++'s kMaxCropLoss
 RATIO_UNIT = 1 << 20  # of ranges of aspect ratios, which are as those of whole numbers so many times as large
 
 
@@ -22,7 +23,7 @@ def size_section(scans: Sequence[ImageScan]) -> Section:
         edges = common_edges(scan, inputs)
         if inputs and inputs["formats"]:
             section.blocks.append(input_block(scan, inputs, edges, index))
-            section.warnings += squeeze_warnings(scan, inputs)
+            section.warnings += squeeze_warnings(scan, inputs) + crop_warnings(scan, inputs)
         if scan.info.get("own_sizes"):
             section.blocks.append(stored_block(scan, edges, index))
         elif not inputs:
@@ -39,6 +40,14 @@ def squeeze_warnings(scan: ImageScan, inputs: Dict[str, Any]) -> List[str]:
         return []
     return [f"{scan.name}: {squeezed:,} of {counted(scan.total, 'image')} {'was' if squeezed == 1 else 'were'} squeezed or "
             f"stretched by more than {MAX_SQUEEZE:g} to 1, at most by {inputs['max_squeeze']:.2f} to 1"]
+
+
+def crop_warnings(scan: ImageScan, inputs: Dict[str, Any]) -> List[str]:
+    cropped = inputs.get("cropped", 0)
+    if not cropped:
+        return []
+    return [f"{scan.name}: {cropped:,} of {counted(scan.total, 'image')} lost more than {MAX_CROP_LOSS:.0%} of the area to the "
+            f"crop, at most {inputs['max_crop_loss']:.1%}"]
 
 
 def range_end(begin: float) -> float:
@@ -112,6 +121,8 @@ def input_block(scan: ImageScan, inputs: Dict[str, Any], edges: Tuple[Array, Arr
     note = f"Of all packed images{transform_text(scan)}. Ranges are an eighth of a power of two wide."
     if inputs["squeezed"]:
         note += " A short side (--resize 256) with --crop, or --fit, keeps the aspect ratio."
+    if inputs.get("cropped"):
+        note += " --fit instead of --crop keeps whole images."
     return Block(title, note, "" if are_alike else charts.histogram(f"inputs{index}", panels),
                  ("format", "images", "width", "height", "aspect ratio"), rows)
 
