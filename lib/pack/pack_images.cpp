@@ -56,8 +56,8 @@ PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions&
                  rejects,
                  progress,
                  memory,
-                 {"pack-images " + version(), options.command_line, start, memory.threads,
-                  spec.labels == kWriterLabels ? "" : absolute_root(options.root)},
+                 RunCall{"pack-images " + version(), options.command_line, start, memory.threads,
+                         spec.labels == kWriterLabels ? "" : absolute_root(options.root)},
                  {}};
 
   PackImagesReport report;

@@ -131,11 +131,11 @@ PackImagesOptions run_options(const RunPlanOptions& given, const PackPlan& plan)
 PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const PlanRows& rows,
                       std::size_t pack_index, std::uint64_t first_part, std::uint64_t part_samples) {
   const PlannedPack& pack = plan.packs[pack_index];
-  PackTask task{pack.name,
-                {kImagesFormat, pack.spec, pack.pack_id, {}, {}, {}},
-                pack.samples,
-                rows.rejects(pack_index),
-                {}};
+  PackTask task;  // not by braces: see "How to work here"
+  task.name = pack.name;
+  task.identity = PackIdentity{kImagesFormat, pack.spec, pack.pack_id, {}};
+  task.sample_count = pack.samples;
+  task.rejects = rows.rejects(pack_index);
   task.identity.check_plan = [&given, &plan] { check_plan(given.folder, plan); };
   task.rows = [&rows, first_part, part_samples](std::uint64_t first, std::uint64_t count) {
     auto list = std::make_shared<SampleList>(rows.part(first_part + first / part_samples));
@@ -217,16 +217,17 @@ class PlanRun {
     std::optional<SharedStats> normalize;
     std::uint64_t first_part = 0;
     for (std::size_t index = 0; index < plan_.packs.size() && !report_.interrupted; ++index) {
-      RunContext run{specs_[index],
-                     options_,
-                     rows_.header(),
-                     maker,
-                     rejects,
-                     progress,
-                     memory,
-                     {plan_.tool, options_.command_line, start, memory.threads, absolute_root(options_.root)},
-                     normalize,
-                     true};
+      RunContext run{
+          specs_[index],
+          options_,
+          rows_.header(),
+          maker,
+          rejects,
+          progress,
+          memory,
+          RunCall{plan_.tool, options_.command_line, start, memory.threads, absolute_root(options_.root)},
+          normalize,
+          true};
       progress.pack = folder_of(given_.folder, plan_.packs[index]);
       run_pack(run, index, first_part);
       normalize = run.normalize;

@@ -403,7 +403,12 @@ bool bind_run_plan(const py::dict& keywords, const py::object& on_progress) {
 std::optional<std::string> bind_plan_status_json(const std::string& folder) {
   const py::gil_scoped_release release;
   if (!has_plan(folder)) return std::nullopt;
-  return plan_status_json(read_plan_status(folder));
+  try {
+    return plan_status_json(read_plan_status(folder));
+  } catch (const Error&) {
+    if (has_plan(folder)) throw;
+    return std::nullopt;  // another process finishes it meanwhile
+  }
 }
 
 py::object bind_pack_sparse(const py::dict& keywords, const py::object& on_progress, bool dry_run) {
