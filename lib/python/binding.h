@@ -52,11 +52,14 @@ class LoaderAccess {
   bool is_taken_ = false;
 };
 
-/// A thread's turn to take batches; under the GIL, which waiting gives up. Throws usage for the second.
+/// A thread's turn to take batches, or to add to a writer; under the GIL, which waiting gives up. Throws
+/// usage for the second.
 class Turn {
  public:
-  explicit Turn(LoaderAccess& access) : is_taken_(access.is_taken_) {
-    if (is_taken_) throw Error(ErrorCode::usage, "another thread is using this loader; make one for each");
+  explicit Turn(LoaderAccess& access) : Turn(access.is_taken_, "loader") {}
+  Turn(bool& is_taken, const std::string& what) : is_taken_(is_taken) {
+    if (is_taken_)
+      throw Error(ErrorCode::usage, "another thread is using this " + what + "; make one for each");
     is_taken_ = true;
   }
   Turn(const Turn&) = delete;

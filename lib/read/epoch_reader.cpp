@@ -12,6 +12,7 @@
 #include "base/cpu.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "types/enum_names.h"
@@ -91,11 +92,7 @@ EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_posit
 
 bool EpochReader::is_forked() const { return ::getpid() != process_; }
 
-void EpochReader::require_own_process() const {
-  if (is_forked())
-    throw Error(ErrorCode::usage,
-                "this loader was made before the process was forked; make one in each child");
-}
+void EpochReader::require_own_process() const { chunkhit::require_own_process(process_, "loader"); }
 
 // Returns whether all chunks of a batch, and those being loaded, stay cached until the last one is loaded.
 bool EpochReader::keeps_chunks() const {
