@@ -32,6 +32,20 @@ void bind_datasets(py::module_& module);
 void bind_packing(py::module_& module);
 void bind_writers(py::module_& module);
 
+/// Gives up the GIL as long as it lives. A thread that wants it back while Python exits sleeps instead, as
+/// from Python 3.14 on: older ones end the thread by an exception that no destructor may pass on, which
+/// aborts.
+class ReleasedGil {
+ public:
+  ReleasedGil() : state_(PyEval_SaveThread()) {}
+  ReleasedGil(const ReleasedGil&) = delete;
+  ReleasedGil& operator=(const ReleasedGil&) = delete;
+  ~ReleasedGil();
+
+ private:
+  PyThreadState* state_;
+};
+
 /// What epochs and waiting are checked with for Ctrl-C.
 inline constexpr std::chrono::milliseconds kSignalInterval{50};
 
@@ -73,7 +87,7 @@ class Turn {
 /// What `use` does with a loader, alone and without the GIL.
 template <class Loader, class Use>
 auto use_alone(Loader& loader, LoaderAccess& access, const Use& use) {
-  const py::gil_scoped_release release;
+  const ReleasedGil release;
   const std::unique_lock<std::mutex> alone = access.enter();
   return use(loader);
 }
@@ -104,7 +118,7 @@ auto run_interruptible(const Use& use) {
     return use();
   });
   const auto wait = [&](std::chrono::milliseconds longest) {
-    const py::gil_scoped_release release;
+    const ReleasedGil release;
     return running.wait_for(longest) == std::future_status::ready;
   };
   try {
@@ -124,7 +138,7 @@ auto run_interruptible(const Use& use) {
     }
     throw;
   }
-  const py::gil_scoped_release release;
+  const ReleasedGil release;
   return running.get();
 }
 
@@ -137,7 +151,7 @@ std::unique_ptr<Made> make_without_gil(Arguments&&... arguments) {
 /// Ends a C++ object without the GIL: its threads are waited for.
 template <class Made>
 void end_without_gil(std::unique_ptr<Made>& made) {
-  const py::gil_scoped_release release;
+  const ReleasedGil release;
   made.reset();
 }
 

@@ -401,7 +401,7 @@ bool bind_run_plan(const py::dict& keywords, const py::object& on_progress) {
 
 /// Returns the status of a plan's packs as JSON; nothing where the folder has no plan or they are finished.
 std::optional<std::string> bind_plan_status_json(const std::string& folder) {
-  const py::gil_scoped_release release;
+  const ReleasedGil release;
   if (!has_plan(folder)) return std::nullopt;
   try {
     return plan_status_json(read_plan_status(folder));
@@ -432,13 +432,13 @@ void bind_plan_sparse(const py::dict& keywords, std::uint64_t tasks) {
   PackSparseOptions options = sparse_options(from);
   const PackSparseSpec spec = sparse_spec(from, options.inputs);
   from.finish();
-  const py::gil_scoped_release release;
+  const ReleasedGil release;
   static_cast<void>(plan_sparse(spec, options, tasks));
 }
 
 void bind_merge_packs(const std::vector<std::string>& packs, const std::string& output,
                       const std::string& command_line) {
-  const py::gil_scoped_release release;
+  const ReleasedGil release;
   MergeOptions options;
   options.output = output;
   options.packs = packs;

@@ -80,7 +80,7 @@ class BoundWriter {
   template <class Spec, class Options, class... More>
   void open(Spec spec, Options options, More... more) {
     watch_.watch(options);
-    const py::gil_scoped_release release;
+    const ReleasedGil release;
     writer_ = std::make_unique<Writer>(std::move(spec), std::move(options), std::move(more)...);
   }
   template <class... What>
@@ -88,7 +88,7 @@ class BoundWriter {
     {
       const Turn turn(is_in_use_, "writer");
       Writer& writer = open_writer();
-      const py::gil_scoped_release release;
+      const ReleasedGil release;
       writer.add(what...);
     }
     const auto now = std::chrono::steady_clock::now();
