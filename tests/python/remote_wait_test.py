@@ -1,4 +1,5 @@
 """What waits for a server can be interrupted, says what it waits for, and asks for much at a time."""
+import concurrent.futures
 import os
 import signal
 import sys
@@ -105,3 +106,92 @@ def test_datasets_keep_chunks_on_the_disk(packs, ratings, tmp_path, kind):
     assert any((tmp_path / "cache").rglob("*.chunk"))
     for one, other in zip(np.atleast_1d(found[0]) if kind == "rows" else found[0], found[1]):
         np.testing.assert_array_equal(one, other)
+
+
+def head(first, last, size, status="206 Partial Content", *more):
+    lines = [f"HTTP/1.1 {status}", f"Content-Range: bytes {first}-{last}/{size}", f"Content-Length: {last - first + 1}", 'ETag: "1"', *more]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def slowly(data, first, last):
+    yield head(first, last, len(data))
+    for at in range(first, min(last + 1, first + 60)):
+        yield data[at:at + 1]
+        yield 0.3
+
+
+def endless(begin, piece):
+    def pieces(data, first, last):
+        yield begin
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            yield piece
+            yield 0.01
+    return pieces
+
+
+def once(*answer):
+    return {"stream": lambda data, first, last: [part(data, first, last) if callable(part) else part for part in answer]}
+
+
+def asked_back(seconds):
+    return {"status": 503, "headers": {"Retry-After": seconds}}
+
+
+HOSTILE = {
+    "three bytes a second": {"stream": slowly},
+    "a byte a connection": once(lambda data, first, last: head(first, last, len(data)) + data[first:first + 1]),
+    "a failure without end": {"stream": endless(b"HTTP/1.1 500 Oops\r\n\r\n", b"oops" * 100)},
+    "a failure without end, drop by drop": {"stream": endless(b"HTTP/1.1 404 Not Found\r\n\r\n", b"o")},
+    "a redirect without end": {"stream": endless(b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\n\r\n", b"oops" * 100)},
+    "a head without end": {"stream": endless(b"HTTP/1.1 206 Partial Content\r\n", b"X-More: and more\r\n")},
+    "no answer": {"stream": endless(b"", b"")},
+    "an empty answer": once(b""),
+    "no HTTP": once(b"SSH-2.0-OpenSSH_9.2\r\n"),
+    "a short body": once(lambda data, first, last: head(first, last, len(data)) + data[first:(first + last) // 2]),
+    "a long body": once(lambda data, first, last: head(first, last, len(data)).replace(b"Content-Length", b"X-Length") + data[first:] + data),
+    "no range": once(b"HTTP/1.1 206 Partial Content\r\n\r\n", lambda data, first, last: data[first:last + 1]),
+    "another range": {"shift": 1},
+    "another size": {"longer": 7},
+    "a size beyond all": once(lambda data, first, last: head(first, last, (1 << 64) - 1) + data[first:last + 1]),
+    "other bytes": {"damages": True},
+    "the whole file": {"ignores_range": True},
+    "Retry-After 0": asked_back("0"), "Retry-After 1": asked_back("1"), "Retry-After 60": asked_back("60"),
+    "Retry-After 10^9": asked_back("1000000000"), "Retry-After 10^30": asked_back("1" + "0" * 30),
+    "a date": asked_back("Wed, 21 Oct 2065 07:28:00 GMT"), "a negative Retry-After": asked_back("-5"),
+}
+
+
+def read_from(packs, container, way, begins):
+    """What a hostile server brings about: the samples, or the error; and the seconds that it took."""
+    opened = begins == "at once"
+    with FaultServer(packs, lambda *_: {"etag": '"1"', **(HOSTILE[way] if opened else {})}) as server:
+        begin = time.monotonic()
+        try:
+            dataset = chunkhit.ImageDataset(f"{server.url}/{container}")
+            opened = True
+            found = dataset[:][0]
+        except chunkhit.Error as error:
+            found = error
+        return found, time.monotonic() - begin
+
+
+@pytest.mark.filterwarnings("ignore:http")
+def test_no_server_stops_a_reader_for_ever_or_gives_it_wrong_bytes(packs, monkeypatch):
+    """All at once: they wait, and do not compute. Slow servers, and failures without end, were read for ever."""
+    monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "1")
+    right = chunkhit.ImageDataset(packs / "shard")[:][0]
+    cases = [(container, way, begins) for container in ("shard", "hdf5") for way in HOSTILE for begins in ("at once", "later")]
+    with concurrent.futures.ThreadPoolExecutor(len(cases)) as threads:
+        results = list(threads.map(lambda case: read_from(packs, *case), cases))
+    for case, (found, seconds) in zip(cases, results):
+        assert seconds < 25, case
+        if not isinstance(found, chunkhit.Error):
+            np.testing.assert_array_equal(found, right, err_msg=str(case))
+
+
+def test_a_server_that_asks_to_be_left_alone_for_long_is_asked_again_in_time(packs, monkeypatch):
+    """Retry-After of more than the limit ended reading after one try, in 0 seconds."""
+    monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "1")
+    with FaultServer(packs, lambda path, first, last, number: asked_back("60") if number == 0 else None) as server:
+        assert len(chunkhit.ImageDataset(f"{server.url}/hdf5")) == 100
