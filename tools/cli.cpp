@@ -400,7 +400,7 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>
   try {
     std::vector<std::string> arguments = reversed_arguments(argc, argv);
     app.parse(arguments);
-    return check_output(name, body());
+    return check_output(name, warn_of_servers(name, {argv, argv + argc}, body));
   } catch (const CLI::Success& asked) {
     std::ostringstream text;  // --help, --version
     const int code = app.exit(asked, text, text);

@@ -2,6 +2,7 @@
 import concurrent.futures
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -72,6 +73,17 @@ def test_warns_while_a_server_fails(packs, monkeypatch):
     with FaultServer(packs, away) as server, pytest.warns(RuntimeWarning, match="HTTP 503.*tried again for up to") as found:
         assert len(chunkhit.ImageDataset(f"{server.url}/hdf5")) == 100
     assert len(found) == 1 and server.url in str(found[0].message)
+
+
+def test_commands_say_what_they_wait_for(packs, monkeypatch):
+    """They waited for a minute without a word."""
+    monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "30")
+    begin = time.monotonic()
+    with FaultServer(packs, lambda *_: {"status": 503} if time.monotonic() - begin < 4 else None) as server:
+        run = subprocess.run([f"{os.environ['CHUNKHIT_TOOLS']}/pack-info", f"{server.url}/hdf5"], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, timeout=60)
+    assert run.returncode == 0
+    assert run.stderr == f"pack-info: {server.url}/hdf5/manifest.json: HTTP 503 Service Unavailable, tried again for up to 30 s\n"
 
 
 def test_datasets_ask_for_many_chunks_at_a_time(packs, tmp_path):
