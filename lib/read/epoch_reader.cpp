@@ -279,6 +279,7 @@ LoaderStats EpochReader::stats() const {
                             " not kept, for lack of room: cache_disk_bytes is " +
                             bytes_text(static_cast<double>(cache.remote.max_disk_bytes)) +
                             ", or the disk is full");
+  if (!cache.remote.no_disk.empty()) stats.notices.push_back(cache.remote.no_disk);
   stats.corrupt_samples = pipeline.corrupt_samples;
   stats.cache = plan_.reported;
   stats.threads = setting_.threads;

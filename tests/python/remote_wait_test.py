@@ -1,5 +1,6 @@
 """What waits for a server can be interrupted, says what it waits for, and asks for much at a time."""
 import concurrent.futures
+import fcntl
 import os
 import signal
 import subprocess
@@ -207,3 +208,50 @@ def test_a_server_that_asks_to_be_left_alone_for_long_is_asked_again_in_time(pac
     monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "1")
     with FaultServer(packs, lambda path, first, last, number: asked_back("60") if number == 0 else None) as server:
         assert len(chunkhit.ImageDataset(f"{server.url}/hdf5")) == 100
+
+
+@pytest.fixture
+def locked_cache(packs, tmp_path, monkeypatch):
+    """A cache whose lock another process never gives back."""
+    monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "1")
+    (tmp_path / "cache").mkdir()
+    with open(tmp_path / "cache" / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield tmp_path / "cache"
+
+
+def test_a_lock_that_is_never_given_back_is_no_cache(packs, locked_cache):
+    """Opening waited for it without end."""
+    with FaultServer(packs) as server:
+        loader = chunkhit.ImageLoader(f"{server.url}/shard", batch_size=100, shuffle="none", cache_dir=locked_cache)
+        np.testing.assert_array_equal(next(iter(loader)).images, chunkhit.ImageDataset(packs / "shard")[:][0])
+    assert [note for note in loader.stats().notices if f"{locked_cache}/lock: locked by another process" in note]
+
+
+def test_ctrl_c_ends_waiting_for_a_lock(packs, locked_cache, interrupted, monkeypatch):
+    monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "60")
+    with FaultServer(packs) as server:
+        assert interrupted(lambda: chunkhit.ImageDataset(f"{server.url}/shard", cache_dir=locked_cache)) < 5
+
+
+def test_what_others_plant_in_a_cache_is_not_followed(packs, tmp_path):
+    """Pipes were waited for, and links led out of the cache."""
+    cache, outside = tmp_path / "cache", tmp_path / "outside"
+    with FaultServer(packs) as server:
+        def read():
+            return chunkhit.ImageDataset(f"{server.url}/shard", cache_dir=cache)[:][0]
+        right = read()
+        chunks = sorted(cache.rglob("*.chunk"))
+        chunks[0].unlink()
+        os.mkfifo(chunks[0])
+        outside.write_text("precious")
+        chunks[1].unlink()
+        os.link(outside, f"{chunks[1]}.begun")
+        np.testing.assert_array_equal(read(), right)
+        np.testing.assert_array_equal(read(), right)
+        assert outside.read_text() == "precious"
+        pack = chunks[0].parent
+        pack.rename(tmp_path / "elsewhere")
+        pack.symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(chunkhit.Error, match="cache_dir: .*cannot open the folder"):
+            read()

@@ -94,6 +94,7 @@ class HttpClient {
   static constexpr std::size_t kMaxRequests = 64;
   /// What requests of the process fail with; empty where none does.
   [[nodiscard]] static std::string trouble();
+  void set_trouble(const std::string& text);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -106,7 +107,6 @@ class HttpClient {
   void end_stalled(Clock::time_point now);
   void take_back(void* handle, int result);
   void settle(std::unique_ptr<Request> request, int result);
-  void set_trouble(const std::string& text);
   [[nodiscard]] bool retry(Request& request, const std::string& reason);
   [[nodiscard]] std::chrono::milliseconds longest_wait() const;
 
