@@ -2,6 +2,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -337,9 +338,11 @@ struct AnyPlan {
 };
 
 /// Reads the plan in a folder; none if its packs are finished. Retries, because a shared file system may
-/// show what another machine wrote a second or two late. Throws bad_data if there is neither.
-AnyPlan await_plan(const std::string& folder) {
-  constexpr int kTries = 4;
+/// show what another machine wrote a second or two late; none once `stop` is true. Throws bad_data if there
+/// is neither.
+AnyPlan await_plan(const std::string& folder, const std::atomic<bool>* stop) {
+  constexpr int kTries = 4, kLooks = 20;
+  const auto is_stopped = [stop] { return stop != nullptr && *stop; };
   for (int tries = 1;; ++tries) {
     AnyPlan plan{{}, read_ratings_plan(folder)};
     if (!plan.ratings) plan.images = read_plan(folder);
@@ -347,7 +350,9 @@ AnyPlan await_plan(const std::string& folder) {
     if (tries == kTries)
       throw Error(ErrorCode::bad_data, folder + ": holds no " + std::string(kPlanName) +
                                            "; --plan TASKS of pack-images or pack-sparse writes one");
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    for (int look = 0; look < kLooks && !is_stopped(); ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1000) / kLooks);
+    if (is_stopped()) return {};
   }
 }
 
@@ -382,11 +387,13 @@ RunPlanReport run_ratings(const RunPlanOptions& options, const RatingsPlan& plan
 }  // namespace
 
 RunPlanReport run_plan(const RunPlanOptions& options) {
-  const AnyPlan found = await_plan(options.folder);
+  const AnyPlan found = await_plan(options.folder, options.stop);
   if (found.ratings) return run_ratings(options, *found.ratings);
   const std::optional<PackPlan>& plan = found.images;
   RunPlanReport done;
-  done.finished = true;
+  done.interrupted = !plan && options.stop != nullptr && *options.stop;
+  done.finished = !done.interrupted;
+  if (done.interrupted) return done;
   if (!plan) {
     remove_stage_folders(options.folder);  // where a run was killed behind its last pack
     return done;
