@@ -255,3 +255,14 @@ def test_what_others_plant_in_a_cache_is_not_followed(packs, tmp_path):
         pack.symlink_to(tmp_path / "elsewhere")
         with pytest.raises(chunkhit.Error, match="cache_dir: .*cannot open the folder"):
             read()
+
+
+@pytest.mark.parametrize("container", ["shard", "hdf5"])
+def test_opening_asks_for_a_small_part_at_most_three_times(packs, container):
+    """Parts were opened twice, and what was read of them was asked for again for their hash."""
+    asked = []
+    with FaultServer(packs, lambda path, *_: asked.append(path)) as server:
+        dataset = chunkhit.ImageDataset(f"{server.url}/{container}")
+    assert len(dataset) == 100
+    parts = [path for path in asked if "part-" in path]
+    assert all(parts.count(path) <= 3 for path in parts), parts
