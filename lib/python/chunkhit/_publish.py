@@ -14,7 +14,7 @@ MARK = ".pack-export"  # in folders that were exported, so that no other is ever
 
 
 class LineFeeds:
-    """A file for csv.writer: lines end with a line feed. Told so itself, it would not quote carriage returns."""
+    """A file for csv.writer: lines end with a line feed. With this line end of its own it quotes no carriage return."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
