@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,6 +124,10 @@ template <class Enum>
 /// Runs a command: parses, calls `body`, turns every failure into a message on stderr and the documented exit
 /// code.
 int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
+
+/// Returns what `body` does; says meanwhile what a server fails with, if URLs are among the arguments.
+int warn_of_servers(const std::string& name, std::span<char* const> arguments,
+                    const std::function<int()>& body);
 
 /// Adds --version (with the libraries' versions) and --help to a group of the help, and sets its width.
 void add_common_flags(CLI::App& app, const std::string& group = "Options");

@@ -395,17 +395,27 @@ bool say_how_far(const std::string& path, bool json, std::string& text) {
   return pack.has_value();
 }
 
+/// The status of a plan; none where there is none, or where another process finishes it meanwhile.
+std::optional<PlanStatus> plan_status(const std::string& folder) {
+  if (!has_plan(folder)) return std::nullopt;
+  try {
+    return read_plan_status(folder);
+  } catch (const Error&) {
+    if (has_plan(folder)) throw;
+    return std::nullopt;
+  }
+}
+
 using PrintJson = void (*)(const std::string&);
 
 /// Prints the contents of a path, as JSON where `print` is given; returns the exit code.
 int show(const std::string& path, const Hdf5Names& names, PrintJson print) {
   const bool json = print != nullptr;
-  if (has_plan(path)) {
-    const PlanStatus status = read_plan_status(path);
+  if (const auto status = plan_status(path)) {
     if (json)
-      print(plan_status_json(status));
+      print(plan_status_json(*status));
     else
-      print_plan_status(status);
+      print_plan_status(*status);
     return static_cast<int>(ErrorCode::try_again);
   }
   const auto scan = [&](const std::string& pack, std::string& text) {

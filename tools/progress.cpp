@@ -4,9 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
+#include <stop_token>
+#include <string_view>
+#include <thread>
 
+#include "base/words.h"
 #include "chunkhit/error.h"
+#include "chunkhit/remote.h"
 #include "cli.h"
 
 namespace chunkhit {
@@ -37,6 +45,27 @@ std::size_t terminal_columns() {
 }
 
 }  // namespace
+
+int warn_of_servers(const std::string& name, std::span<char* const> arguments,
+                    const std::function<int()>& body) {
+  constexpr std::chrono::milliseconds kQuiet{3000}, kLook{100};
+  if (std::ranges::none_of(arguments, [](std::string_view each) { return each.find("://") != each.npos; }))
+    return body();
+  std::mutex mutex;
+  std::condition_variable_any never;
+  const std::jthread watch([&](const std::stop_token& stop) {
+    std::unique_lock lock(mutex);
+    const auto waits = [&](std::chrono::milliseconds longest) {
+      never.wait_for(lock, stop, longest, [] { return false; });
+      return !stop.stop_requested();
+    };
+    std::string trouble;
+    for (bool goes_on = waits(kQuiet); goes_on && trouble.empty(); goes_on = waits(kLook))
+      trouble = server_trouble();
+    if (!trouble.empty()) std::fprintf(stderr, "%s: %s\n", name.c_str(), printable_text(trouble).c_str());
+  });
+  return body();
+}
 
 ProgressStyle progress_style(const std::string& choice) {
   if (choice == "json") return ProgressStyle::json;

@@ -10,13 +10,16 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/aside_name.h"
+#include "base/remote/http_client.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 
@@ -33,21 +36,57 @@ constexpr std::string_view kChunkExtension = ".chunk";
 constexpr std::string_view kBegunExtension = ".begun";
 constexpr std::uint64_t kBlockBytes = 4096;  // what the smallest file takes
 constexpr int kMaxClaimTries = 16;
+constexpr double kMaxLockSeconds = 10;  // counting the files of a large cache takes less
+constexpr std::chrono::milliseconds kLockPoll{20};
 
 FileDescriptor open_to_write(const std::string& path) {
   return FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
 }
 
+/// Whether it is a file with one name: another name may be that of a file which is not the cache's.
+bool is_own_file(const FileDescriptor& fd) {
+  struct stat status {};
+  return ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1;
+}
+
 FileDescriptor open_lock(const std::string& path) {
   FileDescriptor fd = open_to_write(path);
   if (!fd.is_open()) throw_write_error(path, "cannot create", errno);
+  if (!is_own_file(fd)) throw Error(ErrorCode::usage, "cache_dir: " + path + ": expected a file of one name");
   return fd;
+}
+
+/// Opens the folder of a pack, which no link may stand for: it would lead what is removed out of the cache.
+FileDescriptor open_pack(const std::string& path) {
+  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+std::string opened_path(const FileDescriptor& folder) {
+  return "/proc/self/fd/" + std::to_string(folder.get());
+}
+
+/// Shares a lock, which its owner may never give back: a stopped process, or another user's.
+void share_lock(const FileDescriptor& lock, const std::string& path) {
+  using Clock = std::chrono::steady_clock;
+  const double seconds = std::min(kMaxLockSeconds, retry_seconds());
+  const auto begin = Clock::now();
+  const auto* const stop = stop_of_thread();
+  const std::string what = path + ": locked by another process";
+  while (::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (stop != nullptr && *stop) throw Error(ErrorCode::try_again, "reading was stopped");
+    if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds)
+      throw CacheLocked(ErrorCode::try_again,
+                        what + " for " + number_text(seconds) + " s; chunks are read without the cache");
+    HttpClient::shared()->set_trouble(what + ", waited for up to " + number_text(seconds) +
+                                      " s, then read without the cache");
+    std::this_thread::sleep_for(kLockPoll);
+  }
 }
 
 bool is_same_file(const FileDescriptor& fd, const std::string& path) {
   struct stat opened {
   }, named{};
-  return ::fstat(fd.get(), &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+  return ::fstat(fd.get(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
@@ -117,6 +156,8 @@ DiskCache::DiskCache(const ChunkSet& chunks, const std::string& folder, std::uin
     throw Error(ErrorCode::usage, "cache_dir: " + folder_ + ": ~ is for shells: write the whole path");
   try {
     open();
+  } catch (const CacheLocked& locked) {
+    throw CacheLocked(locked.code(), std::string("cache_dir: ") + locked.what());
   } catch (const Error& error) {
     if (error.code() == ErrorCode::usage) throw;
     throw Error(error.code(), std::string("cache_dir: ") + error.what());
@@ -130,7 +171,7 @@ void DiskCache::open() {
   used_ = std::make_unique<UsedBytes>(folder_ + "/" + std::string(kUsedName));
   // Whoever is alone counts the files: a killed process has left the number wrong, and files begun.
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) count_files();
-  ::flock(lock_.get(), LOCK_SH);
+  share_lock(lock_, folder_ + "/" + std::string(kLockName));
   lock_packs();
 }
 
@@ -164,8 +205,9 @@ void DiskCache::count_files() {
   std::uint64_t bytes = 0;
   std::error_code error;
   for (const auto& pack : fs::directory_iterator(folder_, error)) {
-    if (!pack.is_directory(error)) continue;
-    for (const auto& file : fs::directory_iterator(pack.path(), error)) {
+    const FileDescriptor opened = open_pack(pack.path().string());
+    if (!opened.is_open()) continue;
+    for (const auto& file : fs::directory_iterator(opened_path(opened), error)) {
       const std::string path = file.path().string();
       if (path.ends_with(kBegunExtension)) ::unlink(path.c_str());
       if (path.ends_with(kChunkExtension)) bytes += disk_bytes(file.file_size(error));
@@ -181,9 +223,12 @@ void DiskCache::lock_packs() {
     if (pack_locks_.contains(pack_id)) continue;
     const std::string path = pack_folder(folder_, pack_id);
     make_folders(path);
+    FileDescriptor opened = open_pack(path);
+    if (!opened.is_open()) throw_write_error(path, "cannot open the folder", errno);
     FileDescriptor& lock = pack_locks_[pack_id];
-    lock = open_lock(path + "/" + std::string(kLockName));
-    ::flock(lock.get(), LOCK_SH);
+    lock = open_lock(opened_path(opened) + "/" + std::string(kLockName));
+    share_lock(lock, path + "/" + std::string(kLockName));
+    pack_folders_[pack_id] = std::move(opened);
   }
 }
 
@@ -194,7 +239,7 @@ std::string DiskCache::path_of(std::size_t chunk) const {
   std::array<char, 64> name{};
   std::snprintf(name.data(), name.size(), "/%05u-%08zu-%016llx", spec.part_index, location.chunk,
                 static_cast<unsigned long long>(chunks_.stored(location).xxh3));
-  return pack_folder(folder_, spec.pack_id) + name.data() + std::string(kChunkExtension);
+  return opened_path(pack_folders_.at(spec.pack_id)) + name.data() + std::string(kChunkExtension);
 }
 
 DiskCache::Claim DiskCache::claim(std::size_t chunk) {
@@ -203,7 +248,7 @@ DiskCache::Claim DiskCache::claim(std::size_t chunk) {
   for (int i = 0; i < kMaxClaimTries; ++i) {
     if (::access(path.c_str(), F_OK) == 0) return {State::stored, {}, {}};
     FileDescriptor fd = open_to_write(begun);
-    if (!fd.is_open()) return {};
+    if (!fd.is_open() || !is_own_file(fd)) return {};
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return {State::busy, {}, {}};
     // Between opening and locking, its owner may have published or removed it.
     if (!is_same_file(fd, begun)) continue;
@@ -215,10 +260,10 @@ DiskCache::Claim DiskCache::claim(std::size_t chunk) {
 
 bool DiskCache::load(std::size_t chunk, MutableBytes stored) {
   const std::string path = path_of(chunk);
-  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status {};
   if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) return false;
-  if (static_cast<std::uint64_t>(status.st_size) != stored.size()) {
+  if (!S_ISREG(status.st_mode) || static_cast<std::uint64_t>(status.st_size) != stored.size()) {
     remove_file(path);
     return false;
   }
@@ -247,7 +292,7 @@ bool DiskCache::store(std::size_t chunk, Claim claim, Bytes stored) {
 
 bool DiskCache::remove_file(const std::string& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0 || ::unlink(path.c_str()) != 0) return false;
+  if (::lstat(path.c_str(), &status) != 0 || ::unlink(path.c_str()) != 0) return false;
   used_->take_away(disk_bytes(static_cast<std::uint64_t>(status.st_size)));
   return true;
 }
@@ -283,10 +328,12 @@ bool DiskCache::make_room(std::size_t chunk, std::uint64_t bytes) {
 void DiskCache::remove_unused_packs() {
   std::error_code error;
   for (const auto& pack : fs::directory_iterator(folder_, error)) {
-    if (!pack.is_directory(error)) continue;
-    const FileDescriptor lock = open_to_write((pack.path() / kLockName).string());
+    const FileDescriptor opened = open_pack(pack.path().string());
+    if (!opened.is_open()) continue;
+    const fs::path path = opened_path(opened);
+    const FileDescriptor lock = open_to_write((path / kLockName).string());
     if (!lock.is_open() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
-    for (const auto& file : fs::directory_iterator(pack.path(), error))
+    for (const auto& file : fs::directory_iterator(path, error))
       if (file.path().extension() == kChunkExtension) remove_file(file.path().string());
   }
 }

@@ -14,18 +14,24 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "cache/chunk_set.h"
+#include "chunkhit/error.h"
 
 namespace chunkhit {
 
 /// When the next epoch needs a chunk: its place in the known order, in which each chunk comes once.
 using NextVisit = std::function<std::uint64_t(std::uint64_t chunk)>;
 
+/// Another process holds a lock of the cache for too long.
+struct CacheLocked : Error {
+  using Error::Error;
+};
+
 /// Keeps whole chunks as files, and removes those first that are needed last. Any thread may call anything.
 class DiskCache {
  public:
   /// Opens or makes the cache in a folder, of at most `max_bytes` over all packs in it; 0: half of what is
   /// free on the disk and used by the cache. Throws usage for a folder that holds something else,
-  /// cannot_write where it cannot be written.
+  /// cannot_write where it cannot be written, CacheLocked, and where waiting was stopped try_again.
   DiskCache(const ChunkSet& chunks, const std::string& folder, std::uint64_t max_bytes);
   DiskCache(const DiskCache&) = delete;
   DiskCache& operator=(const DiskCache&) = delete;
@@ -89,7 +95,8 @@ class DiskCache {
   FileDescriptor lock_;
   std::unique_ptr<UsedBytes> used_;
   std::map<std::uint64_t, FileDescriptor> pack_locks_;  // of the packs that this process uses
-  std::mutex mutex_;                                    // guards all below
+  std::map<std::uint64_t, FileDescriptor> pack_folders_;
+  std::mutex mutex_;  // guards all below
   NextVisit next_visit_;
   /// Stored chunks that this epoch has used, and so needs no more, by their next visit, the last one on top.
   std::priority_queue<std::pair<std::uint64_t, std::size_t>> used_up_;

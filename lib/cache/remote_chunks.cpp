@@ -34,7 +34,12 @@ RemoteChunks::RemoteChunks(const ChunkSet& chunks, const RemoteChunksSpec& spec)
       spec_(spec),
       memory_(chunks.max_fetched_bytes(),
               std::min(chunks.chunk_count(), spec.chunks_ahead + spec.kept_chunks)) {
-  if (!spec.cache_dir.empty()) disk_.emplace(chunks, spec.cache_dir, spec.cache_disk_bytes);
+  if (spec.cache_dir.empty()) return;
+  try {
+    disk_.emplace(chunks, spec.cache_dir, spec.cache_disk_bytes);
+  } catch (const CacheLocked& locked) {
+    no_disk_ = locked.what();
+  }
 }
 
 RemoteChunks::Buffer RemoteChunks::take_memory(std::size_t chunk) {
@@ -187,6 +192,7 @@ RemoteStats RemoteChunks::stats() const {
   const std::lock_guard lock(mutex_);
   RemoteStats stats = stats_;
   if (disk_) stats.max_disk_bytes = disk_->max_bytes();
+  stats.no_disk = no_disk_;
   return stats;
 }
 

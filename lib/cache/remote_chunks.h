@@ -33,6 +33,7 @@ struct RemoteStats {
   std::uint64_t disk_chunks = 0;      ///< from the disk
   std::uint64_t chunks_not_kept = 0;  ///< there, for lack of room
   std::uint64_t max_disk_bytes = 0;
+  std::string no_disk;  ///< why cache_dir is not used
 };
 
 /// Any thread may call anything.
@@ -98,6 +99,7 @@ class RemoteChunks {
   const ChunkSet& chunks_;
   RemoteChunksSpec spec_;
   std::optional<DiskCache> disk_;
+  std::string no_disk_;                                               ///< as RemoteStats
   std::atomic<std::chrono::steady_clock::time_point> waits_again_{};  // for other processes
   std::mutex memory_mutex_;                                           // guards memory_; taken last
   ChunkBuffers memory_;

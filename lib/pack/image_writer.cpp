@@ -165,6 +165,7 @@ struct ImageWriter::Impl {
 
   void add(std::span<const Bytes> pieces, const SampleLabel& label, std::string_view key,
            std::span<const ColumnValue> values) {
+    require_own_process(process, "writer");
     if (is_finished) throw_usage("the writer is finished: nothing can be added");
     const std::string own_key = key.empty() ? std::to_string(list.size()) : std::string(key);
     if (own_key.size() > kMaxKeyBytes || !is_utf8(own_key) || own_key.find('\0') != std::string::npos)
@@ -263,6 +264,7 @@ struct ImageWriter::Impl {
   }
 
   PackImagesReport finish() {
+    require_own_process(process, "writer");
     if (is_finished) throw_usage("the writer is finished");
     is_finished = true;
     if (list.files.empty()) throw Error(ErrorCode::bad_data, "no image was added");
@@ -291,6 +293,7 @@ struct ImageWriter::Impl {
   std::size_t kind = 0;  ///< index of the labels in SampleLabel
   PackProgress progress;
   bool is_finished = false;
+  pid_t process = ::getpid();
 };
 
 ImageWriter::ImageWriter(PackImagesSpec spec, PackImagesOptions options, std::vector<std::string> class_names)

@@ -55,6 +55,11 @@ std::uint64_t resident_bytes() {
   return resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+void check_memory(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  const std::uint64_t enough = kLaterBytes + kThreadBytes + kMinKeptBytes + spec.max_decode_bytes;
+  if (options.memory_bytes < enough) refuse(spec, options, enough);
+}
+
 MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& options, const ChunkPlan& chunk,
                        std::uint64_t held_bytes) {
   const std::uint64_t chunk_bytes = work_bytes(codec_choice(spec).codec, chunk.chunk_bytes);

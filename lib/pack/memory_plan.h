@@ -20,6 +20,10 @@ struct MemoryPlan {
 /// What the process holds now: code, and the list of samples.
 [[nodiscard]] std::uint64_t resident_bytes();
 
+/// Throws usage where one image of spec.max_decode_bytes needs more memory than there is, whatever the chunks
+/// are: before inputs are read, which may take long.
+void check_memory(const PackImagesSpec& spec, const PackImagesOptions& options);
+
 /// Divides options.memory_bytes, of which `held_bytes` are taken, for packs whose largest chunks are `chunk`.
 /// Where options.threads is 0 there are as many as there are CPUs and as fit. Throws usage, with the number
 /// that is enough, where one image of spec.max_decode_bytes does not fit beside the rest.

@@ -56,8 +56,8 @@ PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions&
                  rejects,
                  progress,
                  memory,
-                 {"pack-images " + version(), options.command_line, start, memory.threads,
-                  spec.labels == kWriterLabels ? "" : absolute_root(options.root)},
+                 RunCall{"pack-images " + version(), options.command_line, start, memory.threads,
+                         spec.labels == kWriterLabels ? "" : absolute_root(options.root)},
                  {}};
 
   PackImagesReport report;
@@ -121,12 +121,14 @@ PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, st
 PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& given) {
   check_no_sheet(given);
   const PackImagesOptions options = checked_options(spec, given);
+  check_memory(spec, options);
   return pack_all(spec, options, [&] { return read_image_input(spec, options); });
 }
 
 PackImagesOptions checked_writer_options(const PackImagesSpec& spec, PackImagesOptions given) {
   check_no_sheet(given);
   PackImagesOptions options = checked_output(spec, std::move(given));
+  check_memory(spec, options);
   options.root = "/";  // samples are not looked for below it
   std::vector<std::string> names{""};
   if (!spec.split.empty()) names.clear();
@@ -142,6 +144,7 @@ PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& 
 
 PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackImagesOptions& given) {
   const PackImagesOptions options = checked_options(given_spec, given);
+  check_memory(given_spec, options);
   const std::optional<ImageInput> input = read_image_input(given_spec, options);
   if (!input) return {};
   const PackImagesSpec spec = with_part_samples(given_spec, options, input->list);

@@ -327,7 +327,7 @@ class SparseRun {
                         times,
                         input.xxh3(),
                         input.work_bytes(),
-                        {"pack-sparse " + version(), options_.command_line, start_, threads_},
+                        RunCall{"pack-sparse " + version(), options_.command_line, start_, threads_},
                         [this](std::uint64_t rows) {
                           progress_.rows_done += rows;
                           tell(Phase::packing);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "pack/pack_sparse_spec.h"
 #include "pack/read_inputs.h"
@@ -203,6 +204,7 @@ struct RatingWriter::Impl {
   }
 
   void check(const RatingEntries& entries) {
+    require_own_process(process, "writer");
     if (is_finished) throw Error(ErrorCode::usage, "the writer is finished: nothing can be added");
     if (run.wait_for(std::chrono::seconds(0)) == std::future_status::ready) run.get();
     const std::size_t count = size_of(entries.users);
@@ -239,6 +241,7 @@ struct RatingWriter::Impl {
   }
 
   PackSparseReport finish() {
+    require_own_process(process, "writer");
     if (is_finished) throw Error(ErrorCode::usage, "the writer is finished");
     is_finished = true;
     if (block.users.of_rating.size() > 0) hand_over();
@@ -256,13 +259,22 @@ struct RatingWriter::Impl {
   RoundedValues rounded;
   std::optional<bool> has_times;
   bool is_finished = false;
+  pid_t process = ::getpid();
 };
 
 RatingWriter::RatingWriter(PackSparseSpec spec, PackSparseOptions options)
     : impl_(std::make_unique<Impl>(std::move(spec), std::move(options))) {}
 RatingWriter::RatingWriter(RatingWriter&&) noexcept = default;
-RatingWriter& RatingWriter::operator=(RatingWriter&&) noexcept = default;
-RatingWriter::~RatingWriter() = default;
+RatingWriter& RatingWriter::operator=(RatingWriter&& other) noexcept {
+  release();
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+RatingWriter::~RatingWriter() { release(); }
+
+void RatingWriter::release() {
+  if (impl_ && impl_->process != ::getpid()) static_cast<void>(impl_.release());
+}
 
 void RatingWriter::add(const RatingEntries& entries) { impl_->add(entries); }
 

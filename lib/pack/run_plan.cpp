@@ -2,6 +2,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -131,11 +132,11 @@ PackImagesOptions run_options(const RunPlanOptions& given, const PackPlan& plan)
 PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const PlanRows& rows,
                       std::size_t pack_index, std::uint64_t first_part, std::uint64_t part_samples) {
   const PlannedPack& pack = plan.packs[pack_index];
-  PackTask task{pack.name,
-                {kImagesFormat, pack.spec, pack.pack_id, {}, {}, {}},
-                pack.samples,
-                rows.rejects(pack_index),
-                {}};
+  PackTask task;  // not by braces: see "How to work here"
+  task.name = pack.name;
+  task.identity = PackIdentity{kImagesFormat, pack.spec, pack.pack_id, {}};
+  task.sample_count = pack.samples;
+  task.rejects = rows.rejects(pack_index);
   task.identity.check_plan = [&given, &plan] { check_plan(given.folder, plan); };
   task.rows = [&rows, first_part, part_samples](std::uint64_t first, std::uint64_t count) {
     auto list = std::make_shared<SampleList>(rows.part(first_part + first / part_samples));
@@ -217,16 +218,17 @@ class PlanRun {
     std::optional<SharedStats> normalize;
     std::uint64_t first_part = 0;
     for (std::size_t index = 0; index < plan_.packs.size() && !report_.interrupted; ++index) {
-      RunContext run{specs_[index],
-                     options_,
-                     rows_.header(),
-                     maker,
-                     rejects,
-                     progress,
-                     memory,
-                     {plan_.tool, options_.command_line, start, memory.threads, absolute_root(options_.root)},
-                     normalize,
-                     true};
+      RunContext run{
+          specs_[index],
+          options_,
+          rows_.header(),
+          maker,
+          rejects,
+          progress,
+          memory,
+          RunCall{plan_.tool, options_.command_line, start, memory.threads, absolute_root(options_.root)},
+          normalize,
+          true};
       progress.pack = folder_of(given_.folder, plan_.packs[index]);
       run_pack(run, index, first_part);
       normalize = run.normalize;
@@ -336,9 +338,11 @@ struct AnyPlan {
 };
 
 /// Reads the plan in a folder; none if its packs are finished. Retries, because a shared file system may
-/// show what another machine wrote a second or two late. Throws bad_data if there is neither.
-AnyPlan await_plan(const std::string& folder) {
-  constexpr int kTries = 4;
+/// show what another machine wrote a second or two late; none once `stop` is true. Throws bad_data if there
+/// is neither.
+AnyPlan await_plan(const std::string& folder, const std::atomic<bool>* stop) {
+  constexpr int kTries = 4, kLooks = 20;
+  const auto is_stopped = [stop] { return stop != nullptr && *stop; };
   for (int tries = 1;; ++tries) {
     AnyPlan plan{{}, read_ratings_plan(folder)};
     if (!plan.ratings) plan.images = read_plan(folder);
@@ -346,7 +350,9 @@ AnyPlan await_plan(const std::string& folder) {
     if (tries == kTries)
       throw Error(ErrorCode::bad_data, folder + ": holds no " + std::string(kPlanName) +
                                            "; --plan TASKS of pack-images or pack-sparse writes one");
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    for (int look = 0; look < kLooks && !is_stopped(); ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1000) / kLooks);
+    if (is_stopped()) return {};
   }
 }
 
@@ -381,11 +387,13 @@ RunPlanReport run_ratings(const RunPlanOptions& options, const RatingsPlan& plan
 }  // namespace
 
 RunPlanReport run_plan(const RunPlanOptions& options) {
-  const AnyPlan found = await_plan(options.folder);
+  const AnyPlan found = await_plan(options.folder, options.stop);
   if (found.ratings) return run_ratings(options, *found.ratings);
   const std::optional<PackPlan>& plan = found.images;
   RunPlanReport done;
-  done.finished = true;
+  done.interrupted = !plan && options.stop != nullptr && *options.stop;
+  done.finished = !done.interrupted;
+  if (done.interrupted) return done;
   if (!plan) {
     remove_stage_folders(options.folder);  // where a run was killed behind its last pack
     return done;

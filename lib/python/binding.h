@@ -32,6 +32,20 @@ void bind_datasets(py::module_& module);
 void bind_packing(py::module_& module);
 void bind_writers(py::module_& module);
 
+/// Gives up the GIL as long as it lives. A thread that wants it back while Python exits sleeps instead, as
+/// from Python 3.14 on: older ones end the thread by an exception that no destructor may pass on, which
+/// aborts.
+class ReleasedGil {
+ public:
+  ReleasedGil() : state_(PyEval_SaveThread()) {}
+  ReleasedGil(const ReleasedGil&) = delete;
+  ReleasedGil& operator=(const ReleasedGil&) = delete;
+  ~ReleasedGil();
+
+ private:
+  PyThreadState* state_;
+};
+
 /// What epochs and waiting are checked with for Ctrl-C.
 inline constexpr std::chrono::milliseconds kSignalInterval{50};
 
@@ -52,11 +66,14 @@ class LoaderAccess {
   bool is_taken_ = false;
 };
 
-/// A thread's turn to take batches; under the GIL, which waiting gives up. Throws usage for the second.
+/// A thread's turn to take batches, or to add to a writer; under the GIL, which waiting gives up. Throws
+/// usage for the second.
 class Turn {
  public:
-  explicit Turn(LoaderAccess& access) : is_taken_(access.is_taken_) {
-    if (is_taken_) throw Error(ErrorCode::usage, "another thread is using this loader; make one for each");
+  explicit Turn(LoaderAccess& access) : Turn(access.is_taken_, "loader") {}
+  Turn(bool& is_taken, const std::string& what) : is_taken_(is_taken) {
+    if (is_taken_)
+      throw Error(ErrorCode::usage, "another thread is using this " + what + "; make one for each");
     is_taken_ = true;
   }
   Turn(const Turn&) = delete;
@@ -70,7 +87,7 @@ class Turn {
 /// What `use` does with a loader, alone and without the GIL.
 template <class Loader, class Use>
 auto use_alone(Loader& loader, LoaderAccess& access, const Use& use) {
-  const py::gil_scoped_release release;
+  const ReleasedGil release;
   const std::unique_lock<std::mutex> alone = access.enter();
   return use(loader);
 }
@@ -101,7 +118,7 @@ auto run_interruptible(const Use& use) {
     return use();
   });
   const auto wait = [&](std::chrono::milliseconds longest) {
-    const py::gil_scoped_release release;
+    const ReleasedGil release;
     return running.wait_for(longest) == std::future_status::ready;
   };
   try {
@@ -121,7 +138,7 @@ auto run_interruptible(const Use& use) {
     }
     throw;
   }
-  const py::gil_scoped_release release;
+  const ReleasedGil release;
   return running.get();
 }
 
@@ -134,7 +151,7 @@ std::unique_ptr<Made> make_without_gil(Arguments&&... arguments) {
 /// Ends a C++ object without the GIL: its threads are waited for.
 template <class Made>
 void end_without_gil(std::unique_ptr<Made>& made) {
-  const py::gil_scoped_release release;
+  const ReleasedGil release;
   made.reset();
 }
 

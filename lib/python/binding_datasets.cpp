@@ -38,7 +38,7 @@ template <class Dataset, class Read>
 void read_interruptible(const Dataset& dataset, const Read& read) {
   if (dataset.is_remote) return run_interruptible(read);
   {
-    const py::gil_scoped_release release;
+    const ReleasedGil release;
     read();
   }
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();

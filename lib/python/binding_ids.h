@@ -35,7 +35,7 @@ template <class IdAt, class Find>
 py::array_t<std::int64_t> find_all(std::size_t count, const IdAt& id_at, const Find& find) {
   std::vector<std::int64_t> found(count);
   {
-    const py::gil_scoped_release release;
+    const ReleasedGil release;
     for (std::size_t i = 0; i < count; ++i) {
       const std::optional<std::uint64_t> index = find(id_at(i));
       found[i] = index ? static_cast<std::int64_t>(*index) : -1;

@@ -2,9 +2,12 @@
 #include <pybind11/stl.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <thread>
 
 #include "binding.h"
 #include "chunkhit/verify.h"
@@ -13,6 +16,25 @@
 
 namespace chunkhit {
 namespace {
+
+/// Threads on their way to the GIL, and the thread that ends Python once it does.
+struct PythonExit {
+  std::atomic<int> on_their_way = 0;
+  std::atomic<bool> has_begun = false;
+  std::thread::id thread;
+};
+PythonExit python_exit;
+
+/// Before Python ends threads that take the GIL: lets those in that are on their way, and no other.
+void begin_exit() {
+  constexpr std::chrono::milliseconds kLook{1};
+  constexpr int kLooks = 1000;  // a forked child counts threads that it has not
+  python_exit.thread = std::this_thread::get_id();
+  python_exit.has_begun = true;
+  const ReleasedGil release;
+  for (int look = 0; python_exit.on_their_way > 0 && look < kLooks; ++look)
+    std::this_thread::sleep_for(kLook);
+}
 
 const char* code_name(ErrorCode code) {
   switch (code) {
@@ -107,9 +129,20 @@ void bind_stats(py::module_& module) {
 
 }  // namespace
 
+ReleasedGil::~ReleasedGil() {
+  ++python_exit.on_their_way;
+  if (python_exit.has_begun && python_exit.thread != std::this_thread::get_id()) {
+    --python_exit.on_their_way;
+    while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+  PyEval_RestoreThread(state_);
+  --python_exit.on_their_way;
+}
+
 PYBIND11_MODULE(_chunkhit, module) {
   module.attr("__version__") = version();
   py::register_exception_translator(translate_error);
+  py::module_::import("atexit").attr("register")(py::cpp_function(&begin_exit));
   bind_stats(module);
   bind_images(module);
   bind_sparse(module);

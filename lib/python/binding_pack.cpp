@@ -408,9 +408,14 @@ bool bind_run_plan(const py::dict& keywords, const py::object& on_progress) {
 
 /// Returns the status of a plan's packs as JSON; nothing where the folder has no plan or they are finished.
 std::optional<std::string> bind_plan_status_json(const std::string& folder) {
-  const py::gil_scoped_release release;
+  const ReleasedGil release;
   if (!has_plan(folder)) return std::nullopt;
-  return plan_status_json(read_plan_status(folder));
+  try {
+    return plan_status_json(read_plan_status(folder));
+  } catch (const Error&) {
+    if (has_plan(folder)) throw;
+    return std::nullopt;  // another process finishes it meanwhile
+  }
 }
 
 py::object bind_pack_sparse(const py::dict& keywords, const py::object& on_progress, bool dry_run) {
@@ -434,13 +439,13 @@ void bind_plan_sparse(const py::dict& keywords, std::uint64_t tasks) {
   PackSparseOptions options = sparse_options(from);
   const PackSparseSpec spec = sparse_spec(from, options.inputs);
   from.finish();
-  const py::gil_scoped_release release;
+  const ReleasedGil release;
   static_cast<void>(plan_sparse(spec, options, tasks));
 }
 
 std::vector<std::string> bind_merge_packs(const std::vector<std::string>& packs, const std::string& output,
                                           const std::string& command_line) {
-  const py::gil_scoped_release release;
+  const ReleasedGil release;
   MergeOptions options;
   options.output = output;
   options.packs = packs;

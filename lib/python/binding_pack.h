@@ -62,7 +62,7 @@ class RunWatch {
   auto run(Work work) {
     auto running = std::async(std::launch::async, std::move(work));
     const auto is_done = [&] {
-      const py::gil_scoped_release release;
+      const ReleasedGil release;
       return running.wait_for(kSignalInterval) == std::future_status::ready;
     };
     try {
@@ -73,7 +73,7 @@ class RunWatch {
       show();
     } catch (...) {
       stop_ = true;
-      const py::gil_scoped_release release;
+      const ReleasedGil release;
       running.wait();
       throw;
     }

@@ -124,7 +124,7 @@ py::array_t<std::int32_t> draw_items(const PopularitySampler& sampler,
   const std::span<const std::int32_t> columns(own.data(), static_cast<std::size_t>(own.size()));
   std::vector<std::int32_t> items(count);
   {
-    const py::gil_scoped_release release;
+    const ReleasedGil release;
     sampler.draw(columns, seed, index, items);
   }
   return array_of(std::move(items));
@@ -168,7 +168,7 @@ py::array draw_batch(const PopularitySampler& sampler, const IndexArray& rows, c
   const std::span<std::int32_t> out(items.mutable_data(), static_cast<std::size_t>(items.size()));
   const std::span<const std::uint64_t> numbers = indices_of(rows);
   {
-    const py::gil_scoped_release release;
+    const ReleasedGil release;
     sampler.draw_batch(numbers, x_items.items(), held_out_items.items(), seed, epoch, out);
   }
   return items;

@@ -61,14 +61,18 @@ class BoundWriter {
   BoundWriter(const BoundWriter&) = delete;
   BoundWriter& operator=(const BoundWriter&) = delete;
   // NOLINTNEXTLINE(bugprone-exception-escape): giving the GIL up does not throw
-  ~BoundWriter() { close(); }
+  ~BoundWriter() { end_without_gil(writer_); }
   /// Returns warnings.
   [[nodiscard]] std::vector<std::string> finish() {
+    const Turn turn(is_in_use_, "writer");
     const auto report = watch_.run([&writer = open_writer()] { return writer.finish(); });
-    close();
+    end_without_gil(writer_);
     return warnings_of(report);
   }
-  void close() { end_without_gil(writer_); }
+  void close() {
+    const Turn turn(is_in_use_, "writer");
+    end_without_gil(writer_);
+  }
   [[nodiscard]] bool is_closed() const { return !writer_; }
 
  protected:
@@ -76,14 +80,15 @@ class BoundWriter {
   template <class Spec, class Options, class... More>
   void open(Spec spec, Options options, More... more) {
     watch_.watch(options);
-    const py::gil_scoped_release release;
+    const ReleasedGil release;
     writer_ = std::make_unique<Writer>(std::move(spec), std::move(options), std::move(more)...);
   }
   template <class... What>
   void add_all(const What&... what) {
-    Writer& writer = open_writer();
     {
-      const py::gil_scoped_release release;
+      const Turn turn(is_in_use_, "writer");
+      Writer& writer = open_writer();
+      const ReleasedGil release;
       writer.add(what...);
     }
     const auto now = std::chrono::steady_clock::now();
@@ -100,6 +105,7 @@ class BoundWriter {
 
   RunWatch<Progress> watch_;
   std::unique_ptr<Writer> writer_;
+  bool is_in_use_ = false;  ///< by a thread
   std::chrono::steady_clock::time_point shown_;
 };
 

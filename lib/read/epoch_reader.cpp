@@ -12,6 +12,7 @@
 #include "base/cpu.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "types/enum_names.h"
@@ -91,11 +92,7 @@ EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_posit
 
 bool EpochReader::is_forked() const { return ::getpid() != process_; }
 
-void EpochReader::require_own_process() const {
-  if (is_forked())
-    throw Error(ErrorCode::usage,
-                "this loader was made before the process was forked; make one in each child");
-}
+void EpochReader::require_own_process() const { chunkhit::require_own_process(process_, "loader"); }
 
 // Returns whether all chunks of a batch, and those being loaded, stay cached until the last one is loaded.
 bool EpochReader::keeps_chunks() const {
@@ -297,6 +294,7 @@ LoaderStats EpochReader::stats() const {
                             " not kept, for lack of room: cache_disk_bytes is " +
                             bytes_text(static_cast<double>(cache.remote.max_disk_bytes)) +
                             ", or the disk is full");
+  if (!cache.remote.no_disk.empty()) stats.notices.push_back(cache.remote.no_disk);
   if (const std::uint64_t twice = padded_samples(); twice > 0)
     stats.notices.push_back(count_text(twice, "sample") + (twice == 1 ? " is" : " are") +
                             " used twice, by rank_remainder pad: sums of an evaluation count " +

@@ -272,7 +272,7 @@ PackInfo part_info(const ChunkReader& part) {
                     .values = {shape.value_type, shape.scale},
                     .split_name = {},
                     .chunk_rows = part.spec().chunk_samples,
-                    .stats = {},
+                    .stats = RatingStats{},
                     .times = shape.has_times ? std::string(kUnknownTimes) : ""};
   info.contents = std::move(matrix);
   if (info.container == "hdf5") {

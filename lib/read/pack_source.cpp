@@ -279,17 +279,6 @@ bool check_file(const std::string& path, std::uint64_t bytes, std::uint64_t xxh3
   return found == xxh3;
 }
 
-void check_unknown_files(const std::string& folder, const std::set<std::string>& known,
-                         std::vector<std::string>& problems) {
-  if (is_url(folder)) return;  // a server gives no list of what it has
-  std::set<std::string> unknown_files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (!known.contains(entry.path().filename().string()))
-      unknown_files.insert(entry.path().filename().string());
-  for (const std::string& name : unknown_files)
-    problems.push_back(folder + "/" + name + ": is not part of the pack");
-}
-
 void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report) {
   const std::string path = folder + "/" + std::string(name);
   if (!is_url(path) && file_exists(path)) report.remove_to_rebuild.push_back(path);

@@ -60,10 +60,6 @@ bool check_size(const std::string& path, std::uint64_t bytes, std::vector<std::s
 bool check_file(const std::string& path, std::uint64_t bytes, std::uint64_t xxh3,
                 std::vector<std::string>& problems);
 
-/// Names files that are no part of the pack.
-void check_unknown_files(const std::string& folder, const std::set<std::string>& known,
-                         std::vector<std::string>& problems);
-
 /// Lists a file among those to remove, if it is there.
 void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report);
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/aside_name.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -234,6 +235,36 @@ std::set<std::string> known_files(const PackSource& pack) {
   return known;
 }
 
+/// Whether a run that appends packs may have written a file, which the manifest lists at its end: a part, a
+/// table, or what is written aside. Tables of the manifest before go then.
+bool is_of_append(const std::string& name, const std::set<std::string>& known) {
+  if (!name_written_aside(name).empty()) return true;
+  const std::string table = plain_table_name(name);
+  const auto replaces = [&](const std::string& other) {
+    return other != name && plain_table_name(other) == table;
+  };
+  if (name.ends_with(".csv")) return table != name || std::ranges::any_of(known, replaces);
+  const std::string stem = name.substr(0, name.find('.'));
+  const std::string extension = name.substr(stem.size());
+  return stem.starts_with("part-") && !known.contains(stem + ".json") &&
+         std::ranges::any_of(known, [&](const std::string& other) {
+           return other.starts_with("part-") && other.substr(other.find('.')) == extension;
+         });
+}
+
+/// Names files that are no part of the pack.
+void check_unknown_files(const std::string& folder, const std::set<std::string>& known,
+                         std::vector<std::string>& problems) {
+  if (is_url(folder)) return;  // a server gives no list of what it has
+  std::set<std::string> unknown_files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!known.contains(name) && !is_of_append(name, known)) unknown_files.insert(name);
+  }
+  for (const std::string& name : unknown_files)
+    problems.push_back(folder + "/" + name + ": is not part of the pack");
+}
+
 /// Returns whether libhdf5 has to parse the file, which crashes on some damaged files.
 bool may_crash(const std::string& path, const Hdf5Names& names) {
   return container_of(path).name == "hdf5" && (names != Hdf5Names{} || !read_hdf5_trailer(InputFile(path)));
@@ -391,17 +422,7 @@ void check_matrices_beside(const std::string& folder, const MatrixManifest& mani
   check_list(folder, manifest.items, manifest.columns, report);
 }
 
-}  // namespace
-
-VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) {
-  PackSource source;
-  try {
-    source = open_source(path);
-  } catch (const Error& error) {
-    return report_manifest(path, error);
-  }
-  check_names({&source, 1}, options.names);
-  if (!source.matrix && !source.manifest) return verify_part(source.part, options);
+VerifyReport verify_finished(const PackSource& source, const VerifyOptions& options) {
   const std::vector<PartRecord>& parts = manifest_of(source).parts;
   VerifyReport report;
   ContentSums sums;
@@ -430,6 +451,32 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
     report.remove_to_rebuild.clear();
   }
   check_unknown_files(source.folder, known_files(source), report.problems);
+  return report;
+}
+
+/// Whether another pack is in the place of one: packs were appended to it.
+bool was_replaced(const PackSource& source) {
+  try {
+    const PackSource now = open_source(source.path);
+    return (now.matrix || now.manifest) && manifest_of(now).pack_id != manifest_of(source).pack_id;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) {
+  PackSource source;
+  try {
+    source = open_source(path);
+  } catch (const Error& error) {
+    return report_manifest(path, error);
+  }
+  check_names({&source, 1}, options.names);
+  if (!source.matrix && !source.manifest) return verify_part(source.part, options);
+  VerifyReport report = verify_finished(source, options);
+  if (!report.problems.empty() && was_replaced(source)) return verify_pack(path, options);
   return report;
 }
 

@@ -21,14 +21,9 @@ PerThread<Xxh3Stream> hashes;
 constexpr std::array<std::string_view, 3> kHdf5Codecs{"none", "deflate", "zstd"};
 constexpr std::array<std::string_view, 3> kShardCodecs{"photo", "zstd", "none"};
 
-[[noreturn]] void refuse_matrices(const std::string& path) {
-  throw Error(ErrorCode::bad_data, path + ": holds matrices, expected images");
-}
-
 /// Opens a shard of images. The index of matrices may expand a thousandfold: it is not looked at.
 std::unique_ptr<ChunkReader> open_image_shard(const std::string& path) {
-  if (is_matrix_shard(path)) refuse_matrices(path);
-  return open_shard(path);
+  return open_shard(path, UINT64_MAX, false);
 }
 
 /// Shards have no other names for their samples.

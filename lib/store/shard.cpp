@@ -283,8 +283,9 @@ void check_seek_table(const InputFile& file, const ShardHeader& header, PartCont
   SeekTableCheck(header, contents, read_seek_table(file, header, max_frames)).check();
 }
 
-PartContents read_contents(const InputFile& file, std::uint64_t memory_bytes) {
+PartContents read_contents(const InputFile& file, std::uint64_t memory_bytes, bool takes_matrices) {
   const ShardHeader header = read_header(file);
+  if (header.spec.matrix && !takes_matrices) throw_damaged("holds matrices, expected images");
   const Container& shard = container("shard");
   PartContents contents;
   contents.spec = header.spec;
@@ -313,10 +314,11 @@ bool is_matrix_shard(const std::string& path) {
   }
 }
 
-std::unique_ptr<ChunkReader> open_shard(const std::string& path, std::uint64_t memory_bytes) {
+std::unique_ptr<ChunkReader> open_shard(const std::string& path, std::uint64_t memory_bytes,
+                                        bool takes_matrices) {
   InputFile file(path);
   try {
-    PartContents contents = read_contents(file, memory_bytes);
+    PartContents contents = read_contents(file, memory_bytes, takes_matrices);
     return std::make_unique<ChunkReader>(std::move(file), std::move(contents));
   } catch (const Error& error) {
     throw Error(error.code(), path + ": " + error.what());

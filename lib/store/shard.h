@@ -72,8 +72,9 @@ inline constexpr std::uint64_t kMaxShardChunkBytes = std::uint64_t{1} << 27;
 [[nodiscard]] bool is_matrix_shard(const std::string& path);
 
 /// Opens a shard; throws bad_data when it is damaged, usage when the index of matrices needs more than
-/// `memory_bytes`.
+/// `memory_bytes`, bad_data for matrices unless `takes_matrices`: their index is not looked at then.
 [[nodiscard]] std::unique_ptr<ChunkReader> open_shard(const std::string& path,
-                                                      std::uint64_t memory_bytes = UINT64_MAX);
+                                                      std::uint64_t memory_bytes = UINT64_MAX,
+                                                      bool takes_matrices = true);
 
 }  // namespace chunkhit

@@ -135,6 +135,7 @@ def sweep(space, before, packs):
             check(is_old or is_new, op, nth, "neither as before nor whole", sorted(held))
             if before or is_new:
                 run("pack-info", out)
+                run("pack-verify", out)
             run("pack-merge", out, *packs)
             check(files_of(out) == golden, op, nth, "left", sorted(set(files_of(out)) ^ set(golden)))
             if code == 0:

@@ -284,6 +284,23 @@ def test_damaged_plans(space):
     check("plan.rows" in task(out, expect=65), "no plan.rows")
 
 
+def test_damaged_rejects_of_a_plan_are_an_error_and_no_crash(space):
+    _, out, golden = begin(space, "rejects")
+    with open(f"{out}/plan.rows", "rb") as file:
+        whole = file.read()
+    with open(f"{out}/plan.json") as file:
+        frames = json.load(file)["packs"][0]["parts"] + 1
+    at = len(whole) - 24 * frames - 8 - 1  # the last byte of the rejects, before the index
+    with open(f"{out}/plan.rows", "wb") as file:
+        file.write(whole[:at] + bytes([whole[at] ^ 0x21]) + whole[at + 1:])
+    for flags in ([], ["--task", 0]):
+        check("plan.rows" in task(out, *flags, expect=65), "says where")
+    with open(f"{out}/plan.rows", "wb") as file:
+        file.write(whole)
+    task(out)
+    check_equal(out, golden)
+
+
 def test_other_runs_over_a_plan(space):
     root, out, golden = begin(space, "over")
     before = files_of(out)

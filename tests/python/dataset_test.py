@@ -2,6 +2,8 @@
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 
 import h5py
 import numpy as np
@@ -161,3 +163,32 @@ def test_a_loader_of_the_parent_is_refused_in_a_forked_child(packs):
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     next(iter(loader))
+
+
+LEFT_BEHIND = """
+import sys, threading, time
+import chunkhit
+
+def use():
+    loader = chunkhit.ImageLoader(sys.argv[1], batch_size=2) if sys.argv[2] == "loader" else None
+    while True:
+        if loader:
+            for _ in loader.epoch(0):
+                taken.set()
+        else:
+            chunkhit.ImageDataset(sys.argv[1])[[0, 1]]
+            taken.set()
+
+taken = threading.Event()
+threading.Thread(target=use, daemon=True).start()
+taken.wait()
+time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("reader", ["loader", "dataset"])
+def test_python_ends_while_a_daemon_thread_reads(packs, reader):
+    """The thread, which Python ends when it takes the GIL, ended the program by SIGABRT."""
+    run = subprocess.run([sys.executable, "-c", LEFT_BEHIND, str(packs / "shard"), reader], stderr=subprocess.PIPE, text=True,
+                         timeout=60)
+    assert (run.returncode, run.stderr) == (0, "")

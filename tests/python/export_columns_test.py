@@ -117,3 +117,13 @@ def test_a_folder_of_a_split_names_its_packs(packs, tmp_path):
     done = command(tmp_path / "split", "-o", tmp_path / "out.tar")
     assert done.returncode == 2
     assert f"{tmp_path}/split: holds the packs train, val; export one of them, as {tmp_path}/split/train" in done.stderr
+
+
+def test_a_carriage_return_in_a_key_or_column_is_one_in_the_exported_csv(tmp_path):
+    """Exported without quotes, it ended the line."""
+    with chunkhit.ImageWriter(tmp_path / "pack", keep_columns=["city"]) as writer:
+        writer.add(np.zeros((4, 4, 3), np.uint8), 0, key="a\rb", columns={"city": "two\rlines"})
+    chunkhit.export_pack(tmp_path / "pack", tmp_path / "out")
+    with open(tmp_path / "out" / "labels.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(each["key"], each["city"]) for each in rows] == [("a\rb", "two\rlines")]

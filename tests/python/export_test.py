@@ -344,6 +344,16 @@ def test_text_on_a_full_disk_ended_with_a_traceback(name):
     assert (done.returncode, done.stderr) == (73, f"{name}: standard output cannot be written: No space left on device\n")
 
 
+@pytest.mark.parametrize("name", ["pack-export", "pack-report"])
+@pytest.mark.parametrize("limit", [5, 6, 7, 8])
+def test_few_descriptors_ended_with_a_traceback(packs, tmp_path, name, limit):
+    output = tmp_path / ("out.tar" if name == "pack-export" else "out.html")
+    done = subprocess.run([os.path.join(os.environ["CHUNKHIT_TOOLS"], name), packs / "hdf5", "-o", output], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+    assert "Traceback" not in done.stderr and done.returncode in (0, 73, 75), done.stderr
+
+
 @pytest.mark.parametrize("output, most", [("out.tar", 20000), ("out.npz", 3000), ("out", 50)])
 def test_a_full_disk_leaves_nothing(packs, tmp_path, output, most):
     """A limit of the size of files stands for the disk."""

@@ -1,7 +1,9 @@
 """pack_images and pack_sparse: packing in this process."""
 import shutil
+import os
 import signal
 import struct
+import subprocess
 import tarfile
 import threading
 import time
@@ -268,3 +270,21 @@ def test_lines_that_were_left_out_are_warned_of(tmp_path):
     (tmp_path / "ratings.csv").write_text("user,item,rating\n" + "".join(f"{n},{n % 7},{n % 5 or 'x'}\n" for n in range(100)))
     with pytest.warns(UserWarning, match=r"20 bad lines were left out; the first: .*ratings.csv:2:"):
         chunkhit.pack_sparse(tmp_path / "ratings.csv", tmp_path / "out", on_error="skip", max_errors=0.5)
+
+
+def test_memory_that_holds_no_image_is_an_error_before_anything_is_read(tmp_path):
+    """A tar of gigabytes was unpacked first."""
+    (tmp_path / "broken.tar.gz").write_bytes(b"no tar")
+    options = {"memory_bytes": 256 << 20, "max_decode_bytes": 1 << 30}
+    for begin in (lambda: chunkhit.pack_images(tmp_path / "broken.tar.gz", tmp_path / "out", **options),
+                  lambda: chunkhit.ImageWriter(tmp_path / "out", **options)):
+        with pytest.raises(chunkhit.Error, match="memory_bytes.*cannot hold one image of `?max_decode_bytes"):
+            begin()
+
+
+def test_a_long_recipe_is_an_error_at_once(tmp_path):
+    """One of a megabyte was read for 25 seconds."""
+    (tmp_path / "recipe.toml").write_text("seed=" + '"a" ' * 250_000)
+    run = subprocess.run([os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-images"), "--config", tmp_path / "recipe.toml"],
+                         stderr=subprocess.PIPE, text=True, timeout=60)
+    assert run.returncode == 2 and "has more than 131072 bytes, expected a recipe" in run.stderr

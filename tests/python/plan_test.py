@@ -1,4 +1,7 @@
 """Plans from Python: packs that tasks write are those of one call, and loaders say what is missing."""
+import os
+import signal
+import subprocess
 import threading
 
 import pytest
@@ -85,3 +88,17 @@ def test_stages_of_ratings_write_what_one_call_does(tmp_path):
     assert chunkhit.run_plan(alone)["matrices"] == info["matrices"] and files_of(out) == files_of(alone)
     assert info["matrices"] == chunkhit.pack_sparse(inputs, tmp_path / "plain", duplicates="last")["matrices"]
     assert sum(len(batch.rows) for batch in chunkhit.SparseLoader(out, batch_size=16)) == 90
+
+
+def test_ctrl_c_ends_waiting_for_a_plan_that_is_not_there(tmp_path):
+    """It was heard after three seconds, and the folder called bad."""
+    command = [os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-run"), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+        while True:  # until it catches signals
+            with open(f"/proc/{run.pid}/status") as status:
+                caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt"))
+            if caught >> (signal.SIGINT - 1) & 1:
+                break
+        run.send_signal(signal.SIGINT)
+        assert "holds no plan" not in run.communicate(timeout=60)[1]
+    assert run.returncode == 130

@@ -1,4 +1,5 @@
 """RatingWriter: ratings in memory become the packs that pack_sparse makes of files."""
+import concurrent.futures
 import datetime
 import os
 import re
@@ -253,3 +254,46 @@ def test_progress_is_given_while_blocks_are_added_and_while_packing(tmp_path):
     with chunkhit.RatingWriter(tmp_path / "out", progress=events.append) as writer:
         writer.add(USERS, ITEMS, VALUES)
     assert events[-1]["phase"] == "finishing" and events[-1]["rows_done"] == events[-1]["rows_total"] == 3
+
+
+@pytest.mark.parametrize("make", [chunkhit.ImageWriter, chunkhit.RatingWriter])
+def test_a_writer_of_the_parent_is_refused_in_a_forked_child(tmp_path, make):
+    """A child's images replaced its parent's; one that held a RatingWriter never ended."""
+    entry = (np.zeros((4, 4, 3), np.uint8), 0) if make is chunkhit.ImageWriter else (USERS, ITEMS, VALUES)
+    writer = make(tmp_path / "out")
+    writer.add(*entry)
+    child = os.fork()
+    if child == 0:
+        for use in (lambda: writer.add(*entry), writer.finish):
+            try:
+                use()
+                os._exit(1)
+            except chunkhit.Error as error:
+                if error.code != "usage" or "make one in each child" not in str(error):
+                    os._exit(2)
+        writer.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    writer.finish()
+    assert chunkhit.verify_pack(tmp_path / "out")["problems"] == []
+
+
+@pytest.mark.parametrize("make", [chunkhit.ImageWriter, chunkhit.RatingWriter])
+def test_a_writer_that_another_thread_is_in_is_an_error(tmp_path, make):
+    """Two threads in a writer crashed it."""
+    entry = (np.zeros((4, 4, 3), np.uint8), 0) if make is chunkhit.ImageWriter else (USERS, ITEMS, VALUES)
+    errors = []
+
+    def use_from_another_thread(_):
+        for use in (lambda: writer.add(*entry), writer.finish, writer.close):
+            with concurrent.futures.ThreadPoolExecutor(1) as threads:
+                errors.append(threads.submit(use).exception())
+
+    writer = make(tmp_path / "out", progress=lambda event: finishing and use_from_another_thread(event))
+    finishing = False
+    writer.add(*entry)
+    finishing = True
+    writer.finish()
+    assert errors and all(isinstance(error, chunkhit.Error) and error.code == "usage" for error in errors)
+    assert "another thread is using this writer" in str(errors[0])
+    assert chunkhit.verify_pack(tmp_path / "out")["problems"] == []

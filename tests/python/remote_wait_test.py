@@ -1,6 +1,9 @@
 """What waits for a server can be interrupted, says what it waits for, and asks for much at a time."""
+import concurrent.futures
+import fcntl
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -73,6 +76,17 @@ def test_warns_while_a_server_fails(packs, monkeypatch):
     assert len(found) == 1 and server.url in str(found[0].message)
 
 
+def test_commands_say_what_they_wait_for(packs, monkeypatch):
+    """They waited for a minute without a word."""
+    monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "30")
+    begin = time.monotonic()
+    with FaultServer(packs, lambda *_: {"status": 503} if time.monotonic() - begin < 4 else None) as server:
+        run = subprocess.run([f"{os.environ['CHUNKHIT_TOOLS']}/pack-info", f"{server.url}/hdf5"], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, timeout=60)
+    assert run.returncode == 0
+    assert run.stderr == f"pack-info: {server.url}/hdf5/manifest.json: HTTP 503 Service Unavailable, tried again for up to 30 s\n"
+
+
 def test_datasets_ask_for_many_chunks_at_a_time(packs, tmp_path):
     if not os.path.exists(Nginx.ECHO):
         pytest.skip("needs libnginx-mod-http-echo")
@@ -105,3 +119,150 @@ def test_datasets_keep_chunks_on_the_disk(packs, ratings, tmp_path, kind):
     assert any((tmp_path / "cache").rglob("*.chunk"))
     for one, other in zip(np.atleast_1d(found[0]) if kind == "rows" else found[0], found[1]):
         np.testing.assert_array_equal(one, other)
+
+
+def head(first, last, size, status="206 Partial Content", *more):
+    lines = [f"HTTP/1.1 {status}", f"Content-Range: bytes {first}-{last}/{size}", f"Content-Length: {last - first + 1}", 'ETag: "1"', *more]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def slowly(data, first, last):
+    yield head(first, last, len(data))
+    for at in range(first, min(last + 1, first + 60)):
+        yield data[at:at + 1]
+        yield 0.3
+
+
+def endless(begin, piece):
+    def pieces(data, first, last):
+        yield begin
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            yield piece
+            yield 0.01
+    return pieces
+
+
+def once(*answer):
+    return {"stream": lambda data, first, last: [part(data, first, last) if callable(part) else part for part in answer]}
+
+
+def asked_back(seconds):
+    return {"status": 503, "headers": {"Retry-After": seconds}}
+
+
+HOSTILE = {
+    "three bytes a second": {"stream": slowly},
+    "a byte a connection": once(lambda data, first, last: head(first, last, len(data)) + data[first:first + 1]),
+    "a failure without end": {"stream": endless(b"HTTP/1.1 500 Oops\r\n\r\n", b"oops" * 100)},
+    "a failure without end, drop by drop": {"stream": endless(b"HTTP/1.1 404 Not Found\r\n\r\n", b"o")},
+    "a redirect without end": {"stream": endless(b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\n\r\n", b"oops" * 100)},
+    "a head without end": {"stream": endless(b"HTTP/1.1 206 Partial Content\r\n", b"X-More: and more\r\n")},
+    "no answer": {"stream": endless(b"", b"")},
+    "an empty answer": once(b""),
+    "no HTTP": once(b"SSH-2.0-OpenSSH_9.2\r\n"),
+    "a short body": once(lambda data, first, last: head(first, last, len(data)) + data[first:(first + last) // 2]),
+    "a long body": once(lambda data, first, last: head(first, last, len(data)).replace(b"Content-Length", b"X-Length") + data[first:] + data),
+    "no range": once(b"HTTP/1.1 206 Partial Content\r\n\r\n", lambda data, first, last: data[first:last + 1]),
+    "another range": {"shift": 1},
+    "another size": {"longer": 7},
+    "a size beyond all": once(lambda data, first, last: head(first, last, (1 << 64) - 1) + data[first:last + 1]),
+    "other bytes": {"damages": True},
+    "the whole file": {"ignores_range": True},
+    "Retry-After 0": asked_back("0"), "Retry-After 1": asked_back("1"), "Retry-After 60": asked_back("60"),
+    "Retry-After 10^9": asked_back("1000000000"), "Retry-After 10^30": asked_back("1" + "0" * 30),
+    "a date": asked_back("Wed, 21 Oct 2065 07:28:00 GMT"), "a negative Retry-After": asked_back("-5"),
+}
+
+
+def read_from(packs, container, way, begins):
+    """What a hostile server brings about: the samples, or the error; and the seconds that it took."""
+    opened = begins == "at once"
+    with FaultServer(packs, lambda *_: {"etag": '"1"', **(HOSTILE[way] if opened else {})}) as server:
+        begin = time.monotonic()
+        try:
+            dataset = chunkhit.ImageDataset(f"{server.url}/{container}")
+            opened = True
+            found = dataset[:][0]
+        except chunkhit.Error as error:
+            found = error
+        return found, time.monotonic() - begin
+
+
+@pytest.mark.filterwarnings("ignore:http")
+def test_no_server_stops_a_reader_for_ever_or_gives_it_wrong_bytes(packs, monkeypatch):
+    """All at once: they wait, and do not compute. Slow servers, and failures without end, were read for ever."""
+    monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "1")
+    right = chunkhit.ImageDataset(packs / "shard")[:][0]
+    cases = [(container, way, begins) for container in ("shard", "hdf5") for way in HOSTILE for begins in ("at once", "later")]
+    with concurrent.futures.ThreadPoolExecutor(len(cases)) as threads:
+        results = list(threads.map(lambda case: read_from(packs, *case), cases))
+    for case, (found, seconds) in zip(cases, results):
+        assert seconds < 25, case
+        if not isinstance(found, chunkhit.Error):
+            np.testing.assert_array_equal(found, right, err_msg=str(case))
+
+
+def test_a_server_that_asks_to_be_left_alone_for_long_is_asked_again_in_time(packs, monkeypatch):
+    """Retry-After of more than the limit ended reading after one try, in 0 seconds."""
+    monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "1")
+    with FaultServer(packs, lambda path, first, last, number: asked_back("60") if number == 0 else None) as server:
+        assert len(chunkhit.ImageDataset(f"{server.url}/hdf5")) == 100
+
+
+@pytest.fixture
+def locked_cache(packs, tmp_path, monkeypatch):
+    """A cache whose lock another process never gives back."""
+    monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "1")
+    (tmp_path / "cache").mkdir()
+    with open(tmp_path / "cache" / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield tmp_path / "cache"
+
+
+def test_a_lock_that_is_never_given_back_is_no_cache(packs, locked_cache):
+    """Opening waited for it without end."""
+    with FaultServer(packs) as server:
+        loader = chunkhit.ImageLoader(f"{server.url}/shard", batch_size=100, shuffle="none", cache_dir=locked_cache)
+        np.testing.assert_array_equal(next(iter(loader)).images, chunkhit.ImageDataset(packs / "shard")[:][0])
+    assert [note for note in loader.stats().notices if f"{locked_cache}/lock: locked by another process" in note]
+
+
+def test_ctrl_c_ends_waiting_for_a_lock(packs, locked_cache, interrupted, monkeypatch):
+    monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "60")
+    with FaultServer(packs) as server:
+        assert interrupted(lambda: chunkhit.ImageDataset(f"{server.url}/shard", cache_dir=locked_cache)) < 5
+
+
+def test_what_others_plant_in_a_cache_is_not_followed(packs, tmp_path):
+    """Pipes were waited for, and links led out of the cache."""
+    cache, outside = tmp_path / "cache", tmp_path / "outside"
+    with FaultServer(packs) as server:
+        def read():
+            return chunkhit.ImageDataset(f"{server.url}/shard", cache_dir=cache)[:][0]
+        right = read()
+        chunks = sorted(cache.rglob("*.chunk"))
+        chunks[0].unlink()
+        os.mkfifo(chunks[0])
+        outside.write_text("precious")
+        chunks[1].unlink()
+        os.link(outside, f"{chunks[1]}.begun")
+        np.testing.assert_array_equal(read(), right)
+        np.testing.assert_array_equal(read(), right)
+        assert outside.read_text() == "precious"
+        pack = chunks[0].parent
+        pack.rename(tmp_path / "elsewhere")
+        pack.symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(chunkhit.Error, match="cache_dir: .*cannot open the folder"):
+            read()
+
+
+@pytest.mark.parametrize("container", ["shard", "hdf5"])
+def test_opening_asks_for_a_small_part_at_most_three_times(packs, container):
+    """Parts were opened twice, and what was read of them was asked for again for their hash."""
+    asked = []
+    with FaultServer(packs, lambda path, *_: asked.append(path)) as server:
+        dataset = chunkhit.ImageDataset(f"{server.url}/{container}")
+    assert len(dataset) == 100
+    parts = [path for path in asked if "part-" in path]
+    assert all(parts.count(path) <= 3 for path in parts), parts

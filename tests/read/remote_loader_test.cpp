@@ -130,7 +130,8 @@ TEST(HttpResponse, OfTheLastHopCountsAfterARedirect) {
 
 TEST(HttpResponse, ShowsWhatAServerSaysWithoutItsControlCharacters) {
   HttpResponse response = response_of({"HTTP/1.1 403 \x1b[31mForbidden\r\n"});
-  response.add_body("<Error><Code>AccessDenied</Code><Message>no\ncan do</Message></Error>");
+  static_cast<void>(
+      response.add_body("<Error><Code>AccessDenied</Code><Message>no\ncan do</Message></Error>"));
   EXPECT_EQ(response.text(), "HTTP 403 \\x1b[31mForbidden (AccessDenied: no\\ncan do)");
 }
 

@@ -130,6 +130,8 @@ class FaultServer:
         first, last = (int(asked[1]), min(int(asked[2]), len(data) - 1)) if asked else (0, len(data) - 1)
         fault = self.fault(request.path, first, last, number) or {}
         time.sleep(fault.get("delay", 0))
+        if "stream" in fault:
+            return self.stream(request, fault["stream"](data, first, last))
         if "status" in fault:
             return self.fail(request, fault["status"], fault.get("headers", {}), fault.get("body", b""))
         shift = fault.get("shift", 0)
@@ -156,6 +158,17 @@ class FaultServer:
                 request.wfile.write(body[at:at + 4096])
                 time.sleep(fault.get("pause", 0))
         return None
+
+    @staticmethod
+    def stream(request, pieces):
+        """Sends pieces of a whole answer, head and body, and ends the connection; a number is a pause."""
+        request.close_connection = True
+        with contextlib.suppress(OSError):
+            for piece in pieces:
+                if isinstance(piece, bytes):
+                    request.connection.sendall(piece)
+                else:
+                    time.sleep(piece)
 
     @staticmethod
     def fail(request, status, headers=None, body=b""):

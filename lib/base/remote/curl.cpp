@@ -2,12 +2,18 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include "chunkhit/error.h"
+#include "chunkhit/version.h"
 
 namespace chunkhit {
 namespace {
+
+constexpr long kMaxRedirects = 5;
+constexpr long kReceiveBytes = 512 << 10;
 
 template <class Function>
 void find(void* library, const char* name, Function& function) {
@@ -54,11 +60,33 @@ CurlFunctions load() {
   return functions;
 }
 
+/// The bundle of certificates that the environment names for other tools, or null.
+const char* certificates() {
+  for (const char* const name : {"CURL_CA_BUNDLE", "AWS_CA_BUNDLE", "SSL_CERT_FILE"})
+    if (const char* const path = std::getenv(name); path != nullptr && *path != '\0') return path;
+  return nullptr;
+}
+
 }  // namespace
 
 const CurlFunctions& curl() {
   static const CurlFunctions functions = load();
   return functions;
+}
+
+void set_common_options(CURL* handle, double connect_seconds) {
+  const CurlFunctions& c = curl();
+  c.easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  c.easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  c.easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  c.easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 1L);
+  c.easy_setopt(handle, CURLOPT_MAXREDIRS, kMaxRedirects);
+  c.easy_setopt(handle, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
+  c.easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, std::max(1L, static_cast<long>(connect_seconds * 1000)));
+  c.easy_setopt(handle, CURLOPT_BUFFERSIZE, kReceiveBytes);
+  c.easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
+  c.easy_setopt(handle, CURLOPT_USERAGENT, ("chunkhit/" + version()).c_str());
+  if (const char* const path = certificates()) c.easy_setopt(handle, CURLOPT_CAINFO, path);
 }
 
 }  // namespace chunkhit

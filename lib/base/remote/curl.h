@@ -29,4 +29,7 @@ struct CurlFunctions {
 /// Loads libcurl at the first call; throws try_again where it is not installed.
 [[nodiscard]] const CurlFunctions& curl();
 
+/// Sets what all requests have in common.
+void set_common_options(CURL* handle, double connect_seconds);
+
 }  // namespace chunkhit

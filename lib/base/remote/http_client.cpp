@@ -4,12 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <csignal>
-#include <cstdlib>
+#include <cstdio>
 #include <cstring>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -19,45 +17,38 @@
 #include "base/remote/url.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "chunkhit/version.h"
 
 namespace chunkhit {
 namespace {
 
-constexpr double kDefaultRetrySeconds = 60;
 constexpr double kFirstRetrySeconds = 5;  // of a host that never answered: most often a wrong name
 constexpr double kFirstDelaySeconds = 0.1;
 constexpr double kMaxDelaySeconds = 5;
 constexpr double kConnectSeconds = 10;
-constexpr long kMaxStallSeconds = 30;
-constexpr long kMaxRedirects = 5;
-constexpr long kReceiveBytes = 512 << 10;
+constexpr double kMaxStallSeconds = 30;
+/// Fewer bytes of the file, in a second, are none.
+constexpr double kMinBytesPerSecond = 1024;
 
 std::string host_of(const std::string& url) {
   const std::size_t begin = url.find("://") + 3;
   return url.substr(0, url.find('/', begin));
 }
 
-/// The bundle of certificates that the environment names for other tools, or null.
-const char* certificates() {
-  for (const char* const name : {"CURL_CA_BUNDLE", "AWS_CA_BUNDLE", "SSL_CERT_FILE"})
-    if (const char* const path = std::getenv(name); path != nullptr && *path != '\0') return path;
-  return nullptr;
-}
-
 }  // namespace
 
-double retry_seconds() {
-  const char* const text = std::getenv("CHUNKHIT_RETRY_SECONDS");
-  if (text == nullptr) return kDefaultRetrySeconds;
-  double seconds = 0;
-  const char* const end = text + std::strlen(text);
-  const auto [stopped, failure] = std::from_chars(text, end, seconds);
-  if (failure != std::errc() || stopped != end || !(seconds >= 0 && seconds <= 86400))
-    throw Error(ErrorCode::usage,
-                "CHUNKHIT_RETRY_SECONDS: found \"" + printable_text(text) + "\", expected 0 to 86400");
-  return seconds;
-}
+/// A time in which bytes of a file are counted.
+struct HttpClient::Window {
+  Clock::time_point begin;
+  std::uint64_t received = 0;  ///< at the begin
+
+  [[nodiscard]] double seconds(Clock::time_point now) const {
+    return std::chrono::duration<double>(now - begin).count();
+  }
+  [[nodiscard]] bool is_fast(const Window& now) const {
+    return static_cast<double>(now.received - received) >=
+           kMinBytesPerSecond * std::max(1.0, seconds(now.begin));
+  }
+};
 
 /// A transfer's request, over all of its tries.
 struct HttpClient::Request {
@@ -67,9 +58,9 @@ struct HttpClient::Request {
   curl_slist* headers = nullptr;
   char error_text[CURL_ERROR_SIZE] = {};
   std::uint64_t received_before = 0;  // this try
-  unsigned tries = 0;                 // since bytes came
-  Clock::time_point sent;             // this try
-  Clock::time_point failing_since;    // valid where tries > 0
+  unsigned tries = 0;                 // since bytes came fast enough
+  Window try_window;                  // of this try; begins again as long as bytes come
+  Window failing;                     // valid where tries > 0
   Clock::time_point due;              // of the next try
   bool is_rejected = false;           // the answer's head says that its body is of no use
   bool lacks_memory = false;          // for its body
@@ -150,8 +141,7 @@ std::size_t HttpClient::Request::take_bytes(char* bytes, std::size_t size, std::
   auto& request = *static_cast<Request*>(self);
   const std::size_t taken = size * count;
   if (!request.response.is_success()) {
-    request.response.add_body({bytes, taken});
-    return taken;
+    return request.response.add_body({bytes, taken}) ? taken : 0;
   }
   Transfer& to = *request.transfer;
   if (to.received_ == request.received_before && !request.accept_head()) {
@@ -268,6 +258,7 @@ void HttpClient::run() {
     send_due(Clock::now());
     sockets_->wait(longest_wait());
     collect();
+    end_stalled(Clock::now());
   }
 }
 
@@ -301,30 +292,6 @@ void HttpClient::send_due(Clock::time_point now) {
   }
 }
 
-namespace {
-
-/// Sets what all requests have in common.
-void set_common_options(CURL* handle, double retry_seconds, bool is_known) {
-  const CurlFunctions& c = curl();
-  c.easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-  c.easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  c.easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  c.easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 1L);
-  c.easy_setopt(handle, CURLOPT_MAXREDIRS, kMaxRedirects);
-  c.easy_setopt(handle, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
-  const double connect_seconds = std::min(retry_seconds, is_known ? kConnectSeconds : kFirstRetrySeconds);
-  c.easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, std::max(1L, static_cast<long>(connect_seconds * 1000)));
-  c.easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  c.easy_setopt(handle, CURLOPT_LOW_SPEED_TIME,
-                std::clamp(static_cast<long>(retry_seconds / 2), 1L, kMaxStallSeconds));
-  c.easy_setopt(handle, CURLOPT_BUFFERSIZE, kReceiveBytes);
-  c.easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
-  c.easy_setopt(handle, CURLOPT_USERAGENT, ("chunkhit/" + version()).c_str());
-  if (const char* const path = certificates()) c.easy_setopt(handle, CURLOPT_CAINFO, path);
-}
-
-}  // namespace
-
 void HttpClient::send(std::unique_ptr<Request> request) {
   Transfer& transfer = *request->transfer;
   {
@@ -346,7 +313,9 @@ void HttpClient::send(std::unique_ptr<Request> request) {
   request->response = {};
   request->is_rejected = false;
   c.slist_free_all(std::exchange(request->headers, nullptr));
-  set_common_options(handle, transfer.retry_seconds_, reached_.contains(host_of(transfer.url())));
+  const bool is_known = reached_.contains(host_of(transfer.url()));
+  set_common_options(handle,
+                     std::min(transfer.retry_seconds_, is_known ? kConnectSeconds : kFirstRetrySeconds));
   std::string url;
   try {
     url = request->address();
@@ -366,7 +335,7 @@ void HttpClient::send(std::unique_ptr<Request> request) {
   c.easy_setopt(handle, CURLOPT_HEADERDATA, request.get());
   c.easy_setopt(handle, CURLOPT_WRITEFUNCTION, &Request::take_bytes);
   c.easy_setopt(handle, CURLOPT_WRITEDATA, request.get());
-  request->sent = Clock::now();
+  request->try_window = {Clock::now(), request->received_before};
   if (c.multi_add_handle(static_cast<CURLM*>(multi_), handle) != CURLM_OK) {
     c.easy_cleanup(handle);
     return request->finish(ErrorCode::try_again, "no memory for a request");
@@ -378,16 +347,42 @@ void HttpClient::collect() {
   int left = 0;
   while (const CURLMsg* const message = curl().multi_info_read(static_cast<CURLM*>(multi_), &left)) {
     if (message->msg != CURLMSG_DONE) continue;
-    CURL* const handle = message->easy_handle;
-    const CURLcode result = message->data.result;
-    const auto found =
-        std::ranges::find_if(active_, [handle](const auto& each) { return each->handle == handle; });
-    std::unique_ptr<Request> request = std::move(*found);
-    active_.erase(found);
-    curl().multi_remove_handle(static_cast<CURLM*>(multi_), handle);
-    idle_handles_.push_back(handle);
-    settle(std::move(request), result);
+    take_back(message->easy_handle, message->data.result);
   }
+}
+
+/// Ends tries that bring too few bytes of their files, whatever else the server sends.
+void HttpClient::end_stalled(Clock::time_point now) {
+  for (std::size_t at = 0; at < active_.size();) {
+    Request& request = *active_[at];
+    const double longest = std::clamp(request.transfer->retry_seconds_ / 2, 1.0, kMaxStallSeconds);
+    const double seconds = request.try_window.seconds(now);
+    const Window until{now, request.transfer->received()};
+    if (seconds < longest || request.try_window.is_fast(until)) {
+      if (seconds >= longest) {
+        request.try_window = until;
+        request.tries = 0;
+      }
+      ++at;
+      continue;
+    }
+    const std::string what = "found " + count_text(until.received - request.try_window.received, "byte") +
+                             " in " + number_text(std::round(seconds)) + " s, expected " +
+                             number_text(kMinBytesPerSecond) + " a second";
+    std::snprintf(request.error_text, sizeof request.error_text, "%s", what.c_str());
+    take_back(request.handle, CURLE_OPERATION_TIMEDOUT);
+  }
+}
+
+/// Settles the request of a handle, which is used again.
+void HttpClient::take_back(void* handle, int result) {
+  const auto found =
+      std::ranges::find_if(active_, [handle](const auto& each) { return each->handle == handle; });
+  std::unique_ptr<Request> request = std::move(*found);
+  active_.erase(found);
+  curl().multi_remove_handle(static_cast<CURLM*>(multi_), static_cast<CURL*>(handle));
+  idle_handles_.push_back(handle);
+  settle(std::move(request), result);
 }
 
 namespace {
@@ -427,7 +422,6 @@ void HttpClient::settle(std::unique_ptr<Request> request, int result) {
                transfer.received_ ==
                    std::min(transfer.byte_count_,
                             transfer.info_->bytes - std::min(transfer.offset_, transfer.info_->bytes));
-    if (transfer.received_ > request->received_before) request->tries = 0;
   }
   if (response.status != 0) reached_.insert(host_of(transfer.url()));
   if (is_whole) {
@@ -457,9 +451,14 @@ void HttpClient::settle(std::unique_ptr<Request> request, int result) {
 
 /// Plans the next try; returns false, and ends the transfer, where it was tried for long enough.
 bool HttpClient::retry(Request& request, const std::string& reason) {
-  const Clock::time_point now = Clock::now();
-  if (request.tries++ == 0) request.failing_since = request.sent;
-  const double failing = std::chrono::duration<double>(now - request.failing_since).count();
+  const Window now{Clock::now(), request.transfer->received()};
+  if (request.tries == 0) request.failing = request.try_window;
+  if (request.failing.is_fast(now)) {
+    request.failing = now;
+    request.tries = 0;
+  }
+  ++request.tries;
+  const double failing = request.failing.seconds(now.begin);
   const bool is_known = reached_.contains(host_of(request.transfer->url()));
   const double allowed = request.transfer->retry_seconds_;
   const double limit = is_known ? allowed : std::min(allowed, kFirstRetrySeconds);
@@ -467,15 +466,18 @@ bool HttpClient::retry(Request& request, const std::string& reason) {
                           kFirstDelaySeconds * static_cast<double>(1U << std::min(request.tries - 1, 10U)));
   // Many processes that failed together must not come back together.
   delay *= std::uniform_real_distribution(0.5, 1.0)(jitter_);
-  delay = std::max(delay, std::min(request.response.retry_after_seconds, limit));
-  if (failing + delay > limit) {
+  const double left = limit - failing;
+  const bool ends = delay > left;
+  // A server that wants more time than is left is asked once more at the end.
+  delay = std::clamp(request.response.retry_after_seconds, delay, std::max(delay, left));
+  if (ends) {
     request.finish(ErrorCode::try_again, reason + " (tried " + count_text(request.tries, "time") + " in " +
                                              number_text(std::round(failing * 10) / 10) + " s)");
     return false;
   }
   set_trouble(request.transfer->url() + ": " + reason + ", tried again for up to " + number_text(limit) +
               " s");
-  request.due = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(delay));
+  request.due = now.begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(delay));
   return true;
 }
 

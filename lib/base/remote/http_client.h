@@ -53,6 +53,8 @@ class Transfer {
   /// Waits for the end, and returns what the server said of the file, and the bytes that it has.
   [[nodiscard]] RemoteFileInfo wait_for_info();
   [[nodiscard]] Bytes wait_for_all();
+  /// How many bytes have arrived.
+  [[nodiscard]] std::uint64_t received();
   /// Ends it: a caller that waits for missing bytes gets try_again.
   void cancel();
 
@@ -92,16 +94,19 @@ class HttpClient {
   static constexpr std::size_t kMaxRequests = 64;
   /// What requests of the process fail with; empty where none does.
   [[nodiscard]] static std::string trouble();
+  void set_trouble(const std::string& text);
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Window;
   struct Request;
   void run();
   void send_due(Clock::time_point now);
   void send(std::unique_ptr<Request> request);
   void collect();
+  void end_stalled(Clock::time_point now);
+  void take_back(void* handle, int result);
   void settle(std::unique_ptr<Request> request, int result);
-  void set_trouble(const std::string& text);
   [[nodiscard]] bool retry(Request& request, const std::string& reason);
   [[nodiscard]] std::chrono::milliseconds longest_wait() const;
 

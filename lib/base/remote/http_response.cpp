@@ -82,8 +82,9 @@ void HttpResponse::take_range(std::string_view value) {
   first_byte = number_of(value.substr(0, std::min(value.find('-'), slash)));
 }
 
-void HttpResponse::add_body(std::string_view text) {
-  body += text.substr(0, kMaxBodyBytes - std::min(kMaxBodyBytes, body.size()));
+bool HttpResponse::add_body(std::string_view text) {
+  body += text.substr(0, kMaxBodyBytes - body.size());
+  return body.size() < kMaxBodyBytes;
 }
 
 void HttpResponse::check_range(std::uint64_t offset, const std::optional<RemoteFileInfo>& known) {

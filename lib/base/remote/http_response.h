@@ -24,7 +24,8 @@ struct HttpResponse {
 
   /// Takes a line of the head; a status line begins another response, as after a redirect.
   void add_header(std::string_view line);
-  void add_body(std::string_view text);
+  /// Takes text of a failure; returns whether more is of use.
+  [[nodiscard]] bool add_body(std::string_view text);
   [[nodiscard]] bool is_success() const { return status == 200 || status == 206; }
   [[nodiscard]] bool is_failure() const { return status >= 300; }
   /// A range of an empty file cannot be satisfied, or gives no bytes.

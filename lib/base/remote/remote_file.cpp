@@ -151,10 +151,15 @@ void RemoteFile::read_ahead(std::uint64_t offset, std::uint64_t byte_count) cons
 
 void RemoteFile::forget_ahead() const {
   const std::lock_guard lock(mutex_);
-  is_opening_ = false;
+  const bool ends_opening = std::exchange(is_opening_, false);
+  // What was read while the file was opened is read once more, for the hash of the part.
+  const auto is_kept = [&](const auto& each) {
+    return ends_opening && each->end() - each->offset() <= kHeadBytes;
+  };
   for (Transfers* const list : {&ahead_, &opening_}) {
-    for (const auto& each : *list) each->cancel();
-    list->clear();
+    for (const auto& each : *list)
+      if (list == &ahead_ || !is_kept(each)) each->cancel();
+    std::erase_if(*list, [&](const auto& each) { return list == &ahead_ || !is_kept(each); });
   }
 }
 

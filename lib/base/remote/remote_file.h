@@ -31,9 +31,10 @@ class RemoteFile {
   [[nodiscard]] std::shared_ptr<Transfer> receive(std::uint64_t offset, MutableBytes out) const;
   /// Asks for bytes, which are in memory until they are read, or `forget_ahead` is called.
   void read_ahead(std::uint64_t offset, std::uint64_t byte_count) const;
-  /// Ends what was asked for and has not arrived: a caller that waits for it gets try_again. Small reads
-  /// after it ask for no more than their bytes: until then they are taken for those that open a file, and
-  /// more is read around them.
+  /// Ends what was asked for and has not arrived: a caller that waits for it gets try_again. At its first
+  /// call the head and tail that were read while the file was opened stay: they are read again for its hash.
+  /// Small reads after it ask for no more than their bytes: until then they are taken for those that open a
+  /// file, and more is read around them.
   void forget_ahead() const;
 
  private:

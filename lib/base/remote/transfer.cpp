@@ -1,11 +1,28 @@
 #include <atomic>
+#include <charconv>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "base/remote/http_client.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
+
+double retry_seconds() {
+  const char* const text = std::getenv("CHUNKHIT_RETRY_SECONDS");
+  if (text == nullptr) return 60;
+  double seconds = 0;
+  const char* const end = text + std::strlen(text);
+  const auto [stopped, failure] = std::from_chars(text, end, seconds);
+  if (failure != std::errc() || stopped != end || !(seconds >= 0 && seconds <= 86400))
+    throw Error(ErrorCode::usage,
+                "CHUNKHIT_RETRY_SECONDS: found \"" + printable_text(text) + "\", expected 0 to 86400");
+  return seconds;
+}
 
 Transfer::Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_count,
                    std::optional<RemoteFileInfo> known, double retry_seconds, MutableBytes out)
@@ -71,6 +88,11 @@ Bytes Transfer::wait_for_all() {
   wait_until(lock, [&] { return received_ >= byte_count_; });
   if (received_ < byte_count_) throw_error();
   return out_.first(received_);
+}
+
+std::uint64_t Transfer::received() {
+  const std::lock_guard lock(mutex_);
+  return received_;
 }
 
 void Transfer::cancel() {

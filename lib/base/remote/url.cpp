@@ -88,6 +88,17 @@ bool is_unreserved(char letter) {
   return is_letter_or_digit(letter) || std::string_view("-._~/").find(letter) != std::string_view::npos;
 }
 
+/// The begin of a URL without its scheme.
+std::string_view host_and_port(std::string_view rest) { return rest.substr(0, rest.find('/')); }
+
+/// Whether the port is no number: what stands there is the begin of a password with a slash.
+bool has_odd_port(std::string_view rest) {
+  const std::string_view host = host_and_port(rest);
+  const std::size_t colon = host.rfind(':');
+  if (colon == std::string_view::npos || host.ends_with(']')) return false;
+  return !std::ranges::all_of(host.substr(colon + 1), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 }  // namespace
 
 bool is_url(std::string_view path) {
@@ -103,16 +114,17 @@ void check_url(const std::string& url) {
   // A message must not hold a password or a token.
   const auto refuse = [&](const std::string& what) {
     const std::size_t begin = url.find("://") + 3;
-    const std::size_t at = url.substr(begin, url.find('/', begin) - begin).rfind('@');
-    const std::string shown =
-        url.substr(0, begin) + url.substr(at == std::string::npos ? begin : begin + at + 1);
+    const std::string rest = url.substr(begin);
+    const std::string_view host = has_odd_port(rest) ? std::string_view(rest) : host_and_port(rest);
+    const std::string shown = url.substr(0, begin) + rest.substr(host.rfind('@') + 1);
     throw Error(ErrorCode::usage, printable_text(shown.substr(0, shown.find_first_of("?#"))) + ": " + what);
   };
   if (scheme.empty()) refuse("URL of an unknown scheme, expected https://, http:// or s3://");
   const std::string_view rest = std::string_view(url).substr(scheme.size());
   if (rest.empty() || rest.front() == '/')
     refuse("URL without a host, expected " + std::string(scheme) + "HOST/…");
-  const bool has_user = rest.substr(0, rest.find('/')).find('@') != std::string_view::npos;
+  const bool has_user = host_and_port(rest).find('@') != std::string_view::npos ||
+                        (has_odd_port(rest) && rest.find('@') != std::string_view::npos);
   if (scheme == "s3://") {
     if (has_user) refuse("a URL with keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE");
     return;

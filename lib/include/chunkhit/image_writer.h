@@ -34,7 +34,7 @@ using ColumnValue = std::variant<std::int64_t, double, std::string_view>;
 /// Packs images that are added one by one, as pack_images packs those of files: the same transform, formats,
 /// parts, split, shuffle, statistics and rejects.csv. What was added lies in a temporary file without a name
 /// beside the output, which takes the size of all images as they were added, until the writer is destroyed or
-/// its process ends. One thread at a time may use a writer.
+/// its process ends. One thread at a time may use a writer; a forked child must make its own.
 class CHUNKHIT_API ImageWriter {
  public:
   /// Begins packs in `options.output`. Options that say which files are packed are errors: `options.root`,

@@ -38,7 +38,8 @@ struct CsrEntries {
 
 /// Packs ratings that are added block by block, as pack_sparse packs those of files: the same rules, splits,
 /// statistics, formats and memory limit. The pack does not depend on how entries are divided into blocks: it
-/// is the pack of a COO matrix with these entries in this order. One thread at a time may use a writer.
+/// is the pack of a COO matrix with these entries in this order. One thread at a time may use a writer; a
+/// forked child must make its own.
 /// Beside `memory_bytes` it holds two blocks of 2^20 ratings, about 50 MB.
 ///
 /// The writer packs in a thread of its own. It takes the output folder while it lives; a writer that is
@@ -64,6 +65,8 @@ class CHUNKHIT_API RatingWriter {
 
  private:
   struct CHUNKHIT_HIDDEN Impl;
+  /// Forgets the writer in a forked child, which has none of its threads.
+  void release();
   std::unique_ptr<Impl> impl_;
 };
 

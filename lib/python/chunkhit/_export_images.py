@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ._datasets import ImageDataset
 from ._error import Error
 from ._export_arrays import ArrayArchive
-from ._publish import new_file, new_folder
+from ._publish import LineFeeds, new_file, new_folder
 
 RUN_BYTES = 32 << 20  # pixels that are read at a time
 MAX_NAME_BYTES = 200
@@ -234,7 +234,7 @@ def export_folder(export: Export, output: str, force: bool) -> None:
     fields, names = Fields(export), Names()
     with new_folder(output, force) as folder, contextlib.closing(encoded_images(export)) as images:
         with open(os.path.join(folder, LIST), "w", newline="", encoding="utf-8") as file:
-            rows = csv.writer(file, lineterminator="\n")
+            rows = csv.writer(LineFeeds(file))
             rows.writerow([fields.file_name, *fields.label_columns, fields.key_name, *fields.columns])
             for sample, image in images:
                 kind = None if fields.are_numbers else fields.class_of(sample)

@@ -14,7 +14,7 @@ from ._batches import CsrRows
 from ._datasets import SparseDataset
 from ._error import Error
 from ._export_arrays import ArrayArchive
-from ._publish import new_file
+from ._publish import LineFeeds, new_file
 
 RUN_ROWS = 4096  # that are read at a time, or a chunk where that has more
 
@@ -63,7 +63,7 @@ def ids_of(find: Callable[[], NDArray[Any]]) -> NDArray[Any]:
 
 def write_table(file: BinaryIO, header: List[str], lines: Iterable[Any]) -> None:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    table = csv.writer(text, lineterminator="\n")
+    table = csv.writer(LineFeeds(text))
     table.writerow(header)
     table.writerows(lines)
     text.detach()

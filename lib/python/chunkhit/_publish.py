@@ -6,11 +6,21 @@ import os
 import platform
 import re
 import shutil
-from typing import BinaryIO, Iterator
+from typing import BinaryIO, Iterator, TextIO
 
 from ._error import Error
 
 MARK = ".pack-export"  # in folders that were exported, so that no other is ever replaced
+
+
+class LineFeeds:
+    """A file for csv.writer: lines end with a line feed. With this line end of its own it quotes no carriage return."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, row: str) -> int:
+        return self._file.write(row[:-2] + "\n" if row.endswith("\r\n") else row)
 
 
 def check_free(path: str, force: bool, is_folder: bool) -> None:
