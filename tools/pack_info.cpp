@@ -395,17 +395,6 @@ bool say_how_far(const std::string& path, bool json, std::string& text) {
   return pack.has_value();
 }
 
-/// The status of a plan; none where there is none, or where another process finishes it meanwhile.
-std::optional<PlanStatus> plan_status(const std::string& folder) {
-  if (!has_plan(folder)) return std::nullopt;
-  try {
-    return read_plan_status(folder);
-  } catch (const Error&) {
-    if (has_plan(folder)) throw;
-    return std::nullopt;
-  }
-}
-
 using PrintJson = void (*)(const std::string&);
 
 /// Prints the contents of a path, as JSON where `print` is given; returns the exit code.

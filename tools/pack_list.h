@@ -1,14 +1,16 @@
-// Commands on a pack, or on all packs of a split.
+// Commands on a pack, on all packs of a split, or on a plan.
 #pragma once
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "chunkhit/error.h"
+#include "chunkhit/pack.h"
 #include "cli.h"
 #include "manifest/pack_info_json.h"
 #include "read/pack_source.h"
@@ -48,6 +50,17 @@ int scan_packs(const std::string& path, const Scan& scan, void (*print)(const st
   else if (!texts.empty())
     print(pack_list_json(texts));
   return code;
+}
+
+/// The status of a plan; none where there is none, or where another process finishes it meanwhile.
+inline std::optional<PlanStatus> plan_status(const std::string& folder) {
+  if (!has_plan(folder)) return std::nullopt;
+  try {
+    return read_plan_status(folder);
+  } catch (const Error&) {
+    if (has_plan(folder)) throw;
+    return std::nullopt;
+  }
 }
 
 /// Calls `work`; an Error is also printed as a JSON object, {"error": …}, for programs that read the output.

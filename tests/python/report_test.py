@@ -492,8 +492,7 @@ def test_command_says_what_is_missing(packs, tmp_path):
 
 
 def test_installed_command_makes_the_same_page(packs, tmp_path):
-    subprocess.run(["cmake", "--install", BUILD, "--component", "python", "--prefix", tmp_path / "usr"], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--install", BUILD, "--component", "python", "--prefix", tmp_path / "usr"], check=True, stdout=subprocess.DEVNULL)
     libraries = os.path.join(BUILD, "lib")
     assert command(packs / "shard", "-o", tmp_path / "built.html") == (0, "")
     assert command(packs / "shard", "-o", tmp_path / "installed.html", program=tmp_path / "usr/bin/pack-report",
