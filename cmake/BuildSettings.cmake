@@ -17,7 +17,7 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # Most of a compilation is reading headers: several sources share it. OFF shows sources that lean on another one's includes
-# (preset separate, tests/style/tidy.py).
+# (tests/style/alone.py).
 option(CHUNKHIT_UNITY "Compile several sources at once" ON)
 set(CMAKE_UNITY_BUILD ${CHUNKHIT_UNITY})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)

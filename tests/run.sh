@@ -102,7 +102,7 @@ if [ -n "$deep" ]; then
   [ -d build/s3rver/node_modules/s3rver ] || npm install --silent --no-audit --no-fund --prefix build/s3rver s3rver@3.7.1 ||
     echo "tests/run.sh: npm could not install s3rver" >&2
   configure release  # with the packages that were missing
-  build release >/dev/null
+  build release >build/deep-build.log 2>&1 || { tail -n 100 build/deep-build.log; exit 1; }
 
   failed=0
   for stage in "${stages[@]}"; do
@@ -112,6 +112,7 @@ if [ -n "$deep" ]; then
       result=passed
     else
       result=FAILED failed=$((failed + 1))
+      grep -E '\*\*\*|FAILED|Timeout|error:' "build/deep-$stage.log" || true
       tail -n 400 "build/deep-$stage.log"
     fi
     printf '%-8s %s in %d s\n' "$stage" "$result" $((SECONDS - begin))

@@ -43,10 +43,11 @@ FileDescriptor open_to_write(const std::string& path) {
   return FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
 }
 
-/// Whether it is a file with one name: another name may be that of a file which is not the cache's.
+/// Whether it is a file with one name, or just removed: another name may be that of a file which is not the
+/// cache's.
 bool is_own_file(const FileDescriptor& fd) {
   struct stat status {};
-  return ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1;
+  return ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink <= 1;
 }
 
 FileDescriptor open_lock(const std::string& path) {
@@ -72,6 +73,7 @@ void share_lock(const FileDescriptor& lock, const std::string& path) {
   const auto begin = Clock::now();
   const auto* const stop = stop_of_thread();
   const std::string what = path + ": locked by another process";
+  bool has_waited = false;
   while (::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     if (stop != nullptr && *stop) throw Error(ErrorCode::try_again, "reading was stopped");
     if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds)
@@ -80,7 +82,9 @@ void share_lock(const FileDescriptor& lock, const std::string& path) {
     HttpClient::shared()->set_trouble(what + ", waited for up to " + number_text(seconds) +
                                       " s, then read without the cache");
     std::this_thread::sleep_for(kLockPoll);
+    has_waited = true;
   }
+  if (has_waited) HttpClient::shared()->set_trouble("");
 }
 
 bool is_same_file(const FileDescriptor& fd, const std::string& path) {

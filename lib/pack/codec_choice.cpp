@@ -8,7 +8,6 @@
 #include "codec/chunk_codec.h"
 
 namespace chunkhit {
-namespace {}  // namespace
 
 CodecChoice parse_codec(const std::string& text, const std::string& container,
                         std::span<const std::string_view> codecs) {

@@ -41,10 +41,13 @@ bool is_pack_list(std::span<const std::string_view> header) {
 /// "::", or the delimiter that the first line has most often, of equally frequent ones the first: a comma.
 std::string detect_delimiter(std::string_view text) {
   const std::string_view header = text.substr(0, text.find('\n'));
-  if (header.find("::") != std::string_view::npos) return "::";
   const auto count = [&](char each) { return std::ranges::count(header, each); };
   const auto has_fewer = [&](char one, char other) { return count(one) < count(other); };
-  return std::string(1, std::max({',', '\t', ';', '|'}, has_fewer));
+  const char most = std::max({',', '\t', ';', '|'}, has_fewer);
+  std::ptrdiff_t pairs = 0;
+  for (std::size_t at = header.find("::"); at != std::string_view::npos; at = header.find("::", at + 2))
+    ++pairs;
+  return pairs > 0 && pairs >= count(most) ? "::" : std::string(1, most);
 }
 
 std::string in_quotes(std::string_view text) { return '"' + printable_text(text) + '"'; }

@@ -74,9 +74,9 @@ void warn_of_lost(const PackRows& pack, bool is_by_user, std::vector<std::string
   if (!pack.has_held_out() || lost * kMaxLost <= all) return;
   notices.push_back("warning: " + pack.name() + " lacks " + std::to_string(lost * 100 / all) +
                     " % of its ratings, " + count_text(lost) + " of " + count_text(all) + ": " +
-                    count_text(stats.ratings_left_out) + " of " + count_text(stats.users_left_out, "user") +
-                    " without both given and held-out ratings, " + count_text(stats.unseen_ratings) +
-                    " of items that training lacks");
+                    count_text(stats.ratings_left_out, "rating") + " of " +
+                    count_text(stats.users_left_out, "user") + " without both given and held-out ratings, " +
+                    count_text(stats.unseen_ratings) + " of items that training lacks");
 }
 
 void add_packs(const RatingPacks& packs, const ReadStats& read, PackSparseReport& report) {
@@ -137,8 +137,7 @@ std::string without_ratings_text(const RatingPacks& packs, const std::string& na
     case SplitKind::leave_one_out:
       return "no user has more than " + count_text(name == "test" ? 1 : 2, "rating");
     case SplitKind::ratio:
-      return asked + " of a user's ratings is less than 1 for all, the most that training has of one are " +
-             count_text(longest);
+      return asked + " of each user's ratings is less than 1; the largest user has " + count_text(longest);
     case SplitKind::users:
       return asked + " of " + count_text(left.users, "user") + " is none";
     default:
@@ -172,9 +171,10 @@ void check_has_rows(const RatingPacks& packs, const PackRows& rows, const Rating
             " items that training has, of which 1 - `fold_in` makes one or more";
   else
     text += "of its " + count_text(stats.users_left_out, "user") +
-            " none has both given and held-out ratings; " + count_text(stats.unseen_ratings, "rating") +
-            " are of items that training lacks, " + count_text(stats.ratings_left_out) +
-            " of users without any before";
+            " none has both given and held-out ratings: training lacks the items of " +
+            count_text(stats.unseen_ratings, "rating") + ", and " +
+            count_text(stats.ratings_left_out, "rating") + (stats.ratings_left_out == 1 ? " has" : " have") +
+            " no earlier one of the user";
   throw Error(ErrorCode::usage, text);
 }
 

@@ -89,10 +89,10 @@ void check_ids(const PackSparseSpec& spec, const std::vector<std::string>& input
   const RatingFormat format = input_format(spec.input, inputs.front());
   if (format == RatingFormat::svmlight || format == RatingFormat::matrix_market ||
       format == RatingFormat::npz)
-    throw_usage(
-        "`inputs`: " + inputs.front() + ": is " + name_of(format) +
-        ", whose users are the numbers of its rows, the same in every input; a plan needs ids: write the "
-        "ratings as tables of user, item and value, or pack without `plan`");
+    throw_usage("`inputs`: " + inputs.front() + ": is " + name_of(format) +
+                ", whose users are names or numbers of one file, maybe the same in every input; a plan needs "
+                "ids: write the "
+                "ratings as tables of user, item and value, or pack without `plan`");
 }
 
 RatingsPlan plan_of(const PackSparseSpec& spec, const PackSparseOptions& options, const RecordedIds& recorded,

@@ -5,8 +5,9 @@
 #include <cstddef>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
-#include <set>
+#include <ranges>
 #include <system_error>
 #include <utility>
 
@@ -251,19 +252,22 @@ void open_matrix(std::unique_ptr<TextStream> stream, RatingFormat format, const 
 std::vector<std::string> distinct_names(const std::vector<MatrixFile>& files) {
   std::vector<std::filesystem::path> left, names(files.size());
   for (const MatrixFile& file : files) left.emplace_back(file.name);
-  for (bool has_more = true; has_more;) {
-    has_more = false;
-    std::set<std::string> seen;
+  for (;;) {
+    std::map<std::string, std::size_t> counts;
     for (std::size_t index = 0; index < files.size(); ++index) {
       names[index] = names[index].empty() ? left[index].filename() : left[index].filename() / names[index];
       left[index] = left[index].parent_path();
-      has_more = has_more || (!seen.insert(names[index].string()).second && left[index].has_filename());
+      ++counts[names[index].string()];
     }
-    if (seen.size() == files.size()) break;
-    if (!has_more)
-      throw Error(ErrorCode::usage, "`shared_rows` file-name: two inputs have one name: " + files[0].name);
+    if (counts.size() == files.size()) return {names.begin(), names.end()};
+    const auto is_equal = [&](const std::filesystem::path& name) { return counts[name.string()] > 1; };
+    const auto has_folder = [&](std::size_t index) {
+      return is_equal(names[index]) && left[index].has_filename();
+    };
+    if (std::ranges::none_of(std::views::iota(std::size_t{0}, files.size()), has_folder))
+      throw Error(ErrorCode::usage, "`shared_rows` file-name: two inputs have the name " +
+                                        std::ranges::find_if(names, is_equal)->string());
   }
-  return {names.begin(), names.end()};
 }
 
 /// Rows of several files that have one name are most often others: cells of two samples have equal barcodes.
@@ -273,8 +277,8 @@ void check_shared_rows(const std::string& name, const RatingIntake& intake) {
   if (first == shared.size()) return;
   const auto count = static_cast<std::uint64_t>(std::ranges::count(shared, 1));
   throw Error(ErrorCode::bad_data,
-              name + ": " + count_text(count, "row") +
-                  " with a name or number that an input before has, the " + "first is " +
+              name + ": " + count_text(count, "row") + (count == 1 ? " has" : " have") +
+                  " the name or number of a row in an earlier input, the first is " +
                   intake.users().text(first) +
                   "; `shared_rows` file-name keeps them apart, join makes one user of both");
 }
@@ -344,12 +348,20 @@ std::uint64_t RatingHash::value(const IdMap& users, const IdMap& items) const {
 
 namespace {
 
+/// Whether an input is text of ratings, whose encoding matters; stdin, which is read once, is taken for it.
+bool is_text(const RatingInputSpec& spec, const std::string& path, const std::atomic<bool>* stop) {
+  if (path == "-") return true;
+  TextStream stream(path, stop);
+  return !is_matrix_format(format_of(spec, stream).format);
+}
+
 /// Detects the format of one input and opens its stream, which folders have none of.
 DetectedFormat open_input(const RatingInputSpec& spec, const std::string& path, const std::atomic<bool>* stop,
                           std::unique_ptr<TextStream>& stream) {
   const std::string pack = name_of(RatingFormat::pack);
   if (!is_pack_path(path)) {
-    stream = std::make_unique<TextStream>(path, stop, spec.encoding == Encoding::latin1);
+    stream = std::make_unique<TextStream>(path, stop,
+                                          spec.encoding == Encoding::latin1 && is_text(spec, path, stop));
     if (spec.format == pack)
       throw Error(ErrorCode::bad_data, stream->name() + ": is a file, expected the folder of a pack");
     return format_of(spec, *stream);

@@ -200,8 +200,8 @@ void SparseInput::note_times() {
   const TimeUnits& times = intake_.times();
   if (times.cut_count() > 0 && intake_.time_scale() > 1 && spec_.packs.keep_times)
     facts_.notices.push_back(
-        count_text(times.cut_count(), "time") +
-        " with a fraction of a second were rounded down, which order ratings all the same");
+        count_text(times.cut_count(), "time") + (times.cut_count() == 1 ? " has" : " have") +
+        " a fraction of a second: it orders ratings, and is left out of the times that are kept");
   if (times.cut_count() > 0 && intake_.time_scale() == 1 && needs_times(spec_.packs))
     facts_.notices.push_back(
         count_text(times.cut_count(), "time") +

@@ -119,7 +119,7 @@ void check_no_counts(const std::vector<std::string_view>& lines, std::string_vie
   });
   if (lines.size() >= kMinLines && are_counts)
     refuse(name,
-           "each line begins with how many numbers follow, no user; write the line's number there: "
+           "each line begins with the count of its items, not with a user; write the line's number there: "
            "awk '{$1 = NR; print}' FILE | pack-sparse - ...; `format` user-items takes it as the user");
 }
 

@@ -285,7 +285,7 @@ def test_damaged_plans(space):
 
 
 def test_damaged_rejects_of_a_plan_are_an_error_and_no_crash(space):
-    _, out, golden = begin(space, "rejects")
+    _, out, golden = begin(space, "damaged-rejects")
     with open(f"{out}/plan.rows", "rb") as file:
         whole = file.read()
     with open(f"{out}/plan.json") as file:

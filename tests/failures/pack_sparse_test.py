@@ -186,7 +186,7 @@ def test_a_test_that_lost_most_of_its_ratings_was_not_odd(space):
     source = write_csv(space("new.csv"), [rating for rating in ratings if rating[:3] != (1, 0, 5) or rating[3] == 30])
     said = pack(source, "--split-by", "time", "--before", "16", "-o", space("new"))
     words = "lacks 95 % of its ratings, 21 of 22"
-    check("left out: 20 test: ratings of users" in said and f"warning: test {words}: 20 of 5 users" in said, said)
+    check("left out: 20 test: ratings of users" in said and f"warning: test {words}: 20 ratings of 5 users" in said, said)
     check(words in run("pack-info", space("new/test")), run("pack-info", space("new/test")))
     check("warning" not in run("pack-info", space("new/train")), "train")
 
@@ -199,14 +199,13 @@ def test_more_was_asked_for_where_more_did_not_help(space):
         write_csv(space(f"{name}.csv"), rows[name])
     open(space("empty.csv"), "w").write("userId,movieId,rating,timestamp\n")
     for name, flags, words in (
-            ("cold", ["time", "--test", "0.2"], "of its 1 user none has both given and held-out ratings; 1 rating are of items"),
+            ("cold", ["time", "--test", "0.2"], "of its 1 user none has both given and held-out ratings: training lacks the items of 1 rating"),
             ("cold", ["leave-one-out"], "no user has more than 1 rating"),
             ("equal", ["time", "--test", "0.25"], "`--test` 0.25 of 12 ratings is 3, and more have equal times, which stay together; the "
              "latest time, 7, has 12 ratings".replace("`", "")),
             ("equal", ["time", "--before", "2020-01-01"], "the latest time, 7, has 12 ratings; such times have no unit"),
             ("equal", ["time", "--test", "0.01"], "--test 0.01 of 12 ratings is none"),
-            ("equal", ["ratio", "--test", "0.2"], "--test 0.2 of a user's ratings is less than 1 for all, the most that training has of "
-             "one are 3"),
+            ("equal", ["ratio", "--test", "0.2"], "--test 0.2 of each user's ratings is less than 1; the largest user has 3"),
             ("few", ["users", "--test", "2"], "none of its 2 users has 5 items that training has"),
             ("few", ["users", "--test", "0.01"], "--test 0.01 of 8 users is none")):
         said = pack(space(f"{name}.csv"), "-o", space("helpless"), "--split-by", *flags, "--dry-run", expect=2)

@@ -290,7 +290,7 @@ def test_rows_of_two_matrices_with_one_name_became_one_user(space):
         os.makedirs(space(sample))
         files.append(write(space, f"{sample}/m.mtx", f"{head}1 {'ab'.index(sample) + 1} 5\n{'ab'.index(sample) + 2} 4 1\n"))
     said = pack(*files, "-o", space("out"), expect=65)
-    check("1 row with a name or number that an input before has, the first is 1; --shared-rows" in said, said)
+    check("1 row has the name or number of a row in an earlier input, the first is 1; --shared-rows" in said, said)
     pack(*files, "-o", space("joined"), "--shared-rows", "join")
     check(Pack(space("joined")).x == {("1", "1"): 5, ("2", "4"): 1, ("1", "2"): 5, ("3", "4"): 1}, "joined")
     pack(*files, "-o", space("apart"), "--shared-rows", "file-name")

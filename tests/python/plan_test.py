@@ -94,7 +94,7 @@ def test_ctrl_c_ends_waiting_for_a_plan_that_is_not_there(tmp_path):
     """It was heard after three seconds, and the folder called bad."""
     command = [os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-run"), str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
-        while True:  # until it catches signals
+        while run.poll() is None:  # until it catches signals
             with open(f"/proc/{run.pid}/status") as status:
                 caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt"))
             if caught >> (signal.SIGINT - 1) & 1:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -79,12 +80,15 @@ def test_warns_while_a_server_fails(packs, monkeypatch):
 def test_commands_say_what_they_wait_for(packs, monkeypatch):
     """They waited for a minute without a word."""
     monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "30")
-    begin = time.monotonic()
-    with FaultServer(packs, lambda *_: {"status": 503} if time.monotonic() - begin < 4 else None) as server:
-        run = subprocess.run([f"{os.environ['CHUNKHIT_TOOLS']}/pack-info", f"{server.url}/hdf5"], stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True, timeout=60)
+    has_said = threading.Event()
+    with FaultServer(packs, lambda *_: None if has_said.is_set() else {"status": 503}) as server:
+        command = [f"{os.environ['CHUNKHIT_TOOLS']}/pack-info", f"{server.url}/hdf5"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+            said = run.stderr.readline()
+            has_said.set()
+            said += run.communicate(timeout=60)[1]
     assert run.returncode == 0
-    assert run.stderr == f"pack-info: {server.url}/hdf5/manifest.json: HTTP 503 Service Unavailable, tried again for up to 30 s\n"
+    assert said == f"pack-info: {server.url}/hdf5/manifest.json: HTTP 503 Service Unavailable, tried again for up to 30 s\n"
 
 
 def test_datasets_ask_for_many_chunks_at_a_time(packs, tmp_path):
@@ -198,7 +202,7 @@ def test_no_server_stops_a_reader_for_ever_or_gives_it_wrong_bytes(packs, monkey
     with concurrent.futures.ThreadPoolExecutor(len(cases)) as threads:
         results = list(threads.map(lambda case: read_from(packs, *case), cases))
     for case, (found, seconds) in zip(cases, results):
-        assert seconds < 25, case
+        assert seconds < 120, case
         if not isinstance(found, chunkhit.Error):
             np.testing.assert_array_equal(found, right, err_msg=str(case))
 

@@ -213,17 +213,6 @@ def test_equal_images_are_found_among_all_of_a_pack_unless_it_is_large(photos, t
         assert error.value.code == "usage"
 
 
-def test_progress_says_how_long_reading_takes(packs, tmp_path, monkeypatch):
-    clock = iter(range(0, 10_000, 2))
-    monkeypatch.setattr("chunkhit.report._image_scan.time.monotonic", lambda: next(clock))
-    monkeypatch.setattr("chunkhit.report._image_scan.GROUP_BYTES", 10 * 8 * 6 * 3)
-    events = []
-    write_report(packs / "hdf5", tmp_path / "report.html", progress=events.append)
-    assert [event["rows_done"] for event in events] == list(range(10, 101, 10))
-    assert events[0] == {"phase": "reading hdf5", "rows_done": 10, "rows_total": 100, "rejected": 0, "seconds_left": 18.0}
-    assert events[-1]["seconds_left"] == 0
-
-
 def test_finds_a_resized_and_encoded_copy(page):
     pairs = [row[1:] for row in table_rows(page) if len(row) == 3 and row[0].isdigit() and " #" in row[1]]
     assert [sorted(text.split()[2] for text in pair) for pair in pairs] == [["train/a/06.png", "train/a/larger.jpg"]]

@@ -1,7 +1,11 @@
 """What pages of pack-report are made with: hashes that images are compared by, samples that are drawn, texts."""
+import threading
+import time
+
 import numpy as np
 import pytest
 
+from chunkhit.report import write_report
 from chunkhit.report._image_scan import spread_samples
 from chunkhit.report._page import bytes_text, short_name, shown
 from chunkhit.report._perceptual import MAX_BITS, different_bits, near_pairs, perceptual_hash
@@ -52,3 +56,14 @@ def test_long_names_lose_their_middle():
 
 def test_names_are_shown_without_what_would_change_the_page():
     assert shown("a\x1b[2J\u202egnp.\udcff é日") == "a\\x1b[2J\\u202egnp.\\xff é日"
+
+
+def test_progress_says_how_long_reading_takes(packs, tmp_path, monkeypatch):
+    clock, own, monotonic = iter(range(0, 10_000, 2)), threading.get_ident(), time.monotonic
+    monkeypatch.setattr("time.monotonic", lambda: next(clock) if threading.get_ident() == own else monotonic())
+    monkeypatch.setattr("chunkhit.report._image_scan.GROUP_BYTES", 10 * 8 * 6 * 3)
+    events = []
+    write_report(packs / "hdf5", tmp_path / "report.html", progress=events.append)
+    assert [event["rows_done"] for event in events] == list(range(10, 101, 10))
+    assert events[0] == {"phase": "reading hdf5", "rows_done": 10, "rows_total": 100, "rejected": 0, "seconds_left": 18.0}
+    assert events[-1]["seconds_left"] == 0

@@ -128,9 +128,10 @@ TEST(RatingFormat, RefusesWhatIsKnownAndNotRead) {
 }
 
 TEST(RatingFormat, CountsAtTheBeginningOfLinesWereUsers) {
-  EXPECT_EQ(error_of("2 10 11\n3 10 12 13\n1 14\n"),
-            "file: each line begins with how many numbers follow, no user; write the line's number there: "
-            "awk '{$1 = NR; print}' FILE | pack-sparse - ...; `format` user-items takes it as the user");
+  EXPECT_EQ(
+      error_of("2 10 11\n3 10 12 13\n1 14\n"),
+      "file: each line begins with the count of its items, not with a user; write the line's number there: "
+      "awk '{$1 = NR; print}' FILE | pack-sparse - ...; `format` user-items takes it as the user");
   EXPECT_EQ(told("2 10 11\n3 10 12 13\n4 14\n"), RatingFormat::user_items);
 }
 
