@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <ranges>
 #include <system_error>
 #include <utility>
 
@@ -261,10 +260,10 @@ std::vector<std::string> distinct_names(const std::vector<MatrixFile>& files) {
     }
     if (counts.size() == files.size()) return {names.begin(), names.end()};
     const auto is_equal = [&](const std::filesystem::path& name) { return counts[name.string()] > 1; };
-    const auto has_folder = [&](std::size_t index) {
-      return is_equal(names[index]) && left[index].has_filename();
-    };
-    if (std::ranges::none_of(std::views::iota(std::size_t{0}, files.size()), has_folder))
+    bool has_more = false;
+    for (std::size_t index = 0; index < files.size(); ++index)
+      has_more = has_more || (is_equal(names[index]) && left[index].has_filename());
+    if (!has_more)
       throw Error(ErrorCode::usage, "`shared_rows` file-name: two inputs have the name " +
                                         std::ranges::find_if(names, is_equal)->string());
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <new>
@@ -235,9 +237,10 @@ std::set<std::string> known_files(const PackSource& pack) {
   return known;
 }
 
-/// Whether a run that appends packs may have written a file, which the manifest lists at its end: a part, a
-/// table, or what is written aside. Tables of the manifest before go then.
-bool is_of_append(const std::string& name, const std::set<std::string>& known) {
+/// Whether a run that appends packs may have written a file, which the manifest lists at its end: a part
+/// behind the others, a table, or what is written aside. Tables of the manifest before go then.
+bool is_of_append(const std::string& name, const std::set<std::string>& known,
+                  const std::set<std::string>& names) {
   if (!name_written_aside(name).empty()) return true;
   const std::string table = plain_table_name(name);
   const auto replaces = [&](const std::string& other) {
@@ -245,24 +248,26 @@ bool is_of_append(const std::string& name, const std::set<std::string>& known) {
   };
   if (name.ends_with(".csv")) return table != name || std::ranges::any_of(known, replaces);
   const std::string stem = name.substr(0, name.find('.'));
-  const std::string extension = name.substr(stem.size());
-  return stem.starts_with("part-") && !known.contains(stem + ".json") &&
-         std::ranges::any_of(known, [&](const std::string& other) {
-           return other.starts_with("part-") && other.substr(other.find('.')) == extension;
-         });
+  if (!stem.starts_with("part-") || known.contains(stem + ".json")) return false;
+  const std::string digits = stem.substr(5);
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size() || number == 0) return false;
+  std::string before = std::to_string(number - 1);
+  before.insert(0, digits.size() - std::min(digits.size(), before.size()), '0');
+  return names.contains("part-" + before + name.substr(stem.size()));
 }
 
 /// Names files that are no part of the pack.
 void check_unknown_files(const std::string& folder, const std::set<std::string>& known,
                          std::vector<std::string>& problems) {
   if (is_url(folder)) return;  // a server gives no list of what it has
-  std::set<std::string> unknown_files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (!known.contains(name) && !is_of_append(name, known)) unknown_files.insert(name);
-  }
-  for (const std::string& name : unknown_files)
-    problems.push_back(folder + "/" + name + ": is not part of the pack");
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.insert(entry.path().filename().string());
+  for (const std::string& name : names)
+    if (!known.contains(name) && !is_of_append(name, known, names))
+      problems.push_back(folder + "/" + name + ": is not part of the pack");
 }
 
 /// Returns whether libhdf5 has to parse the file, which crashes on some damaged files.
