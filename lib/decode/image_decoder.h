@@ -56,6 +56,7 @@ struct DecodeOptions {
   Check check = Check::whole;     ///< region: JPEG is decoded no further than the last row of the region
   std::uint32_t max_seconds = 0;  ///< decoding that takes more CPU time is an error; 0: no limit
   bool stock_entropy = false;     ///< codes of JPEG by libjpeg alone, which gives the same: to compare with
+  bool requires_end = true;       ///< with Check::region, JPEG that lacks its end marker is damaged
 };
 
 class DecodeMonitor;

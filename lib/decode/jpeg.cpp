@@ -60,6 +60,7 @@ class JpegSession : public JpegEntropy {
   }
   [[nodiscard]] Bytes file() const { return file_; }
   [[nodiscard]] bool checks_whole() const { return monitor_.options().check == Check::whole; }
+  [[nodiscard]] bool requires_end() const { return monitor_.options().requires_end; }
   [[nodiscard]] bool is_stock() const { return monitor_.options().stock_entropy; }
   /// Notes what costs no pixel once the last row was read.
   void note_end() {
@@ -297,7 +298,8 @@ void check_rest(JpegSession& session) {
 void require_end(JpegSession& session) {
   const auto& info = session.info;
   constexpr int kEndOfImage = 0xd9;
-  if (info.unread_marker == kEndOfImage || jpeg_input_complete(&session.info)) return;
+  if (!session.requires_end() || info.unread_marker == kEndOfImage || jpeg_input_complete(&session.info))
+    return;
   const std::string_view rest(reinterpret_cast<const char*>(info.src->next_input_byte),
                               info.src->bytes_in_buffer);
   if (rest.rfind("\xff\xd9") == std::string_view::npos)
