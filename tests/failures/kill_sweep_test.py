@@ -1,6 +1,7 @@
 """Killed before each call that changes the output: the same command finishes with the right bytes and leaves nothing else.
 
-A third argument, "all", takes every call, and so does tests/run.sh --deep; without them the later ones of a kind are taken ever more sparsely."""
+A third argument, "all", takes every call, and so does tests/run.sh --deep but for ratings that spill; else the later ones of a kind are
+taken ever more sparsely."""
 import os
 import shutil
 import signal
@@ -10,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import DEEP, SHIM, Workspace, check, fingerprint, make_images, run
 from sparse_packs import random_ratings, write_csv
 
-ALL = DEEP or len(sys.argv) > 3
+ALL = len(sys.argv) > 3
 OPS = ("mkdir", "open", "write", "pwrite", "ftruncate", "fsync", "close", "rename", "unlink", "rmdir")
 
 
@@ -27,20 +28,20 @@ def prints(out):
     return {os.path.relpath(at, out): fingerprint(at) for at in packs_of(out)}
 
 
-def numbers():
+def numbers(takes_all):
     """1, 2, 3, ... or with growing gaps."""
     number = 1
     while True:
         yield number
-        number += 1 if ALL else max(1, number // 4)
+        number += 1 if takes_all else max(1, number // 4)
 
 
-def sweep(space, command, ops=OPS, **environment):
+def sweep(space, command, ops=OPS, takes_all=ALL, **environment):
     run(*command, "-o", space("golden/out"))
     golden, files = prints(space("golden/out")), tree(space("golden"))
     killed = 0
     for op in ops:
-        for nth in numbers():
+        for nth in numbers(takes_all):
             out = space("killed/out")
             code, _ = run(*command, "-o", out, expect=(0, -signal.SIGKILL),
                           env={"LD_PRELOAD": SHIM, "FAULT": f"{op}:{nth}:kill", "FAULT_PATH": out, **environment})
@@ -76,5 +77,5 @@ with Workspace() as space:
                "--part-bytes", "3000", "--progress", "none"]
     for command in (images, [*images, "--container", "shard", "--split", "train=0.7,val=0.3"],
                     [*ratings, "--memory", "32M", "--threads", "1"], [*ratings, "--container", "hdf5"]):
-        sweep(space, command)
+        sweep(space, command, takes_all=ALL or DEEP)
     sweep_spilled(space)
