@@ -371,7 +371,7 @@ def test_inputs_without_ids_are_refused_when_they_are_planned(space):
             file.write(text)
     for inputs, kind in ((["a.svm", "b.svm"], "svmlight"), (["a.mtx", "b.svm"], "matrix-market")):
         text = plan([space(name) for name in inputs], space("no-ids"), 2, expect=2)
-        check(kind in text and "the numbers of its rows" in text and not os.path.exists(space("no-ids")), text)
+        check(kind in text and "names or numbers of one file" in text and not os.path.exists(space("no-ids")), text)
     plan([space("a.svm")], space("one-svm"), 1)
     task(space("one-svm"))
 
