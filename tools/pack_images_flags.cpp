@@ -5,7 +5,7 @@
 #include "chunkhit/error.h"
 #include "cli.h"
 #include "decode/image_decoder.h"
-#include "pack/pack_spec.h"
+#include "pack/images/pack_spec.h"
 #include "store/part.h"
 #include "transform/transform_plan.h"
 

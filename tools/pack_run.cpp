@@ -7,7 +7,7 @@
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "cli.h"
-#include "pack/ratings_plan.h"
+#include "pack/ratings/ratings_plan.h"
 #include "pack_images_report.h"
 #include "progress.h"
 

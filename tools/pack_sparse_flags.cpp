@@ -7,7 +7,7 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "cli.h"
-#include "pack/pack_sparse_spec.h"
+#include "pack/ratings/pack_sparse_spec.h"
 #include "ratings/rating_fields.h"
 #include "ratings/rating_format.h"
 #include "ratings/rating_packs.h"

@@ -13,7 +13,7 @@
 namespace chunkhit {
 namespace {
 
-struct DestroyDecoder {
+struct DestroyAvif {
   void operator()(avifDecoder* decoder) const { avifDecoderDestroy(decoder); }
 };
 
@@ -95,7 +95,7 @@ class AvifFile : public OpenedImage {
   }
 
   DecodeMonitor& monitor_;
-  std::unique_ptr<avifDecoder, DestroyDecoder> decoder_;
+  std::unique_ptr<avifDecoder, DestroyAvif> decoder_;
 };
 
 }  // namespace

@@ -13,11 +13,11 @@
 namespace chunkhit {
 namespace {
 
-struct DestroyDecoder {
+struct DestroyJxl {
   void operator()(JxlDecoder* decoder) const { JxlDecoderDestroy(decoder); }
 };
 
-using Decoder = std::unique_ptr<JxlDecoder, DestroyDecoder>;
+using Decoder = std::unique_ptr<JxlDecoder, DestroyJxl>;
 
 Decoder make_decoder() {
   Decoder decoder(JxlDecoderCreate(nullptr));

@@ -14,7 +14,6 @@
 #include "chunkhit/version.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
-#include "pack/pack_ratings.h"
 #include "pack/parallel_files.h"
 
 namespace chunkhit {

@@ -26,7 +26,6 @@
 #include "pack/merge_inputs.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
-#include "pack/pack_ratings.h"
 #include "pack/parallel_files.h"
 #include "store/part.h"
 

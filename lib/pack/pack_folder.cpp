@@ -14,16 +14,24 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/spill_file.h"
 #include "chunkhit/error.h"
 #include "chunkhit/version.h"
 #include "manifest/id_list.h"
 #include "manifest/manifest.h"
 #include "manifest/plan.h"
 #include "manifest/ratings_plan.h"
-#include "ratings/rating_store.h"
 #include "store/part.h"
 
 namespace chunkhit {
+
+std::string pack_folder_of(const std::string& path) {
+  std::filesystem::path folder(path);
+  if (folder.filename() == kManifestName) folder = folder.parent_path();
+  std::string text = folder.empty() ? "." : folder.string();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
 
 RunStart start_run() {
   const std::time_t now = std::time(nullptr);

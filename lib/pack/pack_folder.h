@@ -1,4 +1,4 @@
-// Packs of an earlier split that a run would leave beside its own.
+// The folder of a pack: what it may hold, whose it is, its run.json.
 #pragma once
 
 #include <chrono>
@@ -29,6 +29,9 @@ struct RunStart {
 [[nodiscard]] PendingFile write_run(const std::string& folder, const std::string& tool,
                                     const std::string& command_line, const RunStart& start,
                                     std::uint32_t threads, std::map<std::uint64_t, std::string> roots);
+
+/// The folder of a pack that is named by its folder or its manifest.json, without a slash at its end.
+[[nodiscard]] std::string pack_folder_of(const std::string& path);
 
 /// What a folder may hold: packs of one kind are not written over those of the other.
 enum class PackKind { images, matrices };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -48,6 +49,12 @@ std::string absolute_root(const std::string& root) {
 }
 
 /// An unfinished pack is identified by the records of its parts.
+std::uint64_t pack_id(const std::vector<SpecEntry>& spec, std::uint64_t input_xxh3) {
+  std::string text = hash_text(input_xxh3);
+  for (const SpecEntry& entry : spec) text += "\n" + entry.name + "=" + entry.value;
+  return xxh3(as_bytes(text));
+}
+
 void check_same_pack(const std::string& folder, const PackIdentity& wanted) {
   if (const std::optional<PackManifest> finished = finished_pack(folder, wanted.format)) {
     if (finished->pack_id != wanted.pack_id)

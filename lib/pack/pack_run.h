@@ -39,6 +39,9 @@ struct PackIdentity {
   std::function<void()> check_plan{};
 };
 
+/// The same for the same input and spec, whatever the machine.
+[[nodiscard]] std::uint64_t pack_id(const std::vector<SpecEntry>& spec, std::uint64_t input_xxh3);
+
 /// Throws cannot_write where a folder holds another pack, finished or begun; changes nothing.
 void check_same_pack(const std::string& folder, const PackIdentity& wanted);
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/memory_budget.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "ratings/clean_rows.h"

@@ -18,7 +18,7 @@ import threading
 import time
 
 build, photos, rows = sys.argv[1:4]
-THREADS_PER_PART = 4  # kThreadsPerPart of lib/pack/memory_plan.cpp
+THREADS_PER_PART = 4  # kThreadsPerPart of lib/pack/images/memory_plan.cpp
 CORES = 64
 # The serial filters of PartPipeline::run_steps, by what they take.
 SERIAL = {"list rows": r"concrete_filter<void, ", "assemble chunks": r"concrete_filter<[^,]*Block, std::vector<chunkhit::FilledChunk",

@@ -1,7 +1,7 @@
 // Any bytes as an HDF5 file with a matrix: as rows to serve and as ratings to pack they end in blocks that
 // hold what they say, or in an Error. Another program opens the file before.
 #include "fuzz/rating_blocks.h"
-#include "pack/hdf5_ratings.h"
+#include "pack/ratings/hdf5_ratings.h"
 #include "store/hdf5/matrix.h"
 
 namespace {

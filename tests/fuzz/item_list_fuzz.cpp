@@ -7,8 +7,8 @@
 
 #include "fuzz/rating_blocks.h"
 #include "manifest/id_list.h"
-#include "pack/column_table.h"
-#include "pack/id_lists.h"
+#include "pack/ratings/column_table.h"
+#include "pack/ratings/id_lists.h"
 
 namespace {
 

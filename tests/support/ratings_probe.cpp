@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "chunkhit/error.h"
-#include "pack/read_inputs.h"
+#include "pack/ratings/read_inputs.h"
 #include "ratings/svmlight.h"
 #include "types/enum_names.h"
 

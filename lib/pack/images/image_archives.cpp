@@ -1,0 +1,376 @@
+#include "pack/images/image_archives.h"
+
+#include <glob.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include "base/cpu.h"
+#include "base/file.h"
+#include "base/text_stream.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "listing/class_folders.h"
+#include "listing/idx_file.h"
+#include "listing/label_rows.h"
+#include "listing/root_folder.h"
+#include "listing/sample_file.h"
+#include "listing/tar_members.h"
+#include "listing/tar_samples.h"
+#include "pack/images/archive_spool.h"
+
+namespace chunkhit {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kHeadBytes = 1024;
+constexpr std::size_t kSpoolBytes = 1 << 20;
+// Tars whose headers are read at once: their groups are held in memory.
+constexpr std::size_t kTarsAtOnce = 16;
+
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+constexpr std::string_view kStdin = "-";
+
+/// Whether a regular file begins as a tar, as it is.
+bool is_plain_tar(const InputFile& file) {
+  ByteBuffer head(std::min<std::uint64_t>(kHeadBytes, file.byte_count()));
+  file.read_at(0, head);
+  return is_tar(head);
+}
+
+/// Whether a regular file is a tar, plain or compressed.
+bool is_tar_file(const std::string& path) {
+  if (is_plain_tar(InputFile(path))) return true;
+  TextStream stream(path);
+  return is_tar(stream.head());
+}
+
+/// The files below a root that are named as tars are, by their paths below it; none where it holds an image,
+/// or what may be one.
+std::vector<std::string> tar_names(const std::string& root, bool follow_symlinks) {
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {".tar", ".tgz", ".gz", ".zst", ".txz", ".xz", ".tbz", ".tbz2", ".bz2"});
+  const auto follow =
+      follow_symlinks ? fs::directory_options::follow_directory_symlink : fs::directory_options::none;
+  std::vector<std::string> tars;
+  std::error_code error;
+  fs::recursive_directory_iterator entries(root, follow, error);
+  for (; !error && entries != fs::recursive_directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    if (name.starts_with('.')) entries.disable_recursion_pending();
+    if (name.starts_with('.') || is_folder(entries->path().string())) continue;
+    const std::string kind = evident_kind(name);
+    if (kind.empty()) return {};
+    if (std::ranges::find(kNames, kind) != kNames.end())
+      tars.push_back(entries->path().lexically_relative(root).string());
+  }
+  if (error) throw_failed_read(root, "cannot be listed: ", error.value());
+  return tars;
+}
+
+fs::path whole_path(const std::string& path) { return fs::absolute(path).lexically_normal(); }
+
+/// The folder that all inputs are in.
+std::string common_folder(const std::vector<std::string>& inputs) {
+  fs::path common = whole_path(inputs.front()).parent_path();
+  for (const std::string& input : inputs)
+    while (!whole_path(input).lexically_relative(common).empty() &&
+           *whole_path(input).lexically_relative(common).begin() == "..")
+      common = common.parent_path();
+  return common.string();
+}
+
+void check_inputs(const std::vector<std::string>& inputs) {
+  std::vector<std::string> sorted;
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    if (is_folder(input))
+      throw Error(ErrorCode::usage, "`root`: expected one folder, or archives alone; found the folder " +
+                                        input + " among " + count_text(inputs.size(), "input"));
+    if (input != kStdin && !fs::exists(input, error))
+      throw Error(ErrorCode::bad_data, input + ": no such file or folder");
+    sorted.push_back(whole_path(input).string());
+  }
+  std::ranges::sort(sorted);
+  const auto twice = std::ranges::adjacent_find(sorted);
+  if (twice != sorted.end()) throw Error(ErrorCode::usage, "`root`: " + *twice + " is given twice");
+}
+
+/// The files that a pattern of the shell names, for it stands in quotes or comes from no shell; other inputs
+/// as they are.
+std::vector<std::string> expand_pattern(const std::string& input) {
+  std::error_code error;
+  if (input == kStdin || input.find_first_of("*?[") == std::string::npos || fs::exists(input, error))
+    return {input};
+  glob_t found{};
+  const int result = ::glob(input.c_str(), 0, nullptr, &found);
+  std::vector<std::string> files(found.gl_pathv, found.gl_pathv + (result == 0 ? found.gl_pathc : 0));
+  ::globfree(&found);
+  if (files.empty())
+    throw Error(ErrorCode::bad_data, input + ": no such file or folder, and none has a name of this pattern");
+  return files;
+}
+
+}  // namespace
+
+void take_inputs(PackImagesOptions& options) {
+  if (!options.root.empty() && !options.inputs.empty())
+    throw Error(ErrorCode::usage, "`root` and `inputs` exclude each other");
+  if (!options.root.empty()) options.inputs = {std::exchange(options.root, "")};
+  std::vector<std::string> inputs;
+  for (const std::string& input : options.inputs)
+    for (std::string& file : expand_pattern(input)) inputs.push_back(std::move(file));
+  options.inputs = std::move(inputs);
+  const bool is_one = options.inputs.size() == 1 && options.inputs[0] != kStdin;
+  std::error_code error;
+  if (is_one && (is_folder(options.inputs[0]) || !fs::exists(options.inputs[0], error)))
+    options.root = std::exchange(options.inputs, {})[0];
+  if (options.inputs.empty()) return;
+  check_inputs(options.inputs);
+  options.root = common_folder(options.inputs);
+}
+
+std::vector<std::string> find_tars(const PackImagesSpec& spec, const std::string& root) {
+  std::vector<std::string> tars;
+  if (!is_folder(root)) return tars;
+  const RootFolder folder(root, spec.follow_symlinks);
+  for (const std::string& tar : tar_names(root, spec.follow_symlinks)) {
+    const std::string path = (fs::path(root) / tar).string();
+    if (const std::string reason = folder.open(tar).error; !reason.empty())
+      throw Error(ErrorCode::bad_data,
+                  path + ": " + reason + (spec.follow_symlinks ? "" : "; `follow_symlinks` follows links"));
+    if (is_tar_file(path)) tars.push_back(path);
+  }
+  std::ranges::sort(tars);
+  return tars;
+}
+
+namespace {
+
+FileStamp stamp_of_input(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) ? stamp_of(InputFile(path)) : FileStamp{};
+}
+
+bool is_stopped(const PackImagesOptions& options) { return options.stop != nullptr && *options.stop; }
+
+std::string relative_name(const PackImagesOptions& options, const std::string& path) {
+  if (path == kStdin) return "stdin";
+  return whole_path(path).lexically_relative(whole_path(options.root)).string();
+}
+
+/// Lists the samples of tars.
+class TarList {
+ public:
+  TarList(const PackImagesSpec& spec, const PackImagesOptions& options, std::string spool_folder)
+      : spec_(spec), options_(options), columns_(spec.columns), spool_(list_, std::move(spool_folder)) {
+    columns_.labels_are_names = !spec.classes.empty();
+  }
+
+  SampleList list() {
+    TarSamples samples(list_, columns_, spec_.folders.include);
+    const auto add = [&](const TarInput& input, const auto& groups) { samples.add(input, groups); };
+    if (spec_.folders.split_folders.empty()) read("", add);
+    for (const std::string& folder : spec_.folders.split_folders) {
+      read(folder + "/", add);
+      list_.folders.push_back({folder, list_.row_count});
+    }
+    spool_.finish();
+    samples.finish();
+    return std::move(list_);
+  }
+
+  /// Lists the rows of a CSV, whose files are members of the tars.
+  SampleList list_rows() {
+    list_ = list_label_csv(spec_.labels, columns_, options_.stop);
+    std::unordered_map<std::string, FileRange> ranges;
+    read("", [&](const TarInput& input, const std::vector<TarGroup>& groups) {
+      for (const TarGroup& group : groups)
+        for (const TarImage& image : group.images)
+          if (image.error.empty()) ranges.try_emplace(input.name + "/" + image.name, image.range);
+    });
+    spool_.finish();
+    for (std::size_t index = 0; index < list_.size(); ++index) {
+      const auto found = ranges.find(std::string(list_.file(index)));
+      list_.ranges.push_back(found != ranges.end() ? found->second : FileRange{0, 0, FileRange::kNone});
+    }
+    return std::move(list_);
+  }
+
+ private:
+  /// Calls `take` with each input that is below a folder of the root, and its groups.
+  template <class Take>
+  void read(const std::string& folder, const Take& take) {
+    std::vector<TarInput> inputs;
+    for (const std::string& path : options_.inputs)
+      if (const std::string name = relative_name(options_, path); name.starts_with(folder))
+        inputs.push_back(with_retries([&] { return open(path, name); }));
+    if (inputs.empty()) throw Error(ErrorCode::bad_data, options_.root + "/" + folder + ": holds no tar");
+    for (std::size_t first = 0; first < inputs.size(); first += kTarsAtOnce)
+      read_some(std::span(inputs).subspan(first, std::min(kTarsAtOnce, inputs.size() - first)), take);
+  }
+
+  [[nodiscard]] TarInput open(const std::string& path, const std::string& name) {
+    const auto container = static_cast<std::uint32_t>(list_.containers.size());
+    std::error_code error;
+    if (fs::is_regular_file(path, error)) {
+      SampleContainer plain = open_container(path);
+      if (is_plain_tar(plain.file)) {
+        const std::uint64_t bytes = plain.file.byte_count();
+        list_.containers.push_back(std::move(plain));
+        return {name, container, 0, bytes};
+      }
+    }
+    const std::uint64_t begin = unpack(path);
+    return {name, container, begin, spool_.end() - begin};
+  }
+
+  /// Unpacks a tar into the spool; returns where it begins.
+  std::uint64_t unpack(const std::string& path) {
+    const FileStamp source = stamp_of_input(path);
+    TextStream stream(path, options_.stop);
+    if (is_idx(stream.head()))
+      throw Error(ErrorCode::usage, path + ": is IDX; give its labels with `labels`");
+    if (!is_tar(stream.head()))
+      throw Error(ErrorCode::bad_data,
+                  path +
+                      ": found neither a folder nor a tar (plain, gzip, zstd, xz or bzip2), "
+                      "expected a folder of images, or archives of them");
+    spool_.begin(path, source.bytes, true);
+    const std::uint64_t begin = spool_.end();
+    ByteBuffer block(kSpoolBytes);
+    for (std::size_t count = 1; count > 0 && !is_stopped(options_);) {
+      count = stream.read(block);
+      spool_.append(Bytes(block).first(count));
+    }
+    spool_.add_container(path, source);
+    return begin;
+  }
+
+  /// Reads the headers of several tars at once, because they wait for storage, and takes them in order.
+  template <class Take>
+  void read_some(std::span<const TarInput> inputs, const Take& take) const {
+    std::vector<std::vector<TarGroup>> groups(inputs.size());
+    tbb::task_arena arena(static_cast<int>(options_.threads > 0 ? options_.threads : allowed_cpus()));
+    arena.execute([&] {
+      tbb::parallel_for(std::size_t{0}, inputs.size(), [&](std::size_t at) {
+        groups[at] = with_retries(
+            [&] { return read_tar(list_.containers[inputs[at].container], inputs[at], columns_); });
+      });
+    });
+    for (std::size_t at = 0; at < inputs.size(); ++at) take(inputs[at], groups[at]);
+  }
+
+  const PackImagesSpec& spec_;
+  const PackImagesOptions& options_;
+  LabelCsvSpec columns_;
+  SampleList list_;
+  ArchiveSpool spool_;
+};
+
+/// The header of a PNM file with the pixels of an IDX image: N x W (one row), N x H x W, N x H x W x 3.
+std::string pnm_header(const IdxReader& images) {
+  const std::vector<std::uint32_t>& shape = images.shape();
+  const std::uint32_t channels = shape.size() == 4 ? shape[3] : 1;
+  if (images.type() != "uint8") images.fail("holds " + std::string(images.type()) + ", expected uint8");
+  if (shape.size() < 2 || (channels != 1 && channels != 3)) {
+    std::string text;
+    for (const std::uint32_t side : shape) text += (text.empty() ? "" : " x ") + std::to_string(side);
+    images.fail("has shape " + text + ", expected images: N x H x W, or N x H x W x 3");
+  }
+  const std::uint32_t height = shape.size() == 2 ? 1 : shape[1];
+  const std::uint32_t width = shape.size() == 2 ? shape[1] : shape[2];
+  return std::string(channels == 3 ? "P6 " : "P5 ") + std::to_string(width) + " " + std::to_string(height) +
+         " 255\n";
+}
+
+/// The labels of a file with one for each image.
+std::vector<std::string> read_idx_labels(const std::string& path, const IdxReader& images) {
+  IdxReader file(path);
+  if (file.shape().size() != 1)
+    file.fail("has " + std::to_string(file.shape().size()) + " dimensions, expected labels in one");
+  if (file.shape()[0] != images.shape()[0])
+    file.fail("holds " + count_text(file.shape()[0], "label") + ", expected " +
+              count_text(images.shape()[0]) + ", one for each image");
+  std::vector<std::string> labels;  // grows as they come: two broken headers may agree on their number
+  while (labels.size() < file.shape()[0]) labels.push_back(file.read_number());
+  file.finish();
+  return labels;
+}
+
+/// Lists the images of an IDX file, each of which becomes a PNM file in the spool.
+SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options, std::string spool_folder) {
+  if (options.inputs.size() > 1)
+    throw Error(ErrorCode::usage,
+                "`labels`: belongs to one IDX file, found " + count_text(options.inputs.size(), "input"));
+  if (!spec.columns.keep_columns.empty())
+    throw Error(ErrorCode::usage, "`keep_columns`: is for a CSV or for .json files in tars, found IDX");
+  const std::string& path = options.inputs.front();
+  const FileStamp source = stamp_of_input(path);
+  IdxReader images(path, options.stop);
+  const std::string header = pnm_header(images);
+  const std::uint64_t file_bytes = header.size() + images.item_bytes();
+  if (images.item_bytes() > spec.max_input_bytes)
+    images.fail("holds images of " + count_text(images.item_bytes(), "byte") + ", over `max_input_bytes`");
+  const std::vector<std::string> labels = read_idx_labels(spec.labels, images);
+  SampleList list;
+  list.label_columns = spec.columns.label_columns;
+  list.labels_from = "idx";
+  LabelCsvSpec columns = spec.columns;
+  columns.labels_are_names = !spec.classes.empty();
+  LabelRows rows(list, columns);
+  ArchiveSpool spool(list, std::move(spool_folder));
+  spool.begin(path, file_bytes * labels.size(), false);
+  ByteBuffer file(header.begin(), header.end());
+  file.resize(file_bytes);
+  for (std::size_t index = 0; index < labels.size() && !is_stopped(options); ++index) {
+    images.read(MutableBytes(file).subspan(header.size()));
+    const std::string name = relative_name(options, path) + "/" + std::to_string(index);
+    for (const std::string& text : {name, labels[index]}) rows.hash().add(text);
+    const std::string_view label = labels[index];
+    std::string error = rows.take(name, {&label, 1});
+    if (error.empty())
+      list.ranges.push_back({spool.append(file), file_bytes, 0});
+    else
+      rows.reject(name, {labels[index]}, std::move(error));
+  }
+  images.finish();
+  spool.add_container(path, source);
+  spool.finish();
+  rows.finish();
+  return list;
+}
+
+}  // namespace
+
+SampleList list_archives(const PackImagesSpec& spec, const PackImagesOptions& options,
+                         std::string spool_folder) {
+  if (spec.labels.empty()) return TarList(spec, options, std::move(spool_folder)).list();
+  std::error_code error;
+  const std::string& first = options.inputs.front();
+  const bool are_tars = !fs::is_regular_file(first, error) || is_tar_file(first);
+  return are_tars ? TarList(spec, options, std::move(spool_folder)).list_rows()
+                  : list_idx(spec, options, std::move(spool_folder));
+}
+
+std::string existing_folder(const std::string& path) {
+  fs::path at = fs::absolute(path);
+  std::error_code error;
+  while (!fs::is_directory(at, error) && at.has_relative_path()) at = at.parent_path();
+  return at.string();
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,445 @@
+#include "pack/images/image_input.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+
+#include "base/file.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "decode/image_decoder.h"
+#include "listing/root_folder.h"
+#include "listing/sample_file.h"
+#include "manifest/plan.h"
+#include "pack/images/image_archives.h"
+#include "pack/images/pack_spec.h"
+#include "pack/images/pack_task.h"
+#include "pack/images/plan_rows.h"
+#include "pack/images/sample_decoder.h"
+#include "pack/output_folder.h"
+#include "pack/pack_folder.h"
+#include "transform/image_transform.h"
+#include "transform/orientation.h"
+
+namespace chunkhit {
+namespace {
+
+/// The pack's shape comes from the first readable image among so many rows.
+constexpr std::size_t kProbedRows = 1000;
+
+/// The aspect ratio of an image may become so many times another one without a notice.
+constexpr double kMaxAspectChange = 1.05;
+
+/// A sample that is worth a notice where nothing makes images smaller.
+constexpr double kLargeSampleBytes = 512 << 10;
+
+[[noreturn]] void fail_no_pack(const std::string& folder) {
+  std::vector<std::string> packs;
+  for (const std::string& name : folder_entries(folder))
+    if (held_format(folder + "/" + name) == kImagesFormat) packs.push_back(name);
+  std::ranges::sort(packs);
+  if (packs.empty())
+    throw Error(ErrorCode::bad_data, "`classes`: " + folder + " holds no " + std::string(kManifestName));
+  throw Error(ErrorCode::bad_data, "`classes`: " + folder + " holds " + count_text(packs.size(), "pack") +
+                                       "; name one of them, as " + folder + "/" + packs.front());
+}
+
+}  // namespace
+
+std::vector<std::string> read_classes(const std::string& path) {
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(path, error);
+  const std::string file = is_folder ? path + "/" + std::string(kManifestName) : path;
+  if (is_folder && !std::filesystem::exists(file, error)) fail_no_pack(path);
+  const ByteBuffer bytes = read_file(file, kMaxManifestBytes);
+  if (!is_folder && std::filesystem::path(file).filename() != kManifestName)
+    return parse_class_names(as_text(bytes), file);
+  std::vector<std::string> names;
+  for (const PackClass& record : parse_manifest(as_text(bytes), file).classes) {
+    if (record.name.empty() || record.id != static_cast<std::int64_t>(names.size()))
+      throw Error(ErrorCode::bad_data, file + ": class " + std::to_string(record.id) +
+                                           " has no name; `classes` needs a pack whose classes have names");
+    names.push_back(record.name);
+  }
+  if (names.empty()) throw Error(ErrorCode::bad_data, file + ": has no classes for `classes`");
+  return names;
+}
+
+namespace {
+
+SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  std::vector<std::string> classes;
+  if (!spec.classes.empty()) classes = read_classes(spec.classes);
+  LabelCsvSpec columns = spec.columns;
+  columns.labels_are_names = !classes.empty();
+  SampleList list = !options.inputs.empty() ? list_archives(spec, options, existing_folder(options.output))
+                    : spec.labels.empty()
+                        ? list_class_folders(options.root, spec.folders, spec.follow_symlinks)
+                        : list_label_csv(spec.labels, columns, options.stop);
+  if (classes.empty() && spec.labels.empty()) notice_text_order(list);
+  if (!classes.empty())
+    renumber_classes(list, std::move(classes), spec.classes_extra == ClassesExtra::append);
+  return list;
+}
+
+/// Makes absolute paths below the root relative to it.
+void make_relative(SampleList& list, const RootFolder& root) {
+  std::size_t first = 0;
+  while (first < list.size() && !list.file(first).starts_with('/')) ++first;
+  if (first == list.size()) return;  // a long list is not copied in vain
+  TextList files;
+  std::string known;  // how the last absolute path leads to the root, with its slash
+  for (std::size_t index = 0; index < list.size(); ++index) {
+    std::string_view file = list.file(index);
+    const bool is_known = !known.empty() && file.starts_with(known) && file.find("/../") == file.npos;
+    const std::optional<std::string_view> rest =
+        is_known ? file.substr(std::min(file.find_first_not_of('/', known.size()), file.size()))
+                 : root.rest_below(file);
+    if (rest && !rest->empty()) known = file.substr(0, file.size() - rest->size());
+    if (rest) file = rest->empty() ? "." : *rest;
+    files.add(file);
+  }
+  list.files = std::move(files);
+}
+
+/// Lists, or gives nothing where the run was stopped meanwhile: a list on stdin may lack its end then.
+std::optional<SampleList> list_unless_stopped(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  const auto is_stopped = [&] { return options.stop != nullptr && *options.stop; };
+  try {
+    SampleList list = list_samples(spec, options);
+    if (!is_stopped()) return list;
+  } catch (const Error&) {
+    if (!is_stopped()) throw;
+  }
+  return std::nullopt;
+}
+
+/// Reads a sample into `bytes`; throws ImageError where it cannot be packed.
+void load(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list, std::size_t index,
+          ByteBuffer& bytes) {
+  const SampleFile opened = open_sample(root, list, index);
+  if (!opened.error.empty()) throw ImageError(opened.error);
+  if (opened.bytes > spec.max_input_bytes) throw ImageError("is over `max_input_bytes`");
+  const std::string reason = opened.read(bytes);
+  if (!reason.empty()) throw ImageError(reason);
+}
+
+}  // namespace
+
+void load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
+                       const SampleList& list, std::size_t index, ByteBuffer& bytes) {
+  try {
+    with_retries([&] { load(spec, root, list, index, bytes); });
+  } catch (const MachineError& error) {
+    if (options.on_io_error == OnIoError::reject) throw ImageError(error.what());
+    throw_unreadable(list.file(index), error);
+  }
+}
+
+namespace {
+
+FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes bytes) {
+  const ImageFile image(bytes, {spec.max_pixels, spec.accept_warnings});
+  const ImageHeader& header = image.header();
+  const TransformPlan plan = plan_sample(spec, header);
+  if (!plan.error.empty()) throw ImageError(plan.error);
+  const bool swapped = swaps_sides(effective_orientation(spec, header));
+  FirstImage first{file,
+                   bytes.size(),
+                   swapped ? header.height : header.width,
+                   swapped ? header.width : header.height,
+                   plan.sample,
+                   has_alpha(header.channels) && !has_alpha(plan.channels)};
+  if (spec.sizes == Sizes::own) first.sample.height = first.sample.width = 0;
+  return first;
+}
+
+/// Reads headers in the list's order until one gives the pack's shape; throws bad_data when none does.
+FirstImage probe_shape(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
+                       const SampleList& list) {
+  std::string first_reject;
+  ByteBuffer bytes;
+  for (std::size_t index = 0; index < std::min(list.size(), kProbedRows); ++index) {
+    const std::string file(list.file(index));
+    try {
+      load_with_retries(spec, options, root, list, index, bytes);
+      return probe_file(spec, file, bytes);
+    } catch (const ImageError& error) {
+      if (first_reject.empty()) first_reject = file + ": " + error.reason();
+    }
+  }
+  if (list.size() == 1)
+    throw Error(ErrorCode::bad_data, "the only file is no image that can be packed: " + first_reject);
+  throw Error(ErrorCode::bad_data, "none of the " + std::string(list.size() > kProbedRows ? "first " : "") +
+                                       count_text(std::min(list.size(), kProbedRows), "file") +
+                                       " is an image that can be packed; the first: " + first_reject);
+}
+
+void check_outside_root(const PackImagesOptions& options) {
+  std::error_code error;
+  const auto root = std::filesystem::weakly_canonical(options.root, error);
+  const auto output = std::filesystem::weakly_canonical(options.output, error);
+  if (std::mismatch(root.begin(), root.end(), output.begin(), output.end()).first == root.end())
+    throw Error(ErrorCode::usage, "`output`: " + options.output + " lies in " + options.root +
+                                      ", whose sub-folders are the classes; choose a folder outside");
+}
+
+/// Divides the list into packs; throws usage for a share that gets nothing.
+std::vector<PackSamples> divide_list(const SampleList& list, const PackImagesSpec& spec) {
+  std::vector<PackSamples> packs = order_samples(list, spec);
+  for (const PackSamples& samples : packs)
+    if (samples.indices.empty())
+      throw Error(ErrorCode::usage, "`split`: " + samples.name + " gets none of the " +
+                                        count_text(list.size(), "sample") +
+                                        ", because each class is divided by itself; give it a larger share");
+  return packs;
+}
+
+std::string ratio_text(double ratio) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2f", ratio);
+  return text.data();
+}
+
+/// Says where --resize WxH makes images wider or narrower than they are.
+std::string squeeze_notice(const FirstImage& first, const TransformSpec& transform) {
+  if (transform.resize != Resize::exact) return "";
+  const std::uint32_t width = transform.resize_width;
+  const std::uint32_t height = transform.resize_height;
+  const double before = static_cast<double>(first.width) / first.height;
+  const double after = static_cast<double>(width) / height;
+  if (std::max(before, after) <= kMaxAspectChange * std::min(before, after)) return "";
+  const bool is_cropped = transform.crop_width > 0;
+  const std::string sides = std::to_string(is_cropped ? transform.crop_width : width) + "x" +
+                            std::to_string(is_cropped ? transform.crop_height : height);
+  const std::uint32_t side =
+      std::max(is_cropped ? transform.crop_width : width, is_cropped ? transform.crop_height : height);
+  return "`resize` " + std::to_string(width) + "x" + std::to_string(height) +
+         " changes the aspect ratio (width / height) of " + first.file + " from " + ratio_text(before) +
+         " to " + ratio_text(after) + "; `resize` " + std::to_string(side) + " `crop` " + sides + " keeps it";
+}
+
+/// Says what becomes of transparent pixels: as in Pillow's convert, alpha is dropped.
+std::string alpha_notice(const FirstImage& first) {
+  if (!first.loses_alpha) return "";
+  return first.file +
+         " has alpha, which is dropped: transparent pixels get the colors that they hide; `channels` rgba "
+         "keeps alpha";
+}
+
+/// Says how large samples are that nothing makes smaller.
+std::string size_notice(const FirstImage& first, const PackImagesSpec& spec, std::uint64_t sample_count) {
+  const TransformSpec& transform = spec.transform;
+  const auto bytes = static_cast<double>(first.sample.byte_count());  // of own sizes: 0
+  if (transform.resize != Resize::none || transform.crop_width > 0 || bytes < kLargeSampleBytes) return "";
+  return "images are packed as large as they are: " + std::to_string(first.width) + "x" +
+         std::to_string(first.height) + " pixels, " + bytes_text(bytes) + " a sample, " +
+         bytes_text(bytes * static_cast<double>(sample_count)) +
+         " in all; `resize` 256 `crop` 224x224, for example, makes them smaller";
+}
+
+std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpec& spec,
+                                     const FirstImage& first) {
+  std::vector<std::string> notices = list.notices;
+  for (std::string notice :
+       {squeeze_notice(first, spec.transform), size_notice(first, spec, list.size()), alpha_notice(first)})
+    if (!notice.empty()) notices.push_back(std::move(notice));
+  if (spec.container == "hdf5" && codec_choice(spec).codec == "zstd")
+    notices.emplace_back(
+        "readers need HDF5's zstd plug-in: HDF5_PLUGIN_PATH=…/hdf5-plugins, or Python's hdf5plugin; deflate "
+        "opens everywhere");
+  return notices;
+}
+
+/// The mean size of files that are evenly spread over the list; unreadable ones do not count.
+std::uint64_t mean_file_bytes(const PackImagesSpec& spec, const PackImagesOptions& options,
+                              const SampleList& list) {
+  constexpr std::size_t kStamped = 256;
+  const RootFolder root(options.root, spec.follow_symlinks);
+  const std::size_t count = std::min(list.size(), kStamped);
+  std::uint64_t bytes = 0, files = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t index = i * list.size() / count;
+    const FileStamp stamp = list.ranges.empty() ? root.stamp(list.file(index)) : FileStamp{};
+    bytes += list.ranges.empty() ? stamp.bytes : list.ranges[index].bytes;
+    files += list.ranges.empty() && stamp == FileStamp{} ? 0 : 1;
+  }
+  return files == 0 ? 0 : bytes / files;
+}
+
+/// About how many stored bytes an image of its own size will have: from the sizes of files, and from what
+/// photographs have a pixel, half a byte as files, a fifth of one when they are encoded anew.
+std::uint64_t expected_bytes(const PackImagesSpec& spec, double file_bytes) {
+  constexpr double kPixelsOfFileByte = 2, kEncodedBytesOfPixel = 0.2, kAspect = 4. / 3;
+  const OwnSizesSpec& own = spec.own_sizes;
+  const double pixels = file_bytes * kPixelsOfFileByte;
+  const double limit = own.max_side > 0     ? own.max_side * (own.max_side / kAspect)
+                       : own.short_side > 0 ? own.short_side * (own.short_side * kAspect)
+                                            : pixels;
+  const double channels = spec.transform.channels == Channels::gray ? 1 : 3;
+  const double bytes = own.store != Store::jpeg ? std::min(pixels, limit) * channels
+                       : limit < pixels         ? limit * kEncodedBytesOfPixel
+                                                : file_bytes;
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(bytes));
+}
+
+/// How many different ids there are. A list of 10^8 images has few: no copy of all ids is sorted.
+std::uint64_t count_different(const std::vector<std::int64_t>& ids) {
+  constexpr std::size_t kFew = 1 << 20;
+  std::unordered_set<std::int64_t> seen;
+  for (const std::int64_t id : ids) {
+    seen.insert(id);
+    if (seen.size() <= kFew) continue;
+    std::vector<std::int64_t> sorted = ids;
+    std::sort(sorted.begin(), sorted.end());
+    return static_cast<std::uint64_t>(std::unique(sorted.begin(), sorted.end()) - sorted.begin());
+  }
+  return seen.size();
+}
+
+LabelSummary summarize_labels(const SampleList& list) {
+  return {list.label_kind, list.label_columns, list.classes, count_different(list.class_ids),
+          list.is_detected};
+}
+
+/// Throws cannot_write where a plan of other packs is there, or of these and `force` would remove their
+/// parts: its tasks may be running.
+void check_plan(const PackImagesSpec& spec, const PackImagesOptions& options, const ImageInput& input) {
+  const std::optional<PackPlan> plan = read_plan(options.output);
+  if (!plan) return;
+  std::string error = options.force ? "`force`: " + options.output + " holds a plan" : "";
+  if (const std::string difference = version_difference(*plan); error.empty() && !difference.empty())
+    error = options.output + ": holds the plan of another build (" + difference + ")";
+  for (std::size_t index = 0; error.empty() && index < input.packs.size(); ++index) {
+    const PackIdentity wanted = image_pack(spec, input.first.sample, input.list, input.packs[index]);
+    if (index >= plan->packs.size() || plan->packs.size() != input.packs.size())
+      error = options.output + ": holds the plan of " + count_text(plan->packs.size(), "pack");
+    else if (const PlannedPack& planned = plan->packs[index]; planned.pack_id != wanted.pack_id)
+      error = options.output + ": holds the plan of another pack (" +
+              wanted.difference({planned.pack_id, planned.spec, std::nullopt}) + ")";
+  }
+  if (error.empty()) return;
+  throw Error(ErrorCode::cannot_write, error + ", whose tasks may be running; remove " + options.output +
+                                           "/" + std::string(kPlanName) + " first");
+}
+
+std::vector<std::string> find_stale_shares(const SampleList& list, const PackImagesOptions& options,
+                                           const std::vector<PackSamples>& packs) {
+  std::set<std::string> wanted;
+  for (const PackSamples& samples : packs) wanted.insert(samples.name);
+  if (wanted.contains("")) return {};  // no split
+  std::vector<std::string> stale = stale_shares(options.output, list.xxh3, wanted);
+  for (const std::string& path : stale) {
+    if (!options.force)
+      throw Error(ErrorCode::cannot_write, path +
+                                               ": holds a share of another split of the same images, which "
+                                               "this run does not make; `force` removes it, another `output` "
+                                               "keeps both");
+    OutputFolder::check(path, true);
+  }
+  return stale;
+}
+
+/// Throws usage for columns where class folders have the labels.
+void check_folder_columns(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  if (!options.inputs.empty() || !spec.labels.empty()) return;
+  std::error_code failed;
+  if (!std::filesystem::is_directory(options.root, failed)) return;  // a missing tar, say: opening it fails
+  const LabelCsvSpec plain;
+  const char* given = spec.columns.label_columns != plain.label_columns ? "`label_column`"
+                      : !spec.columns.keep_columns.empty()              ? "`keep_columns`"
+                      : spec.columns.label_type != plain.label_type     ? "`label_type`"
+                                                                        : nullptr;
+  if (given == nullptr) return;
+  throw Error(ErrorCode::usage, std::string(given) +
+                                    ": is for a CSV or for .json files in tars, found class folders: give "
+                                    "the CSV with `labels`");
+}
+
+}  // namespace
+
+PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions options) {
+  check_spec(spec);
+  take_inputs(options);
+  if (options.root.empty()) {
+    if (spec.labels.empty())
+      throw Error(ErrorCode::usage, "`root` is required: the folder of the images, or archives");
+    const std::size_t slash = spec.labels.rfind('/');
+    options.root = spec.labels == "-" || slash == std::string::npos ? "." : spec.labels.substr(0, slash + 1);
+  }
+  options = checked_output(spec, std::move(options));
+  // An output below ROOT would be a class of the next run.
+  if (spec.labels.empty() && options.inputs.empty()) check_outside_root(options);
+  if (options.inputs.empty() && spec.labels.empty()) options.inputs = find_tars(spec, options.root);
+  check_folder_columns(spec, options);
+  return options;
+}
+
+PackImagesOptions checked_output(const PackImagesSpec& spec, PackImagesOptions options) {
+  check_spec(spec);
+  if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
+  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
+  check_outside_packs(options.output);
+  return options;
+}
+
+void check_no_sheet(const PackImagesOptions& options) {
+  if (options.sheet.empty()) return;
+  throw Error(ErrorCode::usage,
+              "`sheet`: found " + options.sheet + " without `dry_run`, which alone writes it");
+}
+
+std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  std::optional<SampleList> list = list_unless_stopped(spec, options);
+  if (!list) return std::nullopt;
+  if (!spec.labels.empty() && options.inputs.empty())
+    make_relative(*list, RootFolder(options.root, spec.follow_symlinks));
+  return make_image_input(spec, options, std::move(*list));
+}
+
+ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions& options, SampleList list) {
+  const RootFolder root(options.root, spec.follow_symlinks);
+  ImageInput input{std::move(list), {}, {}, {}, {}};
+  input.first = probe_shape(spec, options, root, input.list);
+  input.packs = divide_list(input.list, spec);
+  input.notices = all_notices(input.list, spec, input.first);
+  input.labels = summarize_labels(input.list);
+  return input;
+}
+
+PackImagesSpec with_part_samples(const PackImagesSpec& spec, const PackImagesOptions& options,
+                                 const SampleList& list) {
+  PackImagesSpec counted = spec;
+  if (spec.sizes == Sizes::fixed || spec.own_sizes.part_samples > 0) return counted;
+  const auto file_bytes = static_cast<double>(mean_file_bytes(spec, options, list));
+  // A power of two, so that a few files that change nearly always leave the pack the same.
+  const std::uint64_t image_bytes = std::bit_ceil(expected_bytes(spec, file_bytes));
+  counted.own_sizes.part_samples = std::max<std::uint64_t>(1, spec.part_bytes / image_bytes);
+  return counted;
+}
+
+ChunkPlan largest_chunks(const PackImagesSpec& spec, const ImageInput& input) {
+  ChunkPlan largest;
+  for (const PackSamples& samples : input.packs) {
+    const ChunkPlan plan = plan_pack(spec, input.first.sample, samples.indices.size());
+    if (plan.chunk_bytes > largest.chunk_bytes) largest = plan;
+  }
+  return largest;
+}
+
+std::vector<std::string> check_outputs(const PackImagesSpec& spec, const PackImagesOptions& options,
+                                       const ImageInput& input) {
+  for (const PackSamples& samples : input.packs)
+    OutputFolder::check(pack_path(options, samples.name), options.force);
+  check_plan(spec, options, input);
+  return find_stale_shares(input.list, options, input.packs);
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,77 @@
+// What pack_images packs: the list of images, the first one's shape, and the packs that they make.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "chunk/chunk_plan.h"
+#include "chunkhit/pack.h"
+#include "listing/root_folder.h"
+#include "listing/sample_list.h"
+#include "pack/images/sample_order.h"
+#include "types/sample_shape.h"
+
+namespace chunkhit {
+
+/// The first image that can be packed: its upright size, and the sample that it gives.
+struct FirstImage {
+  std::string file;
+  std::uint64_t bytes = 0;  ///< of the file
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  SampleShape sample;
+  bool loses_alpha = false;  ///< it has alpha, and the sample does not
+};
+
+/// The input of a run.
+struct ImageInput {
+  SampleList list;
+  FirstImage first;
+  std::vector<PackSamples> packs;
+  std::vector<std::string> notices;
+  LabelSummary labels;
+};
+
+/// Checks spec and options; fills in the root where it is that of the labels.
+[[nodiscard]] PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions options);
+
+/// Throws usage where a sheet is asked for, which only a preview writes.
+void check_no_sheet(const PackImagesOptions& options);
+/// Checks the spec and the output, where no root is looked into. Throws usage.
+[[nodiscard]] PackImagesOptions checked_output(const PackImagesSpec& spec, PackImagesOptions options);
+
+/// Looks at the first images of a list and divides it into packs. Throws as pack_images.
+[[nodiscard]] ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions& options,
+                                          SampleList list);
+
+/// The names of classes by id, from a pack or a text file: PackImagesSpec::classes. Throws bad_data.
+[[nodiscard]] std::vector<std::string> read_classes(const std::string& path);
+
+/// Lists the images, looks at the first ones and divides the list into packs; nothing where the run was
+/// stopped meanwhile: a list on stdin may lack its end then. Throws as pack_images.
+[[nodiscard]] std::optional<ImageInput> read_image_input(const PackImagesSpec& spec,
+                                                         const PackImagesOptions& options);
+
+/// Reads a file of the list into `bytes`, in several tries where the machine cannot read it; throws
+/// ImageError where it cannot be packed, try_again.
+void load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
+                       const SampleList& list, std::size_t index, ByteBuffer& bytes);
+
+/// The spec with part_samples filled in where it is computed: from the sizes of some files of the list.
+[[nodiscard]] PackImagesSpec with_part_samples(const PackImagesSpec& spec, const PackImagesOptions& options,
+                                               const SampleList& list);
+
+/// The plan with the largest chunks of all packs of a run.
+[[nodiscard]] ChunkPlan largest_chunks(const PackImagesSpec& spec, const ImageInput& input);
+
+/// Throws what can be known beforehand of all packs of a run, before anything of one is removed or written.
+/// Returns folders of an earlier split of the same list that this one does not make: their images would be in
+/// two packs, one for training and one to test with, say. Throws cannot_write where these stay.
+[[nodiscard]] std::vector<std::string> check_outputs(const PackImagesSpec& spec,
+                                                     const PackImagesOptions& options,
+                                                     const ImageInput& input);
+
+}  // namespace chunkhit

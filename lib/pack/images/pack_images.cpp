@@ -1,0 +1,175 @@
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <optional>
+#include <utility>
+
+#include "base/file.h"
+#include "chunkhit/error.h"
+#include "chunkhit/pack.h"
+#include "chunkhit/version.h"
+#include "pack/disk_space.h"
+#include "pack/images/image_archives.h"
+#include "pack/images/image_input.h"
+#include "pack/images/image_run.h"
+#include "pack/images/memory_plan.h"
+#include "pack/images/pack_spec.h"
+#include "pack/images/pack_task.h"
+#include "pack/images/pack_writer.h"
+#include "pack/images/plan_rows.h"
+#include "pack/images/preview_sheet.h"
+#include "pack/output_folder.h"
+#include "pack/pack_folder.h"
+
+namespace chunkhit {
+namespace {
+
+void write_packs(RunContext& run, std::vector<PackSamples> packs, PackImagesReport& report) {
+  for (PackSamples& samples : packs) {
+    run.progress.pack = pack_path(run.options, samples.name);
+    PackWriter writer(run, listed_pack(run.spec, run.maker.sample, run.list, std::move(samples)));
+    report.packs.push_back(writer.write());
+    report.samples_packed_now += writer.samples_packed_now();
+    report.interrupted = writer.interrupted();
+    if (report.interrupted) break;
+  }
+}
+
+PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions& options, ImageInput input,
+                            const RunStart& start, PackProgress progress) {
+  const RootFolder root(options.root, spec.follow_symlinks);
+  const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, input));
+
+  AssemblerContext maker{spec,
+                         root,
+                         input.first.sample,
+                         input.first.file,
+                         MemoryBudget(memory.decode_bytes),
+                         memory.kept_bytes,
+                         options.on_io_error == OnIoError::reject};
+  RejectLimit rejects(options, input.list.row_count);
+  progress.rows_total = input.list.size();
+  RunContext run{spec,
+                 options,
+                 input.list,
+                 maker,
+                 rejects,
+                 progress,
+                 memory,
+                 RunCall{"pack-images " + version(), options.command_line, start, memory.threads,
+                         spec.labels == kWriterLabels ? "" : absolute_root(options.root)},
+                 {}};
+
+  PackImagesReport report;
+  report.notices = std::move(input.notices);
+  report.labels = std::move(input.labels);
+  for (const std::string& path : check_outputs(spec, options, input)) OutputFolder(path, false).remove();
+  // The limit counts the calling thread; an arena of its own keeps a caller's other work out.
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, memory.threads);
+  tbb::task_arena arena(static_cast<int>(memory.threads));
+  arena.execute([&] { write_packs(run, std::move(input.packs), report); });
+  if (!report.interrupted) remove_plan(options.output);
+  report.seconds = start.seconds();
+  return report;
+}
+
+/// Packs what `read` gives, unless it gives nothing because the run was stopped.
+template <class Read>
+PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options, Read read) {
+  const RunStart start = start_run();
+  PackProgress progress;
+  if (options.on_progress) options.on_progress(progress);
+  std::optional<ImageInput> input = read();
+  if (input) {
+    const PackImagesSpec counted = with_part_samples(spec, options, input->list);
+    return pack_input(counted, options, std::move(*input), start, progress);
+  }
+  PackImagesReport stopped;
+  stopped.interrupted = true;
+  return stopped;
+}
+
+/// Plans a pack of `rows` samples.
+PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, std::string path,
+                       std::uint64_t rows) {
+  const ChunkPlan plan = plan_pack(spec, sample, rows);
+  const SpaceNeed need = needed_space(plan, sample, spec.container == "hdf5", rows);
+  const bool is_sized = spec.sizes == Sizes::own;
+  const std::uint64_t part_chunks =
+      is_sized ? 0 : std::min(plan.chunk_count, plan.part_samples / plan.chunk_samples);
+  PackImagesPlan foreseen{.path = std::move(path),
+                          .rows = rows,
+                          .parts = plan.part_count,
+                          .chunks = plan.chunk_count,
+                          .chunk_samples = plan.chunk_samples,
+                          .chunk_bytes = plan.chunk_bytes,
+                          .chunk_reason = plan.reason,
+                          .raw_bytes = rows * sample.byte_count(),
+                          .needed_bytes = need.bytes,
+                          .is_compressed = need.is_least,
+                          .default_cache = {},
+                          .advised_cache = {}};
+  if (spec.container == "hdf5" && !is_sized) {
+    foreseen.default_cache = predict_cache(plan, part_chunks, kDefaultCache);
+    foreseen.advised_cache = predict_cache(plan, part_chunks, advise_cache(plan, part_chunks));
+  }
+  return foreseen;
+}
+
+}  // namespace
+
+PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& given) {
+  check_no_sheet(given);
+  const PackImagesOptions options = checked_options(spec, given);
+  check_memory(spec, options);
+  return pack_all(spec, options, [&] { return read_image_input(spec, options); });
+}
+
+PackImagesOptions checked_writer_options(const PackImagesSpec& spec, PackImagesOptions given) {
+  check_no_sheet(given);
+  PackImagesOptions options = checked_output(spec, std::move(given));
+  check_memory(spec, options);
+  options.root = "/";  // samples are not looked for below it
+  std::vector<std::string> names{""};
+  if (!spec.split.empty()) names.clear();
+  for (const SplitShare& share : spec.split) names.push_back(share.name);
+  for (const std::string& name : names) OutputFolder::check(pack_path(options, name), options.force);
+  return options;
+}
+
+PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& options, SampleList list) {
+  return pack_all(spec, options,
+                  [&] { return std::optional(make_image_input(spec, options, std::move(list))); });
+}
+
+PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackImagesOptions& given) {
+  const PackImagesOptions options = checked_options(given_spec, given);
+  check_memory(given_spec, options);
+  const std::optional<ImageInput> input = read_image_input(given_spec, options);
+  if (!input) return {};
+  const PackImagesSpec spec = with_part_samples(given_spec, options, input->list);
+  const FirstImage& first = input->first;
+  const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, *input));
+  static_cast<void>(check_outputs(spec, options, *input));
+  PackImagesPreview preview{.rows = input->list.row_count,
+                            .rejected = input->list.rejects.size(),
+                            .notices = input->notices,
+                            .labels = input->labels,
+                            .height = first.sample.height,
+                            .width = first.sample.width,
+                            .channels = first.sample.channels,
+                            .first_file = first.file,
+                            .codec = codec_choice(spec).codec,
+                            .packs = {},
+                            .free_bytes = 0};
+  for (const PackSamples& samples : input->packs) {
+    check_earlier_pack(spec, options, input->list, first.sample, samples);
+    preview.packs.push_back(
+        foresee(spec, first.sample, pack_path(options, samples.name), samples.indices.size()));
+  }
+  preview.free_bytes = free_bytes(existing_folder(options.output));
+  if (!options.sheet.empty()) preview.sheet = write_preview_sheet(spec, options, *input, memory);
+  return preview;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,50 @@
+// A spec as recorded text, and what makes two packs the same.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chunk/chunk_plan.h"
+#include "chunkhit/image_spec.h"
+#include "listing/sample_list.h"
+#include "manifest/manifest.h"
+#include "pack/codec_choice.h"
+#include "pack/pack_run.h"
+
+namespace chunkhit {
+
+/// PackImagesSpec::labels of an ImageWriter; no path holds a NUL.
+inline constexpr std::string_view kWriterLabels{"\0writer", 7};
+
+/// Returns the codec that a spec means; throws usage.
+[[nodiscard]] CodecChoice codec_choice(const PackImagesSpec& spec);
+
+/// Every choice that the output depends on, under its flag's name; of `--classes` a hash of the list's names
+/// by id.
+[[nodiscard]] std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
+                                                   const std::string& split_name, const SampleList& list);
+
+/// The spec behind recorded entries, as far as it says how samples are made and stored: of the input only
+/// whether it is a CSV. Throws bad_data for a value that no spec has.
+[[nodiscard]] PackImagesSpec spec_of(const std::vector<SpecEntry>& recorded);
+
+/// The pack that is to be written there.
+struct WantedPack {
+  const PackImagesSpec& flags;
+  const std::vector<SpecEntry>& spec;
+  std::uint64_t input_xxh3 = 0;
+  std::uint64_t rows = 0;
+};
+
+/// Says what differs between two packs of different ids, the input list first: "the input list changed: 30
+/// rows before, 31 now", "seed: 0 before, 1 now". A value that was computed is named only where nothing else
+/// differs.
+[[nodiscard]] std::string pack_difference(const EarlierPack& before, const WantedPack& now);
+
+/// Checks the spec at the door; throws usage naming the field.
+void check_spec(const PackImagesSpec& spec);
+
+}  // namespace chunkhit

@@ -1,0 +1,500 @@
+#include "pack/images/pack_writer.h"
+
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "pack/buffer_pool.h"
+#include "pack/disk_space.h"
+#include "pack/images/input_stamps.h"
+#include "pack/parallel_files.h"
+#include "types/input_sizes.h"
+
+namespace chunkhit {
+namespace {
+
+/// Lists all classes of the list, also those without samples in this pack, so that ids mean the same in every
+/// pack of a split.
+std::vector<PackClass> class_records(const SampleList& list, const std::vector<PartRecord>& parts) {
+  if (list.label_kind != LabelKind::class_id) return {};
+  std::map<std::int64_t, std::uint64_t> counts;
+  for (std::size_t id = 0; id < list.classes.size(); ++id) counts[static_cast<std::int64_t>(id)] = 0;
+  for (const PartRecord& part : parts)
+    for (const auto& [id, samples] : part.class_counts) counts[id] += samples;
+  std::vector<PackClass> classes;
+  classes.reserve(counts.size());
+  for (const auto& [id, samples] : counts)
+    classes.push_back({id, list.classes.empty() ? "" : list.classes[static_cast<std::size_t>(id)], samples});
+  return classes;
+}
+
+}  // namespace
+
+PackWriter::PackWriter(RunContext& run, PackTask task)
+    : run_(run),
+      task_(std::move(task)),
+      codec_(codec_choice(run.spec)),
+      plan_(plan_pack(run.spec, run.maker.sample, task_.sample_count)),
+      folder_(pack_path(run.options, task_.name), run.options.force, PackKind::images, run.is_planned),
+      decoders_([&run] { return SampleDecoder(run.maker); }),
+      rejects_(task_.rejects),
+      pack_(folder_, own_identity()) {}
+
+struct PackWriter::PartSlot {
+  std::uint64_t part_index = 0;
+  std::optional<PartRecord> record;  ///< once it is finished
+  bool is_kept = false;
+};
+
+struct PackWriter::Lanes {
+  std::vector<PartSlot*> missing;
+  std::uint32_t count = 1;
+  std::atomic<std::uint32_t> packing = 0;  ///< lanes that have not packed their last part yet
+  std::atomic<std::size_t> next = 0;       ///< the part that is begun next
+  FirstFailure failure;
+};
+
+/// Resumes, repairs or starts a pack: a finished, unchanged one is only reported.
+PackReport PackWriter::write() {
+  const std::optional<Manifest> finished = folder_.finished_pack();
+  const std::vector<std::uint64_t> changed = changed_parts();
+  if (finished) {
+    check_own(*finished);
+    const std::optional<SharedStats> normalize = shared_stats(*finished);
+    repaired_ = !folder_.is_whole(*finished, tables(*finished)) || finished->normalize != normalize;
+    if (!repaired_ && changed.empty()) {
+      run_.normalize = normalize;
+      return finished_report(*finished);
+    }
+    folder_.reopen(*finished);
+  }
+  for (const std::uint64_t part_index : changed)
+    folder_.remove_part(part_index, container(run_.spec.container).extension);
+  try {
+    for (const Reject& reject : rejects_) run_.rejects.add(reject);
+    std::vector<std::uint64_t> all(plan_.part_count);
+    std::iota(all.begin(), all.end(), std::uint64_t{0});
+    pack_parts(all);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::too_many_rejects) throw;
+    // The rejects so far are published as after a complete run, so that the user can look at them.
+    static_cast<void>(publish_rows(kRejectsName, rejects_, "reason"));
+    static_cast<void>(publish_rows(kWarningsName, warnings_, "warning"));
+    throw Error(
+        error.code(),
+        std::string(error.what()) + "; see " + folder_.file(kRejectsName) + " (rows so far)" +
+            (run_.is_planned ? "; once they are repaired, the pack-images command without `plan` packs "
+                               "changed images again"
+                             : ""));
+  }
+  if (interrupted_) return report();
+  Manifest manifest = manifest_so_far();
+  if (manifest.samples + manifest.rejected != manifest.rows)
+    throw Error(ErrorCode::cannot_write, folder_.path() + ": " + std::to_string(manifest.rows) +
+                                             " rows, but " + std::to_string(manifest.samples) +
+                                             " packed and " + std::to_string(manifest.rejected) +
+                                             " rejected");
+  run_.normalize = manifest.normalize = shared_stats(manifest);
+  manifest.warned = warnings_.size();
+  manifest.warnings = publish_rows(kWarningsName, warnings_, "warning");
+  manifest.rejects = publish_rows(kRejectsName, rejects_, "reason");
+  pack_.publish(manifest, tables(manifest), manifest_text(manifest), run_.call);
+  return report();
+}
+
+/// The first pack of a split gives the mean and std that all packs of the split record.
+std::optional<SharedStats> PackWriter::shared_stats(const Manifest& manifest) const {
+  if (task_.name.empty() || run_.normalize || manifest.samples == 0) return run_.normalize;
+  return SharedStats{task_.name, manifest.mean, manifest.std};
+}
+
+PackReport PackWriter::finished_report(const Manifest& manifest) const {
+  PackReport report;
+  report.path = folder_.path();
+  report.rows = manifest.rows;
+  report.samples = manifest.samples;
+  report.rejected = manifest.rejected;
+  report.warned = manifest.warned;
+  report.parts = report.parts_kept = manifest.parts.size();
+  for (const PartRecord& part : manifest.parts) report.bytes += part.bytes;
+  report.raw_bytes = manifest.raw_bytes;
+  report.already_finished = true;
+  report.notices = notices_;
+  run_.progress.rows_done += task_.sample_count;
+  run_.progress.rows_skipped += task_.sample_count;
+  return report;
+}
+
+PackIdentity PackWriter::own_identity() {
+  PackIdentity pack = std::move(task_.identity);
+  pack.accepts = [this](const PartRecord& part, std::uint64_t part_index) {
+    return is_own(part, part_index);
+  };
+  return pack;
+}
+
+/// Checks a part against the plan of this run, beyond the equal pack_id.
+bool PackWriter::is_own(const PartRecord& part, std::uint64_t part_index) const {
+  const std::vector<std::string>& classes = run_.list.classes;
+  const auto has_name = [&](const auto& count) {
+    return classes.empty() || (count.first >= 0 && static_cast<std::uint64_t>(count.first) < classes.size());
+  };
+  return part.file == part_stem(part_index) + std::string(container(run_.spec.container).extension) &&
+         part.rows == row_count(part_index) && std::ranges::all_of(part.class_counts, has_name);
+}
+
+std::uint64_t PackWriter::row_count(std::uint64_t part_index) const {
+  return std::min<std::uint64_t>(plan_.part_samples, task_.sample_count - part_index * plan_.part_samples);
+}
+
+PartRows PackWriter::rows_of(std::uint64_t part_index) const {
+  return task_.rows(part_index * plan_.part_samples, row_count(part_index));
+}
+
+/// Compares size and modification time of each packed file with those recorded when its part was written.
+std::vector<std::uint64_t> PackWriter::changed_parts() {
+  std::vector<std::uint64_t> parts;
+  if (run_.options.trust_inputs) return parts;
+  std::vector<std::string> files;
+  std::uint64_t unknown = 0;
+  for (std::uint64_t part_index = 0; part_index < plan_.part_count; ++part_index) {
+    if (!folder_.has(part_stem(part_index) + ".json")) continue;
+    const PartRows rows = rows_of(part_index);
+    const std::string path = folder_.file(part_stem(part_index) + std::string(kInputsExtension));
+    const auto stamps = read_stamps(path, {pack_.identity().pack_id, part_index}, rows.indices.size());
+    unknown += stamps ? 0 : 1;
+    if (!stamps) continue;
+    const auto found = find_changed(run_.maker.root, *rows.list, rows.indices, *stamps);
+    if (!found.empty()) parts.push_back(part_index);
+    for (const std::uint32_t index : found) files.emplace_back(rows.list->file(index));
+  }
+  if (unknown > 0)
+    notices_.push_back(count_text(unknown, "finished part") + " without " + std::string(kInputsExtension) +
+                       " file: whether images changed since is not known; `force` packs all anew");
+  if (!files.empty()) notices_.push_back(changed_text(files, parts.size()));
+  for (const std::string& file : files)
+    if (run_.list.containers.empty() && run_.maker.root.stamp(file) == FileStamp{})
+      check_mounted({{0, file, {}, ""}});
+  return parts;
+}
+
+/// Returns whether a file that the list named cannot be opened now.
+bool PackWriter::is_unreadable(const std::string& file) const {
+  // A CSV may name files that never existed; those of class folders were listed and did exist.
+  const bool was_listed = run_.spec.labels.empty();
+  const std::string error = run_.maker.root.open(file).error;
+  return error.starts_with("may not be read") || (was_listed && error.starts_with("no such file"));
+}
+
+/// Distinguishes damaged images from a lost file system: rejects caused by the latter end the run with
+/// try_again, so that it does not pack without the images.
+void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
+  // A container that cannot be read is an error of its own.
+  if (run_.maker.reject_unreadable || !run_.list.containers.empty()) return;
+  const RootFolder& root = run_.maker.root;
+  try {
+    for (const Reject& reject : rejects) {
+      if (root.stamp(reject.file) == FileStamp{}) root.check_mounted(reject.file);
+      if (run_.is_planned && is_unreadable(reject.file))
+        throw MachineError(run_.options.root + "/" + reject.file +
+                           ": cannot be read, and was there when the pack was planned");
+    }
+    if (!rejects.empty() && !root.open(run_.maker.first_file).error.empty())
+      throw MachineError(run_.options.root + "/" + run_.maker.first_file +
+                         ": could be read when the run began, and can no longer");
+  } catch (const MachineError& error) {
+    throw Error(ErrorCode::try_again,
+                std::string(error.what()) +
+                    "; the current part is not kept; rerun the same command to resume "
+                    "when the images are back; `on_io_error` reject packs without them");
+  }
+}
+
+void PackWriter::keep_part(PartSlot& slot, PartRecord finished) {
+  const std::lock_guard lock(mutex_);
+  for (const Reject& reject : finished.rejects) {
+    rejects_.push_back(reject);
+    run_.rejects.add(reject);
+  }
+  warnings_.insert(warnings_.end(), finished.warnings.begin(), finished.warnings.end());
+  run_.progress.rows_done += finished.rows;
+  run_.progress.rows_skipped += finished.rows;
+  slot.record = std::move(finished);
+  slot.is_kept = true;
+}
+
+/// Packs several parts at once, because a file takes the writes of one thread at a time.
+void PackWriter::pack_missing(std::span<const std::uint64_t> part_indices) {
+  run_.progress.phase = PackProgress::Phase::packing;
+  std::vector<PartSlot> slots(part_indices.size());
+  for_each_file(slots.size(), [&](std::size_t at) {
+    slots[at].part_index = part_indices[at];
+    slots[at].record = pack_.finished_part(part_indices[at]);
+  });
+  Lanes lanes;
+  for (PartSlot& slot : slots) {
+    if (slot.record)
+      keep_part(slot, *std::exchange(slot.record, std::nullopt));
+    else
+      lanes.missing.push_back(&slot);
+  }
+  lanes.count = static_cast<std::uint32_t>(std::min<std::size_t>(run_.memory.parts, lanes.missing.size()));
+  lanes.packing = lanes.count;
+  // Isolated: a thread that waits for the others of its part must not begin another part meanwhile.
+  tbb::parallel_for(
+      std::uint32_t{0}, lanes.count,
+      [&](std::uint32_t) {
+        tbb::this_task_arena::isolate([&] { lanes.failure.unless_failed([&] { pack_lane(lanes); }); });
+      },
+      tbb::simple_partitioner());
+  lanes.failure.rethrow();
+  for (PartSlot& slot : slots)
+    if (slot.record) pack_.add_part(std::move(*slot.record), slot.is_kept);
+}
+
+/// Packs parts until all are begun. Each is checked and flushed while the lane packs the next one.
+void PackWriter::pack_lane(Lanes& lanes) {
+  std::future<PartRecord> finishing;
+  PartSlot* finishing_slot = nullptr;
+  const auto await_part = [&] {
+    if (finishing.valid()) finishing_slot->record = finishing.get();
+  };
+  for (std::size_t at = lanes.next++; at < lanes.missing.size(); at = lanes.next++) {
+    PartSlot& slot = *lanes.missing[at];
+    if (is_stopped(lanes)) interrupted_ = true;
+    if (interrupted_) break;
+    if (run_.is_planned && is_finished_now(slot)) continue;
+    // The other parts of a planned pack are written by other tasks.
+    const std::uint64_t full_parts = run_.is_planned ? 0 : lanes.missing.size() - 1 - at;
+    const std::uint64_t last_part = (run_.is_planned ? &slot : lanes.missing.back())->part_index;
+    check_space(full_parts * plan_.part_samples + row_count(last_part));
+    std::unique_ptr<ChunkWriter> writer = create_part(slot.part_index, row_count(slot.part_index));
+    PartOutcome outcome = write_part(slot.part_index, lanes, *writer);
+    await_part();
+    check_mounted(outcome.record.rejects);
+    if (outcome.interrupted) interrupted_ = true;
+    if (outcome.interrupted) break;
+    finishing = finish_part(slot.part_index, std::move(writer), std::move(outcome));
+    finishing_slot = &slot;
+  }
+  if (--lanes.packing == 0 && !interrupted_) report_phase(PackProgress::Phase::finishing);
+  await_part();
+}
+
+bool PackWriter::is_stopped(const Lanes& lanes) const {
+  const std::atomic<bool>* const stop = run_.options.stop;
+  return lanes.failure || (stop != nullptr && stop->load(std::memory_order_relaxed));
+}
+
+bool PackWriter::is_finished_now(PartSlot& slot) {
+  std::optional<PartRecord> finished = pack_.finished_part(slot.part_index);
+  if (!finished) return false;
+  keep_part(slot, std::move(*finished));
+  return true;
+}
+
+void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
+  try {
+    pack_missing(part_indices);
+  } catch (const Error& error) {
+    // Rejects while listing say nothing of the file system: they are in front.
+    if (error.code() == ErrorCode::too_many_rejects)
+      check_mounted({rejects_.begin() + static_cast<std::ptrdiff_t>(task_.rejects.size()), rejects_.end()});
+    throw;
+  }
+  take_records();
+}
+
+PackReport PackWriter::write_parts(std::span<const std::uint64_t> part_indices) {
+  if (const std::optional<Manifest> finished = folder_.finished_pack()) check_own(*finished);
+  pack_parts(part_indices);
+  return report();
+}
+
+// Another process may have published a part first, whose record counts then: it may have rejected what this
+// one could read.
+void PackWriter::take_records() {
+  rejects_ = task_.rejects;
+  warnings_.clear();
+  for (const PartRecord& part : pack_.parts()) {
+    rejects_.insert(rejects_.end(), part.rejects.begin(), part.rejects.end());
+    warnings_.insert(warnings_.end(), part.warnings.begin(), part.warnings.end());
+  }
+}
+
+void PackWriter::check_own(const Manifest& finished) const {
+  if (finished.pack_id != pack_.identity().pack_id)
+    throw Error(ErrorCode::bad_data, folder_.path() + ": holds a finished pack, " +
+                                         hash_text(finished.pack_id) + ", that is not the plan's, " +
+                                         hash_text(pack_.identity().pack_id));
+}
+
+void PackWriter::report_phase(PackProgress::Phase phase) {
+  const std::lock_guard lock(mutex_);
+  run_.progress.phase = phase;
+  if (run_.options.on_progress) run_.options.on_progress(run_.progress);
+}
+
+/// Fails before the part is begun, not after hours of packing.
+void PackWriter::check_space(std::uint64_t row_count) const {
+  const SpaceNeed need = needed_space(plan_, run_.maker.sample, run_.spec.container == "hdf5", row_count);
+  const std::string error = space_error(need, folder_.free_bytes());
+  if (!error.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + error);
+}
+
+std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
+                                                     std::uint64_t sample_count) const {
+  const std::uint64_t chunk_count =
+      is_sized() ? 0 : (sample_count + plan_.chunk_samples - 1) / plan_.chunk_samples;
+  PartSpec part;
+  part.sample = run_.maker.sample;
+  part.own_sizes = is_sized();
+  part.codec = codec_.codec;
+  part.chunk_samples = plan_.chunk_samples;
+  part.classes = run_.list.classes;
+  part.label_columns = run_.list.label_columns;
+  part.pack_id = pack_.identity().pack_id;
+  part.part_index = static_cast<std::uint32_t>(part_index);
+  part.cache_advice = advise_cache(plan_, chunk_count);
+  const Container& kind = container(run_.spec.container);
+  return kind.create(folder_.file(part_stem(part_index) + std::string(kind.extension)), part);
+}
+
+PartOutcome PackWriter::write_part(std::uint64_t part_index, const Lanes& lanes, ChunkWriter& writer) {
+  const PartRows rows = rows_of(part_index);
+  const auto on_row = [&](const Reject* reject, const Reject* warning) {
+    const std::lock_guard lock(mutex_);
+    ++run_.progress.rows_done;
+    if (warning != nullptr) warnings_.push_back(*warning);
+    if (reject != nullptr) {
+      rejects_.push_back(*reject);
+      run_.rejects.add(*reject);
+      run_.progress.rejected = run_.rejects.count();
+    }
+    if (run_.options.on_progress) run_.options.on_progress(run_.progress);
+  };
+  const PartJob job{run_.maker,
+                    decoders_,
+                    *rows.list,
+                    rows.indices,
+                    chunk_codec(codec_.codec),
+                    codec_.level,
+                    plan_.chunk_samples,
+                    plan_.chunk_bytes,
+                    container(run_.spec.container),
+                    run_.memory.buffer_bytes / lanes.count,
+                    (run_.memory.threads + lanes.count - 1) / lanes.count,
+                    [&] { return is_stopped(lanes); },
+                    on_row};
+  return pack_part(job, writer);
+}
+
+std::future<PartRecord> PackWriter::finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWriter> writer,
+                                                PartOutcome outcome) {
+  {
+    const std::lock_guard lock(mutex_);
+    samples_packed_now_ += outcome.record.samples;
+  }
+  return pack_.finish_part(part_index, [this, part_index, writer = std::move(writer),
+                                        outcome = std::move(outcome)]() mutable {
+    CompletePart part = writer->complete(outcome.samples);
+    const std::string stem = part_stem(part_index);
+    add_written(part.report, stem + std::string(container(run_.spec.container).extension), outcome.record);
+    PendingFile stamps = write_stamps(folder_.file(stem + std::string(kInputsExtension)),
+                                      {pack_.identity().pack_id, part_index}, outcome.inputs);
+    return CompleteRecord{std::move(outcome.record), std::move(part.file), std::move(stamps)};
+  });
+}
+
+Manifest PackWriter::manifest_so_far() const {
+  Manifest manifest;
+  pack_.describe(run_.call, run_.list.xxh3, manifest);
+  manifest.sample = run_.maker.sample;
+  manifest.container = run_.spec.container;
+  manifest.codec = codec_.codec;
+  manifest.chunk_samples = plan_.chunk_samples;
+  manifest.chunk_bytes = plan_.chunk_bytes;
+  manifest.rejected = rejects_.size();
+  manifest.label_columns = run_.list.label_columns;
+  manifest.columns = column_types(run_.list.columns);
+  manifest.class_labels = run_.list.label_kind == LabelKind::class_id;
+  manifest.classes = class_records(run_.list, pack_.parts());
+  PixelSums pixels;
+  manifest.inputs.emplace();
+  for (const PartRecord& part : pack_.parts()) {
+    manifest.samples += part.samples;
+    pixels.add(part.pixels);
+    add_sizes(part.inputs, manifest.inputs);
+  }
+  manifest.raw_bytes = raw_bytes(manifest.samples, pixels.pixel_count);
+  manifest.rows = task_.sample_count + task_.rejects.size();
+  manifest.mean = pixels.mean(manifest.sample.channels);
+  manifest.std = pixels.std(manifest.sample.channels);
+  return manifest;
+}
+
+FileRecord PackWriter::publish_rows(std::string_view name, const std::vector<Reject>& rows,
+                                    std::string_view reason_column) const {
+  const std::string text = rejects_csv(rows, run_.list, reason_column);
+  publish_file(folder_.file(name), text);
+  return {std::string(name), text.size(), xxh3(as_bytes(text))};
+}
+
+// Names the classes that lost all their images. They keep their ids, which were given before any was opened.
+std::string PackWriter::lost_classes_notice() const {
+  if (interrupted_ || run_.list.classes.empty()) return "";
+  std::set<std::string> rejected;
+  for (const Reject& reject : rejects_) rejected.insert(reject.labels.begin(), reject.labels.end());
+  std::string names;
+  std::size_t count = 0;
+  for (const PackClass& record : class_records(run_.list, pack_.parts())) {
+    if (record.samples > 0 || !rejected.contains(record.name)) continue;
+    names += (count++ == 0 ? "" : ", ") + record.name;
+  }
+  if (count == 0) return "";
+  return "no image of " + count_text(count) + (count == 1 ? " class" : " classes") +
+         " could be packed, but " + (count == 1 ? "it keeps its id: " : "they keep their ids: ") + names;
+}
+
+PackReport PackWriter::report() const {
+  PackReport report;
+  report.path = folder_.path();
+  report.parts = pack_.parts().size();
+  report.parts_kept = pack_.parts_kept();
+  report.repaired = repaired_;
+  report.notices = notices_;
+  const std::optional<InputSizes> inputs = manifest_so_far().inputs;
+  for (const std::string& notice : {folder_.other_writers_notice(), lost_classes_notice(),
+                                    inputs ? squeeze_text(*inputs) : "", inputs ? crop_text(*inputs) : ""})
+    if (!notice.empty()) report.notices.push_back(notice);
+  report.rejected = rejects_.size();
+  std::uint64_t part_rows = 0;
+  std::uint64_t pixel_count = 0;
+  for (const PartRecord& part : pack_.parts()) {
+    report.samples += part.samples;
+    report.bytes += part.bytes;
+    report.warned += part.warnings.size();
+    pixel_count += part.pixels.pixel_count;
+    part_rows += part.rows;
+  }
+  report.rows = task_.sample_count + rejects_.size() - (part_rows - report.samples);
+  report.raw_bytes = raw_bytes(report.samples, pixel_count);
+  for (const Reject& reject : rejects_) {
+    RejectCount& like = report.reasons[reason_kind(reject.reason)];
+    if (like.count++ == 0) like.first = reject.reason;
+    like.are_same = like.are_same && like.first == reject.reason;
+  }
+  return report;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,124 @@
+// Writes one pack: the parts that are missing, then rejects, run and manifest.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chunk/chunk_plan.h"
+#include "chunkhit/pack.h"
+#include "pack/images/image_pipeline.h"
+#include "pack/images/memory_plan.h"
+#include "pack/images/pack_task.h"
+#include "pack/images/rejects.h"
+#include "pack/output_folder.h"
+#include "pack/pack_folder.h"
+#include "pack/pack_run.h"
+
+namespace chunkhit {
+
+/// What all packs of a run share.
+struct RunContext {
+  const PackImagesSpec& spec;
+  const PackImagesOptions& options;
+  const SampleList& list;  ///< of a planned run: without rows
+  AssemblerContext& maker;
+  RejectLimit& rejects;
+  PackProgress& progress;
+  MemoryPlan memory;
+  RunCall call;
+  std::optional<SharedStats> normalize;  ///< of a split, once its first pack is finished
+  /// Other processes write parts of the same packs; every listed file was there when they were planned.
+  bool is_planned = false;
+};
+
+/// Writes one pack of a run, or what is missing of it.
+class PackWriter {
+ public:
+  PackWriter(RunContext& run, PackTask task);
+  /// Packs what is missing and publishes the manifest, unless the run is stopped before.
+  [[nodiscard]] PackReport write();
+  /// Packs those of these parts that are missing, and publishes nothing else.
+  [[nodiscard]] PackReport write_parts(std::span<const std::uint64_t> part_indices);
+  [[nodiscard]] bool interrupted() const { return interrupted_; }
+  [[nodiscard]] std::uint64_t samples_packed_now() const { return samples_packed_now_; }
+
+ private:
+  /// What this pack is normalised with: in a split the first pack's statistics.
+  [[nodiscard]] std::optional<SharedStats> shared_stats(const Manifest& manifest) const;
+  [[nodiscard]] PackReport finished_report(const Manifest& manifest) const;
+  /// This pack, which accepts the records of its parts alone.
+  [[nodiscard]] PackIdentity own_identity();
+  /// Whether a record of this pack is consistent with this part; a part with another one is packed again.
+  [[nodiscard]] bool is_own(const PartRecord& part, std::uint64_t part_index) const;
+  [[nodiscard]] bool is_sized() const { return run_.spec.sizes == Sizes::own; }
+  [[nodiscard]] std::uint64_t raw_bytes(std::uint64_t samples, std::uint64_t pixel_count) const {
+    const SampleShape& sample = run_.maker.sample;
+    return is_sized() ? pixel_count * sample.channels : samples * sample.byte_count();
+  }
+  /// Counts the rows of a part.
+  [[nodiscard]] std::uint64_t row_count(std::uint64_t part_index) const;
+  [[nodiscard]] PartRows rows_of(std::uint64_t part_index) const;
+  /// The parts that hold files which changed since they were packed; notes what was found.
+  [[nodiscard]] std::vector<std::uint64_t> changed_parts();
+  /// Throws try_again where rejects are no error of their files: a file system went away.
+  void check_mounted(const std::vector<Reject>& rejects) const;
+  /// Whether a row's file could not be read though nothing is known to be wrong with it.
+  [[nodiscard]] bool is_unreadable(const std::string& file) const;
+  void pack_parts(std::span<const std::uint64_t> part_indices);
+  /// A part to be packed, or that is finished.
+  struct PartSlot;
+  /// What the threads share that pack parts at once, one after the other each.
+  struct Lanes;
+  void pack_missing(std::span<const std::uint64_t> part_indices);
+  void pack_lane(Lanes& lanes);
+  /// Whether the run is to end early: it was asked to, or a lane has failed.
+  [[nodiscard]] bool is_stopped(const Lanes& lanes) const;
+  /// Takes a part that another process finished meanwhile.
+  [[nodiscard]] bool is_finished_now(PartSlot& slot);
+  /// Takes rejects and warnings from the records of the parts.
+  void take_records();
+  /// Throws bad_data where a finished pack is another one.
+  void check_own(const Manifest& finished) const;
+  void keep_part(PartSlot& slot, PartRecord finished);
+  [[nodiscard]] std::unique_ptr<ChunkWriter> create_part(std::uint64_t part_index,
+                                                         std::uint64_t sample_count) const;
+  [[nodiscard]] PartOutcome write_part(std::uint64_t part_index, const Lanes& lanes, ChunkWriter& writer);
+  [[nodiscard]] std::future<PartRecord> finish_part(std::uint64_t part_index,
+                                                    std::unique_ptr<ChunkWriter> writer, PartOutcome outcome);
+  /// Throws where the disk cannot hold `row_count` rows.
+  void check_space(std::uint64_t row_count) const;
+  void report_phase(PackProgress::Phase phase);
+  /// Publishes a table of rows beside the parts.
+  [[nodiscard]] FileRecord publish_rows(std::string_view name, const std::vector<Reject>& rows,
+                                        std::string_view reason_column) const;
+  [[nodiscard]] Manifest manifest_so_far() const;
+  /// Names the classes whose images were all rejected; empty where there are none.
+  [[nodiscard]] std::string lost_classes_notice() const;
+  [[nodiscard]] PackReport report() const;
+
+  RunContext& run_;
+  PackTask task_;
+  CodecChoice codec_;
+  ChunkPlan plan_;
+  OutputFolder folder_;
+  SampleDecoders decoders_;
+  std::mutex mutex_;  // of what the rows of parts that are packed at once change: these, and run_
+  std::vector<Reject> rejects_;
+  std::vector<Reject> warnings_;
+  std::uint64_t samples_packed_now_ = 0;
+  std::atomic<bool> interrupted_ = false;
+  bool repaired_ = false;
+  std::vector<std::string> notices_;
+  PackRun pack_;
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,218 @@
+#include "pack/images/preview_sheet.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "base/file.h"
+#include "chunkhit/error.h"
+#include "decode/image_decoder.h"
+#include "listing/root_folder.h"
+#include "pack/images/sample_decoder.h"
+#include "transform/image_transform.h"
+#include "transform/transform_plan.h"
+#include "types/image.h"
+
+#define STB_IMAGE_WRITE_STATIC
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#define STBI_WRITE_NO_STDIO
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#pragma GCC diagnostic ignored "-Wshadow"
+#include <stb_image_write.h>
+#pragma GCC diagnostic pop
+
+namespace chunkhit {
+namespace {
+
+constexpr std::uint32_t kImages = 16;
+constexpr std::uint32_t kColumns = 4;
+constexpr std::uint32_t kTile = 128;   // pixels of a side
+constexpr std::uint32_t kGap = 14;     // around a pair, whose number stands above it
+constexpr std::uint32_t kBetween = 4;  // of the two images of a pair
+constexpr std::uint8_t kPaper = 255;
+constexpr std::uint8_t kBlank = 216;  // around an image, and in the place of one that is rejected
+constexpr std::uint8_t kInk = 32;
+
+/// Digits of 3 x 5 pixels, the top left one in the highest bit.
+constexpr std::array<std::uint16_t, 10> kDigits{
+    0b111'101'101'101'111, 0b010'110'010'010'111, 0b111'001'111'100'111, 0b111'001'111'001'111,
+    0b101'101'111'001'001, 0b111'100'111'001'111, 0b111'100'111'101'111, 0b111'001'001'010'010,
+    0b111'101'111'101'111, 0b111'101'111'001'111};
+constexpr std::uint32_t kDotPixels = 2;
+
+struct Position {
+  std::uint32_t x = 0;
+  std::uint32_t y = 0;
+};
+
+void fill(Image& sheet, const Rect& area, std::uint8_t level) {
+  for (std::uint32_t y = area.y; y < area.y + area.height; ++y)
+    std::memset(sheet.row(y) + std::size_t{3} * area.x, level, std::size_t{3} * area.width);
+}
+
+void draw_number(std::uint32_t number, Position at, Image& sheet) {
+  for (const char digit : std::to_string(number)) {
+    for (std::uint32_t bit = 0; bit < 15; ++bit)
+      if ((kDigits[static_cast<std::size_t>(digit - '0')] >> (14 - bit) & 1) != 0)
+        fill(sheet, {at.x + bit % 3 * kDotPixels, at.y + bit / 3 * kDotPixels, kDotPixels, kDotPixels}, kInk);
+    at.x += 4 * kDotPixels;
+  }
+}
+
+/// Copies pixels without alpha, gray as three equal channels.
+Image rgb_of(ImageView image) {
+  Image rgb;
+  rgb.reshape(image.width, image.height, 3);
+  for (std::uint32_t y = 0; y < image.height; ++y)
+    for (std::uint32_t x = 0; x < image.width; ++x)
+      for (std::uint32_t c = 0; c < 3; ++c)
+        rgb.row(y)[3 * x + c] = image.row(y)[x * image.channels + (image.channels < 3 ? 0 : c)];
+  return rgb;
+}
+
+/// Draws an image into a tile, as large as it fits.
+void draw_image(const Image& rgb, Position at, Image& sheet) {
+  TransformSpec spec;
+  spec.resize = Resize::fit;
+  spec.resize_width = spec.resize_height = kTile;
+  spec.pad_color = {kBlank, kBlank, kBlank};
+  const TransformPlan plan = plan_transform(spec, rgb.width, rgb.height, 3, false);
+  if (!plan.error.empty()) return;
+  ImageView region = rgb.view();
+  region.pixels = rgb.row(plan.region.y) + std::size_t{3} * plan.region.x;
+  region.width = plan.region.width;
+  region.height = plan.region.height;
+  std::vector<std::uint8_t> tile(plan.sample.byte_count());
+  ImageTransform(spec).apply(plan, region, tile.data());
+  for (std::uint32_t y = 0; y < kTile; ++y)
+    std::memcpy(sheet.row(at.y + y) + std::size_t{3} * at.x, tile.data() + std::size_t{3} * kTile * y,
+                std::size_t{3} * kTile);
+}
+
+/// Decodes all of a file, as it is stored.
+Image decode_stored(const PackImagesSpec& spec, Bytes bytes) {
+  ImageFile file(bytes, {spec.max_pixels, spec.accept_warnings, spec.check, spec.max_seconds_per_image});
+  const ImageHeader& header = file.header();
+  if (header.extra_bytes + std::uint64_t{3} * header.width * header.height > spec.max_decode_bytes)
+    throw ImageError("is too large to be shown as a whole (`max_decode_bytes`)");
+  Image image;
+  file.decode({1, {0, 0, header.width, header.height}, 3}, image);
+  return image;
+}
+
+/// Makes the sheet, pair by pair.
+class SheetMaker {
+ public:
+  SheetMaker(const PackImagesSpec& spec, const PackImagesOptions& options, const MemoryPlan& memory)
+      : spec_(shown_spec(spec)),
+        options_(options),
+        root_(options.root, spec.follow_symlinks),
+        context_{spec_,
+                 root_,
+                 {},
+                 {},
+                 MemoryBudget(memory.decode_bytes),
+                 memory.kept_bytes,
+                 options.on_io_error == OnIoError::reject},
+        decoder_(context_) {}
+
+  /// Draws an image and its sample; says what was seen.
+  SheetImage draw(const SampleList& list, std::size_t index, Position at, Image& sheet) {
+    SheetImage seen;
+    seen.file = list.file(index);
+    fill(sheet, {at.x, at.y, kTile, kTile}, kBlank);
+    fill(sheet, {at.x + kTile + kBetween, at.y, kTile, kTile}, kBlank);
+    try {
+      load_with_retries(spec_, options_, root_, list, index, bytes_);
+      look_at_header(seen);
+      resize_empty(sample_, context_.sample.byte_count());
+      decoder_.make(list, index, sample_.data());
+      const SampleShape& shape = context_.sample;
+      draw_image(rgb_of({sample_.data(), shape.width, shape.height, shape.channels,
+                         std::size_t{shape.width} * shape.channels}),
+                 {at.x + kTile + kBetween, at.y}, sheet);
+    } catch (const ImageError& error) {
+      seen.reject = error.reason();
+      return seen;
+    }
+    draw_stored(at, sheet);
+    return seen;
+  }
+
+ private:
+  /// Draws the file; packing may need less of it than all, so that what cannot be shown is not rejected.
+  void draw_stored(Position at, Image& sheet) const {
+    try {
+      draw_image(decode_stored(spec_, bytes_), at, sheet);
+    } catch (const ImageError&) {
+      return;  // the tile stays blank
+    }
+  }
+  /// Samples as pixels of one image, whatever the pack's are.
+  static PackImagesSpec shown_spec(PackImagesSpec spec) {
+    spec.sizes = Sizes::fixed;
+    spec.transform.layout = Layout::nhwc;
+    return spec;
+  }
+  void look_at_header(SheetImage& seen) {
+    const ImageFile image(bytes_, {spec_.max_pixels, spec_.accept_warnings});
+    const ImageHeader& header = image.header();
+    const TransformPlan plan = plan_sample(spec_, header);
+    if (!plan.error.empty()) throw ImageError(plan.error);
+    context_.sample = plan.sample;
+    seen.width = header.width;
+    seen.height = header.height;
+    seen.orientation = header.orientation;
+    seen.sample_width = plan.sample.width;
+    seen.sample_height = plan.sample.height;
+  }
+
+  PackImagesSpec spec_;
+  const PackImagesOptions& options_;
+  RootFolder root_;
+  AssemblerContext context_;
+  SampleDecoder decoder_;
+  ByteBuffer bytes_;
+  ByteBuffer sample_;
+};
+
+void write_png(const Image& image, const std::string& path) {
+  PendingFile file(path);
+  const auto append = [](void* pending, void* data, int size) {
+    static_cast<PendingFile*>(pending)->append(
+        {static_cast<const std::uint8_t*>(data), static_cast<std::size_t>(size)});
+  };
+  const int is_written =
+      stbi_write_png_to_func(append, &file, static_cast<int>(image.width), static_cast<int>(image.height), 3,
+                             image.pixels.data(), static_cast<int>(image.row_bytes()));
+  if (is_written == 0) throw Error(ErrorCode::try_again, path + ": there is no memory to encode it");
+  file.publish();
+}
+
+}  // namespace
+
+std::vector<SheetImage> write_preview_sheet(const PackImagesSpec& spec, const PackImagesOptions& options,
+                                            const ImageInput& input, const MemoryPlan& memory) {
+  const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(kImages, input.list.size()));
+  constexpr std::uint32_t kWide = 2 * kTile + kBetween + kGap, kHigh = kTile + kGap;
+  Image sheet;
+  sheet.reshape(std::min(count, kColumns) * kWide + kGap, (count + kColumns - 1) / kColumns * kHigh + kGap,
+                3);
+  fill(sheet, {0, 0, sheet.width, sheet.height}, kPaper);
+  SheetMaker maker(spec, options, memory);
+  std::vector<SheetImage> seen;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Position at{kGap + i % kColumns * kWide, kGap + i / kColumns * kHigh};
+    draw_number(i + 1, {at.x, at.y - kGap + 2}, sheet);
+    seen.push_back(maker.draw(input.list, std::size_t{i} * input.list.size() / count, at, sheet));
+  }
+  write_png(sheet, options.sheet);
+  return seen;
+}
+
+}  // namespace chunkhit

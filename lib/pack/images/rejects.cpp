@@ -1,0 +1,77 @@
+#include "pack/images/rejects.h"
+
+#include <algorithm>
+
+#include "base/csv_reader.h"
+#include "base/text.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+void append_field(std::string& line, const std::string& field) {
+  line += ',';
+  append_csv_field(line, escape_bytes(field));
+}
+
+std::uint64_t allowed_rejects(const PackImagesOptions& options, std::uint64_t row_count) {
+  if (options.on_error == OnError::fail) return 0;
+  if (options.max_errors.count > 0) return options.max_errors.count;
+  const auto share = static_cast<std::uint64_t>(options.max_errors.share * static_cast<double>(row_count));
+  // One broken file must not end the run of a short list, unless it is all that there is.
+  const std::uint64_t min_allowed = options.max_errors.share > 0 && row_count > 1 ? 1 : 0;
+  return std::max(min_allowed, share);
+}
+
+}  // namespace
+
+RejectLimit::RejectLimit(const PackImagesOptions& options, std::uint64_t row_count)
+    : fail_on_error_(options.on_error == OnError::fail),
+      row_count_(row_count),
+      allowed_(allowed_rejects(options, row_count)) {}
+
+void RejectLimit::add(const Reject& reject) {
+  if (++count_ <= allowed_) return;
+  const std::string last = reject.file + ": " + reject.reason;
+  if (fail_on_error_) throw Error(ErrorCode::too_many_rejects, last + " (`on_error` fail)");
+  throw Error(ErrorCode::too_many_rejects, "rejected " + std::to_string(count_) + " of " +
+                                               std::to_string(row_count_) + " rows, `max_errors` allows " +
+                                               std::to_string(allowed_) + "; the last: " + last);
+}
+
+std::string rejects_csv(std::vector<Reject> rejects, const SampleList& list, std::string_view reason_column) {
+  std::sort(rejects.begin(), rejects.end(), [](const auto& a, const auto& b) { return a.row < b.row; });
+  std::string text = "row";
+  append_field(text, list.file_column);
+  for (const std::string& column : list.label_columns) append_field(text, column);
+  for (const SampleColumn& column : list.columns) append_field(text, column.name);
+  const std::size_t label_count = list.label_columns.size() + list.columns.size();
+  text.append(",").append(reason_column).append("\n");
+  for (const Reject& reject : rejects) {
+    text += std::to_string(reject.row);
+    append_field(text, harmless_path(reject.file));
+    for (std::size_t column = 0; column < label_count; ++column)
+      append_field(text, column < reject.labels.size() ? reject.labels[column] : "");
+    append_field(text, reject.reason);
+    text += '\n';
+  }
+  return text;
+}
+
+std::string reason_kind(const std::string& reason) {
+  if (reason.starts_with("column \"")) return reason;
+  std::string kind;
+  for (const char c : reason.substr(0, reason.find_first_of(":,("))) {
+    // Digits of a name (UTF-8, BMP4) are no number; those of "70000x12" are two.
+    const char last = kind.empty() ? ' ' : kind.back();
+    const bool in_name =
+        last == '-' || (last >= '0' && last <= '9') || (last >= 'A' && last <= 'Z' && last != 'N');
+    const bool digit = c >= '0' && c <= '9' && !in_name;
+    if (!digit) kind += c;
+    if (digit && !kind.ends_with('N')) kind += 'N';
+  }
+  while (kind.ends_with(' ')) kind.pop_back();
+  return kind;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,487 @@
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/aside_name.h"
+#include "base/hash.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "chunkhit/pack.h"
+#include "listing/root_folder.h"
+#include "manifest/plan.h"
+#include "pack/images/memory_plan.h"
+#include "pack/images/pack_spec.h"
+#include "pack/images/pack_task.h"
+#include "pack/images/pack_writer.h"
+#include "pack/images/plan_rows.h"
+#include "pack/output_folder.h"
+#include "pack/pack_folder.h"
+#include "pack/parallel_files.h"
+#include "pack/ratings/ratings_plan.h"
+#include "ratings/rating_split.h"
+#include "types/enum_names.h"
+
+namespace chunkhit {
+namespace {
+
+std::string folder_of(const std::string& folder, const PlannedPack& pack) {
+  return pack.name.empty() ? folder : folder + "/" + pack.name;
+}
+
+/// Throws bad_data for another build than the one that planned: its bytes may differ, and the parts of a pack
+/// must be the same whichever machine wrote them.
+void check_versions(const std::string& difference, const std::string& folder) {
+  if (difference.empty()) return;
+  throw Error(ErrorCode::bad_data,
+              folder + ": " + difference + ": bytes could differ; use the build that planned");
+}
+
+/// Throws bad_data where a part of a finished pack is not there in its size.
+void check_parts(const std::string& folder, const PackManifest& finished) {
+  for (const PartRecord& part : finished.parts) {
+    std::error_code error;
+    if (std::filesystem::file_size(folder + "/" + part.file, error) == part.bytes && !error) continue;
+    throw Error(ErrorCode::bad_data, folder + "/" + part.file + ": is missing, or not of its " +
+                                         count_text(part.bytes, "byte") +
+                                         ", in a finished pack; pack-verify says how to repair it");
+  }
+}
+
+/// Returns whether a pack of the plan is finished, also when others were appended to it; throws bad_data if
+/// another pack is in its folder.
+bool is_finished(const std::string& folder, const PlannedPack& pack) {
+  const std::string path = folder_of(folder, pack);
+  const std::optional<Manifest> finished = OutputFolder::held_images(path);
+  if (finished &&
+      std::ranges::find(finished->sources, pack.pack_id, &SourcePack::pack_id) == finished->sources.end())
+    throw Error(ErrorCode::bad_data, path + ": holds a finished pack, " + hash_text(finished->pack_id) +
+                                         ", that is not the plan's, " + hash_text(pack.pack_id));
+  return finished.has_value();
+}
+
+/// Whether all packs are finished; looks at each, because one may be of another plan.
+bool are_finished(const std::string& folder, const PackPlan& plan) {
+  const auto unfinished =
+      std::ranges::count_if(plan.packs, [&](const auto& pack) { return !is_finished(folder, pack); });
+  return unfinished == 0;
+}
+
+/// Throws bad_data if the plan that a task began with was replaced or removed: its parts then belong to no
+/// pack.
+void check_plan(const std::string& folder, const PackPlan& plan) {
+  const std::optional<PackPlan> now = read_plan(folder);
+  const auto same_id = [](const PlannedPack& a, const PlannedPack& b) { return a.pack_id == b.pack_id; };
+  if (now && version_difference(*now).empty() && std::ranges::equal(now->packs, plan.packs, same_id)) return;
+  if (!now && are_finished(folder, plan)) return;
+  throw Error(ErrorCode::bad_data, folder + ": the plan was " + (now ? "replaced" : "removed") +
+                                       " while this task ran; its unpublished parts are dropped");
+}
+
+/// Opens the folder of the images and checks that it is the planned one by the size of the first file: a
+/// machine on which it is not mounted would otherwise reject every image.
+RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, const PackImagesSpec& spec) {
+  const std::string path = options.root + "/" + plan.first_file;
+  std::string found;
+  try {
+    RootFolder root(options.root, spec.follow_symlinks);
+    if (!plan.containers.empty()) return root;  // they are compared when they are opened
+    const RootFolder::File file = with_retries([&] { return root.open(plan.first_file); });
+    if (file.error.empty() && file.bytes == plan.first_file_bytes) return root;
+    found = !file.error.empty() ? file.error
+                                : "has " + count_text(file.bytes, "byte") + ", " +
+                                      count_text(plan.first_file_bytes) + " when it was planned";
+  } catch (const Error& error) {
+    found = error.what();
+  }
+  throw Error(ErrorCode::try_again, path + ": " + found +
+                                        "; is its file system mounted on this machine? `root` names the "
+                                        "folder of the images where it is another one here");
+}
+
+PackImagesOptions run_options(const RunPlanOptions& given, const PackPlan& plan) {
+  PackImagesOptions options;
+  options.root = given.root.empty() ? plan.root : given.root;
+  options.output = given.folder;
+  options.threads = given.threads;
+  options.memory_bytes = given.memory_bytes;
+  options.on_io_error = given.on_io_error;
+  options.trust_inputs = true;               // the list is frozen, and finishing reads metadata alone
+  options.command_line = plan.command_line;  // run.json says how to make the pack again
+  options.on_progress = given.on_progress;
+  options.stop = given.stop;
+  return options;
+}
+
+/// Describes one pack of the plan; `first_part` is the number of its first part among all parts of the plan.
+PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const PlanRows& rows,
+                      std::size_t pack_index, std::uint64_t first_part, std::uint64_t part_samples) {
+  const PlannedPack& pack = plan.packs[pack_index];
+  PackTask task;  // not by braces: see "How to work here"
+  task.name = pack.name;
+  task.identity = PackIdentity{kImagesFormat, pack.spec, pack.pack_id, {}};
+  task.sample_count = pack.samples;
+  task.rejects = rows.rejects(pack_index);
+  task.identity.check_plan = [&given, &plan] { check_plan(given.folder, plan); };
+  task.rows = [&rows, first_part, part_samples](std::uint64_t first, std::uint64_t count) {
+    auto list = std::make_shared<SampleList>(rows.part(first_part + first / part_samples));
+    if (list->size() != count)
+      throw Error(ErrorCode::bad_data, "plan.rows: part " +
+                                           std::to_string(first_part + first / part_samples) + ": expected " +
+                                           count_text(count, "row") + ", found " + count_text(list->size()));
+    std::vector<std::uint32_t> indices(count);
+    std::iota(indices.begin(), indices.end(), 0u);
+    return PartRows{std::move(list), std::move(indices)};
+  };
+  return task;
+}
+
+/// Parses the specs of the packs.
+std::vector<PackImagesSpec> pack_specs(const PackPlan& plan) {
+  std::vector<PackImagesSpec> specs;
+  for (const PlannedPack& pack : plan.packs) {
+    try {
+      specs.push_back(spec_of(pack.spec));
+    } catch (const Error& error) {
+      throw Error(ErrorCode::bad_data, std::string("plan.json: ") + error.what());
+    }
+  }
+  return specs;
+}
+
+/// Plans the chunks of the packs; throws bad_data if they divide into other parts than the plan says.
+std::vector<ChunkPlan> pack_chunks(const PackPlan& plan, const std::vector<PackImagesSpec>& specs) {
+  std::vector<ChunkPlan> chunks;
+  for (std::size_t index = 0; index < specs.size(); ++index) {
+    const PlannedPack& pack = plan.packs[index];
+    chunks.push_back(plan_pack(specs[index], plan.sample, pack.samples));
+    if (chunks.back().part_count != pack.parts)
+      throw Error(ErrorCode::bad_data, "plan.json: packs: " + std::to_string(pack.parts) +
+                                           " parts, expected " + std::to_string(chunks.back().part_count));
+  }
+  return chunks;
+}
+
+/// Packs the parts of some tasks, or everything that is missing.
+class PlanRun {
+ public:
+  PlanRun(const RunPlanOptions& given, const PackPlan& plan)
+      : given_(given),
+        plan_(plan),
+        options_(run_options(given, plan)),
+        specs_(pack_specs(plan)),
+        chunks_(pack_chunks(plan, specs_)),
+        rows_(given.folder, plan, options_.root),
+        root_(open_root(plan, options_, specs_.front())),
+        tasks_(given.tasks.begin(), given.tasks.end()) {}
+
+  RunPlanReport run() {
+    const RunStart start = start_run();
+    // Memory is planned for the pack with the largest chunks, which is enough for the others.
+    const MemoryPlan memory = plan_memory(specs_.front(), options_,
+                                          *std::ranges::max_element(chunks_, {}, &ChunkPlan::chunk_bytes));
+    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, memory.threads);
+    tbb::task_arena arena(static_cast<int>(memory.threads));
+    arena.execute([&] { run_packs(memory, start); });
+    report_.finished = tasks_.empty() && !report_.interrupted;
+    report_.seconds = start.seconds();
+    return std::move(report_);
+  }
+
+ private:
+  void run_packs(const MemoryPlan& memory, const RunStart& start) {
+    AssemblerContext maker{specs_.front(),
+                           root_,
+                           plan_.sample,
+                           plan_.first_file,
+                           MemoryBudget(memory.decode_bytes),
+                           memory.kept_bytes,
+                           options_.on_io_error == OnIoError::reject};
+    RejectLimit rejects(plan_.max_rejected, plan_.rows);
+    PackProgress progress;
+    progress.rows_total = rows_to_do();
+    std::optional<SharedStats> normalize;
+    std::uint64_t first_part = 0;
+    for (std::size_t index = 0; index < plan_.packs.size() && !report_.interrupted; ++index) {
+      RunContext run{
+          specs_[index],
+          options_,
+          rows_.header(),
+          maker,
+          rejects,
+          progress,
+          memory,
+          RunCall{plan_.tool, options_.command_line, start, memory.threads, absolute_root(options_.root)},
+          normalize,
+          true};
+      progress.pack = folder_of(given_.folder, plan_.packs[index]);
+      run_pack(run, index, first_part);
+      normalize = run.normalize;
+      first_part += plan_.packs[index].parts;
+    }
+  }
+
+  void run_pack(RunContext& run, std::size_t index, std::uint64_t first_part) {
+    const PlannedPack& pack = plan_.packs[index];
+    std::vector<std::uint64_t> parts;
+    // Parts are dealt to the tasks in turn, so that every task gets about as many of every pack.
+    for (std::uint64_t part = 0; part < pack.parts; ++part)
+      if (tasks_.contains((first_part + part) % plan_.tasks)) parts.push_back(part);
+    if (!tasks_.empty() && parts.empty()) return;
+    PackWriter writer(run,
+                      planned_pack(given_, plan_, rows_, index, first_part, chunks_[index].part_samples));
+    report_.packs.push_back(tasks_.empty() ? writer.write() : writer.write_parts(parts));
+    report_.samples_packed_now += writer.samples_packed_now();
+    report_.interrupted = writer.interrupted();
+  }
+
+  /// Counts the rows of this run's tasks, for the progress display.
+  [[nodiscard]] std::uint64_t rows_to_do() const {
+    std::uint64_t rows = 0;
+    std::uint64_t part = 0;
+    for (std::size_t index = 0; index < plan_.packs.size(); ++index) {
+      const PlannedPack& pack = plan_.packs[index];
+      const std::uint64_t part_samples = chunks_[index].part_samples;
+      for (std::uint64_t at = 0; at < pack.parts; ++at, ++part)
+        if (tasks_.empty() || tasks_.contains(part % plan_.tasks))
+          rows += std::min(part_samples, pack.samples - at * part_samples);
+    }
+    return rows;
+  }
+
+  const RunPlanOptions& given_;
+  const PackPlan& plan_;
+  PackImagesOptions options_;
+  std::vector<PackImagesSpec> specs_;
+  std::vector<ChunkPlan> chunks_;  ///< of each pack
+  PlanRows rows_;
+  RootFolder root_;
+  std::set<std::uint64_t> tasks_;
+  RunPlanReport report_;
+};
+
+/// Removes the temporary files of killed tasks, then the plan.
+void clean_up(const std::string& folder, const PackPlan& plan) {
+  for (const PlannedPack& pack : plan.packs)
+    OutputFolder(folder_of(folder, pack), false, PackKind::images, true).remove_left_overs();
+  remove_plan_left_overs(folder);
+  remove_plan(folder);
+}
+
+std::string spec_value(const SourcePack& pack, std::string_view name) {
+  const auto entry = std::ranges::find(pack.spec, name, &SpecEntry::name);
+  return entry == pack.spec.end() || entry->value == "none" ? "" : entry->value;
+}
+
+/// The packs of the split that a finished one belongs to: "train=0.9,val=0.1", "train,val".
+std::vector<std::string> split_names(const SourcePack& pack) {
+  std::istringstream entries(spec_value(pack, "split") + "," + spec_value(pack, "split-folders"));
+  std::vector<std::string> names;
+  for (std::string entry; std::getline(entries, entry, ',');)
+    if (!entry.empty()) names.push_back(entry.substr(0, entry.find('=')));
+  return names;
+}
+
+/// Whether all packs of the split of which `pack` is the one called `own_name` are finished; others may have
+/// been appended to them.
+bool is_split_finished(const std::string& folder, const std::string& own_name, const SourcePack& pack) {
+  const std::vector<std::string> names = split_names(pack);
+  const auto is_there = [&](const std::string& name) {
+    const std::string path = folder + "/" + name;
+    if (held_format(path) != kImagesFormat) return false;
+    const Manifest manifest = *OutputFolder::held_images(path);
+    check_parts(path, manifest);
+    return std::ranges::any_of(manifest.sources, [&](const SourcePack& other) {
+      return other.input_xxh3 == pack.input_xxh3 && spec_value(other, "split-name") == name;
+    });
+  };
+  return std::ranges::find(names, own_name) != names.end() && std::ranges::all_of(names, is_there);
+}
+
+/// Whether a folder without a plan holds what some run finished: a pack, or all packs of a split.
+bool holds_finished_packs(const std::string& folder) {
+  // The train pack of ratings is merged first, and the plan stays until the last is.
+  for (const std::string& path : {folder, folder + "/" + name_of(Split::train)})
+    if (held_format(path) == kMatrixFormat) return true;
+  if (held_format(folder) == kImagesFormat) {
+    check_parts(folder, *OutputFolder::held_images(folder));
+    return true;
+  }
+  for (const std::string& name : folder_entries(folder)) {
+    if (held_format(folder + "/" + name) != kImagesFormat) continue;
+    const Manifest found = *OutputFolder::held_images(folder + "/" + name);
+    return std::ranges::any_of(found.sources,
+                               [&](const SourcePack& pack) { return is_split_finished(folder, name, pack); });
+  }
+  return false;
+}
+
+/// A plan of either kind.
+struct AnyPlan {
+  std::optional<PackPlan> images;
+  std::optional<RatingsPlan> ratings;
+};
+
+/// Reads the plan in a folder; none if its packs are finished. Retries, because a shared file system may
+/// show what another machine wrote a second or two late; none once `stop` is true. Throws bad_data if there
+/// is neither.
+AnyPlan await_plan(const std::string& folder, const std::atomic<bool>* stop) {
+  constexpr int kTries = 4, kLooks = 20;
+  const auto is_stopped = [stop] { return stop != nullptr && *stop; };
+  for (int tries = 1;; ++tries) {
+    AnyPlan plan{{}, read_ratings_plan(folder)};
+    if (!plan.ratings) plan.images = read_plan(folder);
+    if (plan.images || plan.ratings || holds_finished_packs(folder)) return plan;
+    if (tries == kTries)
+      throw Error(ErrorCode::bad_data, folder + ": holds no " + std::string(kPlanName) +
+                                           "; --plan TASKS of pack-images or pack-sparse writes one");
+    for (int look = 0; look < kLooks && !is_stopped(); ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1000) / kLooks);
+    if (is_stopped()) return {};
+  }
+}
+
+void check_tasks(const std::vector<std::uint64_t>& tasks, std::uint64_t planned) {
+  for (const std::uint64_t task : tasks)
+    if (task >= planned)
+      throw Error(ErrorCode::usage, "`task`: found " + std::to_string(task) + ", expected 0 to " +
+                                        std::to_string(planned - 1) + ", as the plan has " +
+                                        count_text(planned, "task"));
+}
+
+/// run_plan of ratings.
+RunPlanReport run_ratings(const RunPlanOptions& options, const RatingsPlan& plan) {
+  check_tasks(options.tasks, plan.tasks);
+  check_versions(version_difference("pack-sparse", plan.tool, plan.libraries), options.folder);
+  const auto is_over = [&] {
+    return !read_ratings_plan(options.folder) && holds_finished_packs(options.folder);
+  };
+  RunPlanReport done;
+  done.finished = true;
+  try {
+    RunPlanReport report = run_ratings_plan(options, plan);
+    if (report.finished || !is_over()) return report;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::usage || !is_over()) throw;
+  }
+  // Another process finished the packs meanwhile; what this one wrote for them is not needed.
+  remove_stage_folders(options.folder);
+  return done;
+}
+
+}  // namespace
+
+RunPlanReport run_plan(const RunPlanOptions& options) {
+  const AnyPlan found = await_plan(options.folder, options.stop);
+  if (found.ratings) return run_ratings(options, *found.ratings);
+  const std::optional<PackPlan>& plan = found.images;
+  RunPlanReport done;
+  done.interrupted = !plan && options.stop != nullptr && *options.stop;
+  done.finished = !done.interrupted;
+  if (done.interrupted) return done;
+  if (!plan) {
+    remove_stage_folders(options.folder);  // where a run was killed behind its last pack
+    return done;
+  }
+  if (options.stage != PlanStage::all)
+    throw Error(ErrorCode::usage, "`stage`: only for plans of ratings; this one is of images");
+  check_tasks(options.tasks, plan->tasks);
+  if (are_finished(options.folder, *plan)) {
+    for (const PlannedPack& pack : plan->packs)
+      check_parts(folder_of(options.folder, pack),
+                  *OutputFolder::held_images(folder_of(options.folder, pack)));
+    if (options.tasks.empty()) clean_up(options.folder, *plan);
+    return done;
+  }
+  check_versions(version_difference(*plan), options.folder);
+  try {
+    RunPlanReport report = PlanRun(options, *plan).run();
+    if (report.finished) clean_up(options.folder, *plan);
+    return report;
+  } catch (const Error& error) {
+    // Another process finished the packs meanwhile and removed the plan.
+    if (error.code() == ErrorCode::usage || !are_finished(options.folder, *plan)) throw;
+    return done;
+  }
+}
+
+namespace {
+
+/// Reads the record of a part; nullopt if it is missing, damaged or of another pack.
+std::optional<PartManifest> planned_part(const std::string& folder, const PlannedPack& pack,
+                                         std::uint64_t part_index) {
+  try {
+    std::optional<PartManifest> found = OutputFolder::part_manifest(folder, part_index);
+    std::error_code error;
+    if (found && found->pack_id == pack.pack_id &&
+        std::filesystem::file_size(folder + "/" + found->part.file, error) == found->part.bytes && !error)
+      return found;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+  }
+  return std::nullopt;
+}
+
+/// Counts the finished parts of a pack and collects the tasks of the missing ones.
+void add_pack(const std::string& folder, const PlannedPack& pack, std::uint64_t first_part,
+              std::set<std::uint64_t>& missing, PlanStatus& status) {
+  const std::string path = folder_of(folder, pack);
+  std::mutex mutex;
+  for_each_file(pack.parts, [&](std::size_t part) {
+    const std::optional<PartManifest> found = planned_part(path, pack, part);
+    const std::lock_guard lock(mutex);
+    if (!found) missing.insert((first_part + part) % status.tasks);
+    status.parts_done += found ? 1 : 0;
+    status.rejected += found ? found->part.rejects.size() : 0;
+  });
+  for (const std::string& name : folder_entries(path))
+    if (is_left_over(name))
+      status.begun.push_back((pack.name.empty() ? "" : pack.name + "/") + begun_text(path, name));
+}
+
+}  // namespace
+
+bool has_plan(const std::string& folder) {
+  if (read_ratings_plan(folder)) return true;
+  const std::optional<PackPlan> plan = read_plan(folder);
+  return plan && !are_finished(folder, *plan);
+}
+
+PlanStatus read_plan_status(const std::string& folder) {
+  if (const auto ratings = read_ratings_plan(folder)) return ratings_plan_status(folder, *ratings);
+  const std::optional<PackPlan> plan = read_plan(folder);
+  if (!plan) throw Error(ErrorCode::bad_data, folder + ": holds no " + std::string(kPlanName));
+  PlanStatus status{.path = folder,
+                    .rows = plan->rows,
+                    .tasks = plan->tasks,
+                    .parts = plan->parts(),
+                    .max_rejected = plan->max_rejected};
+  const PlanRows rows(folder, *plan);
+  std::set<std::uint64_t> missing;
+  std::uint64_t first_part = 0;
+  for (std::size_t index = 0; index < plan->packs.size(); ++index) {
+    add_pack(folder, plan->packs[index], first_part, missing, status);
+    status.rejected += rows.rejects(index).size();
+    first_part += plan->packs[index].parts;
+  }
+  status.missing_tasks.assign(missing.begin(), missing.end());
+  std::ranges::sort(status.begun);
+  return status;
+}
+
+}  // namespace chunkhit

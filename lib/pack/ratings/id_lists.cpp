@@ -1,0 +1,158 @@
+#include "pack/ratings/id_lists.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/line_reader.h"
+#include "base/text_stream.h"
+#include "chunkhit/error.h"
+#include "pack/pack_folder.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kMaxIdBytes = 1 << 20;
+
+/// Counts the ids of a list against --memory while they are read.
+class ListMemory {
+ public:
+  ListMemory(const IdListUse& use, std::string name, std::optional<std::uint64_t> file_bytes)
+      : use_(use), name_(std::move(name)), file_bytes_(file_bytes) {}
+
+  /// Counts an id, of a line of so many bytes.
+  void add(std::string_view id, std::size_t line_bytes) {
+    ++listed_.listed_ids;
+    listed_.listed_text_bytes += id.size();
+    read_bytes_ += line_bytes;
+    if (listed_.listed_ids % kIdsBetweenChecks == 0) check(false);
+  }
+  void finish() const { check(true); }
+
+ private:
+  void check(bool at_end) const {
+    if (use_.memory == nullptr) return;
+    ReadShare read{name_, {}};
+    if (at_end)
+      read.share = 1;
+    else if (file_bytes_.value_or(0) > 0)
+      read.share = std::min(0.999, static_cast<double>(read_bytes_) / static_cast<double>(*file_bytes_));
+    use_.memory->check_listed(use_.flag, listed_, read);
+  }
+
+  static constexpr std::uint64_t kIdsBetweenChecks = 1 << 14;
+  const IdListUse& use_;
+  std::string name_;
+  std::optional<std::uint64_t> file_bytes_;
+  std::uint64_t read_bytes_ = 0;
+  BesideIds listed_;
+};
+
+std::string items_file(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path given(path);
+  if (!std::filesystem::is_directory(given, error)) return path;
+  // Of the packs of a split each has the same items.
+  for (const std::filesystem::path& folder : {given, given / "train"}) {
+    if (std::filesystem::exists(folder / kItemsName, error)) return (folder / kItemsName).string();
+    // A merged pack's may have another name.
+    if (held_format(folder.string()) != kMatrixFormat) continue;
+    const std::string manifest = (folder / kManifestName).string();
+    const ByteBuffer text = read_file(manifest, kMaxManifestBytes);
+    return (folder / parse_matrix_manifest(as_text(text), manifest).items.file).string();
+  }
+  throw Error(ErrorCode::bad_data,
+              path + ": is no pack of matrices: " + std::string(kItemsName) + " is missing");
+}
+
+}  // namespace
+
+namespace {
+
+/// Writes a list of ids with their ratings, and their rows of a table unless it is null.
+template <class IdAt>
+CompleteList write_list(IdListWriter list, std::size_t count, IdAt id_at, auto ratings,
+                        const ColumnTable* columns) {
+  std::vector<std::string> kept;
+  for (std::size_t at = 0; at < count; ++at) {
+    const std::string id = id_at(at);
+    if (columns != nullptr) columns->value_texts(columns->find(id), kept);
+    list.add(ratings[at], id, kept);
+  }
+  return list.complete();
+}
+
+std::vector<PackColumn> types_of(const ColumnTable* columns) {
+  return columns == nullptr ? std::vector<PackColumn>() : columns->types();
+}
+
+}  // namespace
+
+CompleteList write_users(const std::string& folder, std::span<const std::uint32_t> users,
+                         std::span<const std::uint32_t> ratings, const IdMap& ids,
+                         const ColumnTable* columns) {
+  return write_list(
+      {folder, kUsersName, kUsersHeader, types_of(columns)}, users.size(),
+      [&](std::size_t row) { return ids.text(users[row]); }, ratings, columns);
+}
+
+CompleteList write_items(const std::string& folder, std::span<const std::string> ids,
+                         std::span<const std::uint64_t> ratings, const ColumnTable* columns) {
+  return write_list(
+      {folder, kItemsName, kItemsHeader, types_of(columns)}, ids.size(),
+      [&](std::size_t column) { return ids[column]; }, ratings, columns);
+}
+
+std::string hash_of_ids(std::span<const std::string> ids) {
+  Xxh3Stream all;
+  for (const std::string& id : ids) {
+    all.update(as_bytes(id));
+    all.update(as_bytes(std::string_view("\n")));
+  }
+  return hash_text(all.value());
+}
+
+std::vector<std::string> read_item_ids(const std::string& path, const IdListUse& use) {
+  TextStream stream(items_file(path));
+  ListMemory memory(use, stream.name(), stream.byte_count());
+  IdListReader items(stream.name(), [&](MutableBytes out) { return stream.read(out); });
+  std::vector<std::string> ids;
+  IdMap seen;
+  while (items.next()) {
+    ids.emplace_back(items.id());
+    if (seen.add(ids.back()) != ids.size() - 1) items.fail("item " + ids.back() + " is there twice");
+    memory.add(ids.back(), items.line_bytes());
+  }
+  memory.finish();
+  return ids;
+}
+
+std::vector<std::string> read_user_ids(const std::string& path, const IdListUse& use) {
+  auto stream = std::make_unique<TextStream>(path);
+  ListMemory memory(use, stream->name(), stream->byte_count());
+  LineReader lines(std::move(stream), kMaxIdBytes);
+  std::vector<std::string> ids;
+  std::string_view line;
+  while (lines.next(line)) {
+    if (line.empty()) continue;
+    ids.emplace_back(line);
+    memory.add(line, line.size() + 1);
+  }
+  memory.finish();
+  if (ids.empty())
+    throw Error(ErrorCode::bad_data, lines.name() + ": expected users, one a line, found none");
+  std::sort(ids.begin(), ids.end());
+  const auto twice = std::adjacent_find(ids.begin(), ids.end());
+  if (twice != ids.end())
+    throw Error(ErrorCode::bad_data, lines.name() + ": user " + *twice + " is there twice");
+  return ids;
+}
+
+}  // namespace chunkhit

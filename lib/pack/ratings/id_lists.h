@@ -1,0 +1,45 @@
+// The ids of a pack: written as users.csv and items.csv, read from files that the spec names.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "manifest/id_list.h"
+#include "pack/ratings/column_table.h"
+#include "pack/ratings/sparse_memory.h"
+#include "ratings/id_map.h"
+
+namespace chunkhit {
+
+/// Writes users.csv in a folder: `users` by number and their ratings in X, in the order of rows; with the
+/// columns of a table unless it is null.
+[[nodiscard]] CompleteList write_users(const std::string& folder, std::span<const std::uint32_t> users,
+                                       std::span<const std::uint32_t> ratings, const IdMap& ids,
+                                       const ColumnTable* columns = nullptr);
+
+/// Writes items.csv: the items' own ids and their ratings for training, by column; with the columns of a
+/// table unless it is null.
+[[nodiscard]] CompleteList write_items(const std::string& folder, std::span<const std::string> ids,
+                                       std::span<const std::uint64_t> ratings,
+                                       const ColumnTable* columns = nullptr);
+
+/// Hashes ids, each with a line feed behind it: the hash that a spec records of a list.
+[[nodiscard]] std::string hash_of_ids(std::span<const std::string> ids);
+
+/// Which flag names a list, and what it must fit into; null: it may take any memory.
+struct IdListUse {
+  std::string flag;
+  const SparseMemory* memory = nullptr;
+};
+
+/// Reads the items' own ids, by column, from an items.csv or from the one in a pack's folder; throws bad_data
+/// when it is damaged or names an item twice, usage when it does not fit into memory.
+[[nodiscard]] std::vector<std::string> read_item_ids(const std::string& path, const IdListUse& use = {});
+
+/// Reads users' own ids, one a line, sorted; blank lines count for nothing. Throws bad_data when a user is
+/// there twice, and when there is none, usage when they do not fit into memory.
+[[nodiscard]] std::vector<std::string> read_user_ids(const std::string& path, const IdListUse& use = {});
+
+}  // namespace chunkhit

@@ -1,0 +1,487 @@
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/cpu.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "chunkhit/pack.h"
+#include "chunkhit/version.h"
+#include "manifest/plan.h"
+#include "pack/ratings/id_lists.h"
+#include "pack/ratings/matrix_pack_writer.h"
+#include "pack/ratings/pack_ratings.h"
+#include "pack/ratings/pack_sparse_spec.h"
+#include "pack/ratings/sparse_input.h"
+#include "pack/ratings/sparse_outputs.h"
+#include "pack/ratings/sparse_run.h"
+#include "ratings/rating_fields.h"
+
+namespace chunkhit {
+namespace {
+
+using Phase = PackSparseProgress::Phase;
+
+/// Rows of the dense batch whose size is reported.
+constexpr std::uint64_t kBatchRows = 500;
+
+GivenIds read_given_ids(const PackSparseSpec& spec, const SparseMemory& memory) {
+  const RatingSplitSpec& split = spec.packs.split;
+  GivenIds ids;
+  if (!spec.reuse_ids.empty()) ids.items = read_item_ids(spec.reuse_ids, {"`reuse_ids`", &memory});
+  if (!split.validation_users.empty())
+    ids.validation_users = read_user_ids(split.validation_users, {"`validation_users`", &memory});
+  if (!split.test_users.empty()) ids.test_users = read_user_ids(split.test_users, {"`test_users`", &memory});
+  return ids;
+}
+
+/// The spec records hashes of the lists: the same command with another list is another pack.
+RecordedIds recorded_ids(const GivenIds& ids, const ColumnTables& columns) {
+  RecordedIds recorded;
+  columns.record(recorded);
+  if (ids.items) recorded.reuse_ids = hash_of_ids(*ids.items);
+  if (!ids.validation_users.empty()) recorded.validation_users = hash_of_ids(ids.validation_users);
+  if (!ids.test_users.empty()) recorded.test_users = hash_of_ids(ids.test_users);
+  return recorded;
+}
+
+void add_read(const SparseInput& input, PackSparseReport& report) {
+  report.notices = input.notices();
+  report.input_bytes = input.stats().total().bytes;
+  report.bad_lines.clear();
+  for (const InputBadLine& bad : input.stats().first_bad_lines())
+    report.bad_lines.push_back(bad_line_text(bad));
+}
+
+/// Warns where more than a tenth of a pack's ratings is left out: what is left is another test.
+void warn_of_lost(const PackRows& pack, bool is_by_user, std::vector<std::string>& notices) {
+  constexpr std::uint64_t kMaxLost = 10;  // one in so many
+  const PackStats& stats = pack.stats();
+  const std::uint64_t lost = stats.unseen_ratings + stats.ratings_left_out;
+  const std::uint64_t all = lost + stats.held_out.nnz + (is_by_user ? stats.x.nnz : 0);
+  if (!pack.has_held_out() || lost * kMaxLost <= all) return;
+  notices.push_back("warning: " + pack.name() + " lacks " + std::to_string(lost * 100 / all) +
+                    " % of its ratings, " + count_text(lost) + " of " + count_text(all) + ": " +
+                    count_text(stats.ratings_left_out, "rating") + " of " +
+                    count_text(stats.users_left_out, "user") + " without both given and held-out ratings, " +
+                    count_text(stats.unseen_ratings) + " of items that training lacks");
+}
+
+void add_packs(const RatingPacks& packs, const ReadStats& read, PackSparseReport& report) {
+  report.stats = make_rating_stats(read, packs);
+  report.values = packs.stored;
+  for (const PackRows& pack : packs.packs)
+    warn_of_lost(pack, packs.source->split.is_by_user(), report.notices);
+  const double batch_bytes =
+      static_cast<double>(dense_batch_bytes(kBatchRows, packs.columns().items.size(), sizeof(float)));
+  std::string text =
+      "a dense f32 batch of " + std::to_string(kBatchRows) + " rows is " + bytes_text(batch_bytes);
+  if (batch_bytes > static_cast<double>(1 << 30)) text += ": read CSR batches instead";
+  report.notices.push_back(text);
+}
+
+MatrixPackReport finished_report(const SparseOutput& output) {
+  MatrixPackReport report{output.folder.path(),
+                          output.finished->rows,
+                          output.finished->columns,
+                          output.finished->matrices,
+                          output.finished->parts.size(),
+                          output.finished->chunk_rows,
+                          0,
+                          true};
+  for (const PartRecord& part : output.finished->parts) report.bytes += part.bytes;
+  return report;
+}
+
+void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) {
+  if (options.inputs.empty())
+    throw Error(ErrorCode::usage, "`inputs` is required: one or more files of ratings");
+  if (std::count(options.inputs.begin(), options.inputs.end(), "-") > 1)
+    throw Error(ErrorCode::usage, "stdin can be read only once");
+  // Checked before the output folder is made and before other inputs are read.
+  for (const std::string& path : options.inputs)
+    if (path != "-" && ::access(path.c_str(), R_OK) != 0)
+      throw_failed_read(path, "cannot be opened: ", errno);
+  const RatingSplitSpec& split = spec.packs.split;
+  if (split.kind == SplitKind::given && split.files.count() != options.inputs.size())
+    throw Error(ErrorCode::usage, "split given: expected " + count_text(split.files.count(), "input") +
+                                      ", found " + count_text(options.inputs.size()));
+}
+
+constexpr std::int64_t kFirstWithUnit = 100'000'000;  // seconds: 1973
+
+/// Says why a split gives a pack no rating at all.
+std::string without_ratings_text(const RatingPacks& packs, const std::string& name,
+                                 const RatingSplitSpec& split) {
+  const PackStep& left = packs.steps.back();
+  const SplitAmount& amount = name == "test" ? split.test : split.validation;
+  const bool is_share = amount.count == 0;
+  const std::string asked =
+      "`" + name + "` " + (is_share ? number_text(amount.share) : count_text(amount.count));
+  const std::uint64_t longest = packs.packs[0].stats().x.longest_row;
+  switch (split.kind) {
+    case SplitKind::given:
+      return "its files hold no rating that the rules leave";
+    case SplitKind::leave_one_out:
+      return "no user has more than " + count_text(name == "test" ? 1 : 2, "rating");
+    case SplitKind::ratio:
+      return asked + " of each user's ratings is less than 1; the largest user has " + count_text(longest);
+    case SplitKind::users:
+      return asked + " of " + count_text(left.users, "user") + " is none";
+    default:
+      break;
+  }
+  const std::optional<LatestTime>& latest = packs.source->split.latest();
+  const std::int64_t latest_seconds = latest ? without_scale(latest->time, packs.source->time_scale) : 0;
+  const std::string last = latest ? "; the latest time, " + std::to_string(latest_seconds) + ", has " +
+                                        count_text(latest->count, "rating")
+                                  : "";
+  if (split.before && name == "test")
+    return "no rating is at or after `before` " + std::to_string(*split.before) + last +
+           (latest && latest_seconds < kFirstWithUnit
+                ? "; such times have no unit: give `before` as one of them"
+                : "");
+  if (amount.of(left.ratings) == 0) return asked + " of " + count_text(left.ratings, "rating") + " is none";
+  return asked + " of " + count_text(left.ratings, "rating") + " is " + count_text(amount.of(left.ratings)) +
+         ", and more have equal times, which stay together" + last;
+}
+
+/// Throws usage where a pack has no rows, with the counts that are known.
+void check_has_rows(const RatingPacks& packs, const PackRows& rows, const RatingSplitSpec& split) {
+  if (rows.row_count() > 0) return;
+  const PackStats& stats = rows.stats();
+  std::string text = "`split_by` " + name_of(split.kind) + ": " + rows.name() + " gets no rows: ";
+  if (stats.users_left_out == 0)
+    text += without_ratings_text(packs, rows.name(), split);
+  else if (split.kind == SplitKind::users)
+    text += "none of its " + count_text(stats.users_left_out, "user") + " has " +
+            std::to_string(kMinItemsToFold) +
+            " items that training has, of which 1 - `fold_in` makes one or more";
+  else
+    text += "of its " + count_text(stats.users_left_out, "user") +
+            " none has both given and held-out ratings: training lacks the items of " +
+            count_text(stats.unseen_ratings, "rating") + ", and " +
+            count_text(stats.ratings_left_out, "rating") + (stats.ratings_left_out == 1 ? " has" : " have") +
+            " no earlier one of the user";
+  throw Error(ErrorCode::usage, text);
+}
+
+/// Throws usage where the output would be written over a pack that is an input: it is cleared before that is
+/// read.
+void check_inputs_outside(const PackSparseOptions& options) {
+  if (options.output.empty()) return;
+  std::error_code error;
+  const std::filesystem::path output = std::filesystem::weakly_canonical(options.output, error);
+  for (const std::string& path : options.inputs) {
+    if (path == "-" || !is_pack_path(path)) continue;
+    const std::filesystem::path input = std::filesystem::weakly_canonical(pack_folder_of(path), error);
+    const auto [end, at] = std::ranges::mismatch(output, input);
+    if (end == output.end())
+      throw Error(ErrorCode::usage, "`output`: " + options.output + " is or holds the input " + path +
+                                        "; choose another folder");
+  }
+}
+
+/// One run of pack_sparse or preview_sparse: read the input, sort and split the ratings, write the packs.
+class SparseRun {
+ public:
+  SparseRun(const PackSparseSpec& spec, const PackSparseOptions& options,
+            std::optional<PlannedValues> planned = {})
+      : spec_(spec), options_(options), threads_(options.threads), planned_(planned), start_(start_run()) {}
+
+  PackSparseReport pack(RatingReader* reader = nullptr) {
+    GivenIds ids = read_given();
+    SparseOutputs outputs(spec_, options_, recorded_ids(ids, columns_));
+    SparseInput input(spec_, options_, threads_, outputs.outputs()[0]->folder.path(), std::move(ids));
+    report_.interrupted = !input.read(reader);
+    report_.read_seconds = start_.seconds();
+    if (!report_.interrupted) {
+      outputs.compare(input.xxh3());
+      write(input, outputs);
+    }
+    report_.seconds = start_.seconds();
+    return std::move(report_);
+  }
+
+  InputCount count() {
+    GivenIds ids = read_given_ids(spec_, {options_.memory_bytes, threads_});
+    ids.planned = planned_;
+    SparseInput input(spec_, options_, threads_, options_.output, std::move(ids));
+    InputCount count;
+    count.interrupted = !input.read();
+    if (count.interrupted) return count;
+    count.columns_text = input.table_text();
+    count.input_xxh3 = input.xxh3();
+    for (std::uint32_t user = 0; user < input.users().size(); ++user)
+      count.users.push_back(xxh3(as_bytes(input.users().text(user))));
+    std::ranges::sort(count.users);
+    const RatingPacks packs = input.make_packs();
+    const RatingInput read = input.stats().total();
+    count.lines = read.lines;
+    count.bad_lines = read.bad_lines;
+    count.values = packs.fit;
+    count.rows = packs.packs[0].row_count();
+    count.ratings = packs.packs[0].stats().x.nnz;
+    for (const PackRows& rows : packs.packs)
+      count.longest_row =
+          std::max(count.longest_row, rows.stats().x.longest_row + rows.stats().held_out.longest_row);
+    count_items(input, packs.columns(), count);
+    return count;
+  }
+
+  PackSparseReport preview() {
+    GivenIds ids = read_given();
+    const RecordedIds recorded = recorded_ids(ids, columns_);
+    if (!options_.output.empty()) SparseOutputs::check(spec_, options_, recorded, std::nullopt);
+    SparseInput input(spec_, options_, threads_, std::filesystem::temp_directory_path(), std::move(ids));
+    report_.interrupted = !input.read();
+    report_.read_seconds = start_.seconds();
+    if (!report_.interrupted) {
+      if (!options_.output.empty()) SparseOutputs::check(spec_, options_, recorded, input.xxh3());
+      foresee(input);
+    }
+    report_.seconds = start_.seconds();
+    return std::move(report_);
+  }
+
+ private:
+  GivenIds read_given() {
+    const SparseMemory memory(options_.memory_bytes, threads_);
+    GivenIds ids = read_given_ids(spec_, memory);
+    ids.planned = planned_;
+    read_columns(memory);
+    ids.column_bytes = columns_.held_bytes();
+    return ids;
+  }
+
+  /// The copies of a plan are CSV with the ids in their first columns.
+  void read_columns(const SparseMemory& memory) {
+    if (spec_.item_columns.empty() && spec_.user_columns.empty()) return;
+    PackSparseSpec spec = spec_;
+    if (planned_) {
+      spec.table_header = Header::yes;
+      spec.table_quoting = Quoting::automatic;
+      spec.input.encoding = Encoding::utf8;
+    }
+    columns_ = ColumnTables::read(
+        spec, planned_ ? IdColumnNames() : id_column_names(spec_.input, options_.inputs), &memory);
+  }
+
+  void tell(Phase phase) {
+    progress_.phase = phase;
+    if (options_.on_progress) options_.on_progress(progress_);
+  }
+
+  /// Lists the given columns, else all items of the input: where an item appears first decides between
+  /// equally popular ones, even if the rules leave no rating of it here.
+  void count_items(SparseInput& input, const ItemColumns& columns, InputCount& count) const {
+    if (!spec_.reuse_ids.empty()) {
+      count.items = input.item_ids(columns);
+      count.item_ratings = columns.counts;
+      return;
+    }
+    for (std::uint32_t item = 0; item < columns.columns.size(); ++item) {
+      const std::uint32_t column = columns.columns[item];
+      count.items.push_back(input.items().text(item));
+      count.item_ratings.push_back(column == kNoColumn ? 0 : columns.counts[column]);
+    }
+  }
+
+  void write(SparseInput& input, SparseOutputs& outputs) {
+    add_read(input, report_);
+    if (outputs.all_finished()) {
+      for (const auto& output : outputs.outputs()) report_.packs.push_back(finished_report(*output));
+      return;
+    }
+    tell(Phase::sorting);
+    if (!planned_) columns_.check_headers(input.users(), input.items());
+    const RatingPacks packs = input.make_packs();
+    const std::vector<std::string> item_ids = input.item_ids(packs.columns());
+    const LabelTable labels = input.labels();
+    add_read(input, report_);
+    add_packs(packs, input.stats(), report_);
+    finish_columns(input, packs, item_ids);
+    report_.codec = codec_choice(spec_).codec;
+    for (const PackRows& rows : packs.packs) progress_.rows_total += rows.row_count();
+    const std::string times = input.time_unit();
+    const MatrixRun run{spec_,
+                        options_,
+                        input.users(),
+                        packs,
+                        item_ids,
+                        labels,
+                        columns_,
+                        report_.stats,
+                        times,
+                        input.xxh3(),
+                        input.work_bytes(),
+                        RunCall{"pack-sparse " + version(), options_.command_line, start_, threads_},
+                        [this](std::uint64_t rows) {
+                          progress_.rows_done += rows;
+                          tell(Phase::packing);
+                        }};
+    for (const PackRows& rows : packs.packs) {
+      write_pack(run, rows, outputs.find(rows.name()));
+      if (report_.interrupted) return;
+    }
+    tell(Phase::finishing);
+  }
+
+  void finish_columns(const SparseInput& input, const RatingPacks& packs,
+                      const std::vector<std::string>& item_ids) {
+    if (!planned_ && input.table()) columns_.check_id_columns(id_column_names(*input.table()));
+    columns_.finish(item_ids, input.users(), packs, planned_, report_.stats);
+    for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
+  }
+
+  void write_pack(const MatrixRun& run, const PackRows& rows, const SparseOutput& output) {
+    if (output.finished) {
+      report_.packs.push_back(finished_report(output));
+      return;
+    }
+    if (planned_ && rows.row_count() == 0) return;
+    check_has_rows(run.packs, rows, spec_.packs.split);
+    progress_.pack = output.folder.path();
+    MatrixPackWriter writer(run, rows, output.folder, output.identity);
+    report_.packs.push_back(writer.write());
+    report_.interrupted = writer.interrupted();
+    const std::string others = output.folder.other_writers_notice();
+    if (!others.empty()) report_.notices.push_back(others);
+  }
+
+  /// Fills the report of a dry run with the same counts that packing would give.
+  void foresee(SparseInput& input) {
+    columns_.check_headers(input.users(), input.items());
+    const RatingPacks packs = input.make_packs();
+    const std::vector<std::string> item_ids = input.item_ids(packs.columns());
+    static_cast<void>(input.labels());
+    add_read(input, report_);
+    add_packs(packs, input.stats(), report_);
+    finish_columns(input, packs, item_ids);
+    report_.codec = codec_choice(spec_).codec;
+    for (const PackRows& rows : packs.packs) {
+      check_has_rows(packs, rows, spec_.packs.split);
+      const MatrixShape shape = matrix_shape(packs, rows);
+      MatrixPackReport pack;
+      pack.path = foreseen_path(rows.name());
+      pack.rows = rows.row_count();
+      pack.columns = shape.column_count;
+      pack.matrices = matrix_records(rows);
+      if (spec_.container == "shard")
+        pack.chunk_rows =
+            spec_.chunk_rows > 0 ? spec_.chunk_rows : plan_chunk_rows(rows.stats(), pack.rows, shape);
+      report_.packs.push_back(std::move(pack));
+    }
+  }
+
+  [[nodiscard]] std::string foreseen_path(const std::string& name) const {
+    if (options_.output.empty()) return name.empty() ? "the pack" : name;
+    return name.empty() ? options_.output : options_.output + "/" + name;
+  }
+
+  const PackSparseSpec& spec_;
+  const PackSparseOptions& options_;
+  std::uint32_t threads_;
+  std::optional<PlannedValues> planned_;  ///< of one input of a plan
+  RunStart start_;
+  ColumnTables columns_;
+  PackSparseProgress progress_;
+  PackSparseReport report_;
+};
+
+/// Returns the number of threads that `memory_bytes` has room for, unless a number is given; throws usage if
+/// it has no room for one, or for those that are given.
+std::uint32_t fitting_threads(const PackSparseOptions& options) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  constexpr std::uint64_t kProgramBytes = 28 * kMiB;  // with its libraries
+  constexpr std::uint64_t kThreadBytes = 4 * kMiB;    // with the smallest blocks of text
+  const std::uint64_t threads = std::max<std::uint32_t>(1, options.threads);
+  const std::uint64_t needed = kProgramBytes + threads * kThreadBytes;
+  if (options.memory_bytes < needed)
+    throw Error(ErrorCode::usage, "`memory_bytes`: " + bytes_text(static_cast<double>(options.memory_bytes)) +
+                                      " cannot hold the program and " + count_text(threads, "thread") +
+                                      ", which need at least " + std::to_string(needed / kMiB) +
+                                      "M in all; raise `memory_bytes`" +
+                                      (threads > 1 ? ", or lower `threads`" : ""));
+  if (options.threads > 0) return options.threads;
+  const std::uint64_t fitting = (options.memory_bytes - kProgramBytes) / kThreadBytes;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(fitting, allowed_cpus()));
+}
+
+/// Throws cannot_write where the output holds a plan: pack-run makes its packs.
+void check_no_plan(const PackSparseOptions& options) {
+  std::error_code error;
+  if (!options.force && std::filesystem::exists(options.output + "/" + std::string(kPlanName), error))
+    throw Error(ErrorCode::cannot_write, options.output +
+                                             ": holds a plan, whose tasks may be running; pack-run " +
+                                             "finishes it, `force` removes it");
+}
+
+/// Checks spec and options, beside the inputs where a reader gives the ratings.
+PackSparseOptions checked_options(const PackSparseSpec& spec, PackSparseOptions options,
+                                  bool has_reader = false) {
+  check_spec(spec);
+  if (!has_reader) check_inputs(spec, options);
+  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
+  check_inputs_outside(options);
+  if (!options.output.empty()) {
+    check_outside_packs(options.output);
+    check_no_plan(options);
+  }
+  options.threads = fitting_threads(options);
+  return options;
+}
+
+/// Runs in an arena of its own, which keeps a caller's other work out; the limit counts the calling thread.
+template <class Work>
+auto run_with_threads(std::uint32_t threads, Work work) {
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+  tbb::task_arena arena(static_cast<int>(threads));
+  decltype(work()) result;
+  arena.execute([&] { result = work(); });
+  return result;
+}
+
+}  // namespace
+
+PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
+  const PackSparseOptions options = checked_options(spec, given);
+  if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options).pack(); });
+}
+
+PackSparseReport pack_sparse_reader(const PackSparseSpec& spec, const PackSparseOptions& given,
+                                    RatingReader& reader) {
+  const PackSparseOptions options = checked_options(spec, given, true);
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options).pack(&reader); });
+}
+
+PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
+  const PackSparseOptions options = checked_options(spec, given);
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options).preview(); });
+}
+
+InputCount count_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
+  const PackSparseOptions options = checked_options(spec, given);
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options, PlannedValues()).count(); });
+}
+
+PackSparseReport pack_sparse_input(const PackSparseSpec& spec, const PackSparseOptions& given,
+                                   const PlannedValues& planned) {
+  const PackSparseOptions options = checked_options(spec, given);
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options, planned).pack(); });
+}
+
+}  // namespace chunkhit
