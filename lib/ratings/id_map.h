@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -81,16 +82,17 @@ class IdColumn {
  public:
   explicit IdColumn(BlockIds& block) : block_(block) {}
 
-  /// Appends the id of the next rating. Its text must stay where it is until `finish`.
-  void append(std::string_view id) {
+  /// Appends the id of the next rating. Its text must stay where it is until `finish`; characters before
+  /// `text_end` can be read.
+  [[gnu::always_inline]] void append(std::string_view id, const char* text_end = nullptr) {
     std::int64_t number = 0;
-    if (!texts_.empty() || !parse_integer_id(id, number)) {
+    if (!texts_.empty() || !parse_integer_id(id, text_end, number)) {
       texts_.push_back(id);
       return;
     }
     // A block's numbers would be written to memory and read again.
-    if (numbers_.size() == kGathered) finish_gathered();
-    numbers_.push_back(number);
+    if (number_count_ == kGathered) finish_gathered();
+    numbers_[number_count_++] = number;
   }
   /// Appends the id of the next rating, whose text may go away.
   void append_fleeting(std::string_view id) {
@@ -107,14 +109,15 @@ class IdColumn {
   static constexpr std::size_t kGathered = 4096;
 
   [[gnu::noinline]] void finish_gathered() {
-    ids_.add(numbers_, block_.of_rating);
+    ids_.add(std::span(numbers_).first(number_count_), block_.of_rating);
     ids_.add(texts_, block_.of_rating);
-    numbers_.clear();
+    number_count_ = 0;
     texts_.clear();
   }
 
   BlockIds& block_;
-  std::vector<std::int64_t> numbers_;    // of the last ratings before the first text
+  std::array<std::int64_t, kGathered> numbers_;  // of the last ratings before the first text
+  std::size_t number_count_ = 0;
   std::vector<std::string_view> texts_;  // of those from the first on that is no integer
   IdMap ids_;
 };

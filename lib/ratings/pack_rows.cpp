@@ -1,6 +1,7 @@
 #include "ratings/pack_rows.h"
 
 #include <algorithm>
+#include <bit>
 #include <mutex>
 #include <numeric>
 #include <string>
@@ -85,11 +86,19 @@ void UserRows::make_whole(const RatingRow& row) {
   if (source_.live.users[row.user] == 0) return;
   x_.resize(row.items.size());
   std::size_t count = 0;
-  for (std::size_t index = 0; index < row.items.size(); ++index) {
-    const std::uint32_t column = source_.columns.columns[row.items[index]];
-    x_[count] = RowEntry{column} << 32 | index;
-    count += column != kNoColumn ? 1 : 0;
-  }
+  const auto add_all = [&](const auto& payload) {
+    for (std::size_t index = 0; index < row.items.size(); ++index) {
+      const std::uint32_t column = source_.columns.columns[row.items[index]];
+      x_[count] = RowEntry{column} << 32 | payload(index);
+      count += column != kNoColumn ? 1 : 0;
+    }
+  };
+  if (source_.has_times || row.values.empty())
+    add_all([](std::size_t index) { return static_cast<std::uint32_t>(index); });
+  else
+    add_all([values = row.values.data()](std::size_t index) {
+      return std::bit_cast<std::uint32_t>(values[index]);
+    });
   x_.resize(count);
   concerned_ = count > 0;
 }
@@ -129,7 +138,9 @@ void UserRows::make_from_parts(const RatingRow& row) {
 }
 
 void UserRows::add(const RatingRow& row, std::uint32_t index, std::vector<RowEntry>& to) const {
-  to.push_back(RowEntry{column_of(row, index)} << 32 | index);
+  const bool holds_value = !source_.has_times && !row.values.empty();
+  to.push_back(RowEntry{column_of(row, index)} << 32 |
+               (holds_value ? std::bit_cast<std::uint32_t>(row.values[index]) : index));
 }
 
 namespace {
@@ -138,8 +149,10 @@ constexpr std::uint32_t kNoRow = UINT32_MAX;
 
 std::uint32_t column_of(RowEntry entry) { return static_cast<std::uint32_t>(entry >> 32); }
 std::uint32_t index_of(RowEntry entry) { return static_cast<std::uint32_t>(entry); }
-float value_of(const RatingRow& row, RowEntry entry) {
-  return row.values.empty() ? 1.0F : row.values[index_of(entry)];
+/// The value of an entry of a row that has values; without times it lies in the entry.
+float value_of(const RatingRow& row, const RowSource& source, RowEntry entry) {
+  return source.has_times ? row.values[index_of(entry)]
+                          : std::bit_cast<float>(static_cast<std::uint32_t>(entry));
 }
 
 /// Appends what `of` gives for each entry.
@@ -157,9 +170,11 @@ void append_row(std::vector<RowEntry>& entries, const RatingRow& row, const RowS
   append_each(entries, to.indices, column_of);
   if (source.has_values && row.values.empty())
     to.values.resize(to.values.size() + entries.size(), 1.0F);
+  else if (source.has_values && source.has_times)
+    append_each(entries, to.values, [&](RowEntry entry) { return row.values[index_of(entry)]; });
   else if (source.has_values)
     append_each(entries, to.values,
-                [from = row.values.data()](RowEntry entry) { return from[index_of(entry)]; });
+                [](RowEntry entry) { return std::bit_cast<float>(static_cast<std::uint32_t>(entry)); });
   if (source.has_times)
     append_each(entries, to.times,
                 [&](RowEntry entry) { return without_scale(row.times[index_of(entry)], source.time_scale); });
@@ -202,7 +217,7 @@ struct StoreBlock {
     for (const RowEntry entry : entries) {
       rows.push_back(row_number);
       columns.push_back(column_of(entry));
-      values.push_back(value_of(row, entry));
+      values.push_back(row.values.empty() ? 1.0F : value_of(row, source, entry));
       if (source.has_times) times.push_back(without_scale(row.times[index_of(entry)], source.time_scale));
     }
   }

@@ -47,7 +47,8 @@ struct RowSource {
   std::int64_t time_scale = 1;  ///< times of `rows` are multiplied by it, those of packs are not
 };
 
-/// An entry of a row: the column · 2^32 + the rating's index in the user's row; sorts by column.
+/// An entry of a row: the column · 2^32 + the rating's index in the user's row, or, where no times are kept,
+/// the bits of its value; sorts by column. A value that goes along need not be fetched again.
 using RowEntry = std::uint64_t;
 
 /// Makes rows; keeps buffers, so each thread has its own.

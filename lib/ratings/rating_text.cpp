@@ -1,6 +1,8 @@
 #include "ratings/rating_text.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -30,6 +32,28 @@ constexpr const char* kBlanksInQuotes =
     "where "
     "quotes are letters";
 
+/// Gathers numbers before they are appended to a vector: its push_back is a call for each.
+template <class Number>
+class GatheredNumbers {
+ public:
+  explicit GatheredNumbers(std::vector<Number>& all) : all_(all) {}
+  void append(Number number) {
+    if (count_ == numbers_.size()) finish();
+    numbers_[count_++] = number;
+  }
+  /// Takes the number back that was appended last.
+  void take_back() { --count_; }
+  [[gnu::noinline]] void finish() {
+    all_.insert(all_.end(), numbers_.data(), numbers_.data() + count_);
+    count_ = 0;
+  }
+
+ private:
+  std::vector<Number>& all_;
+  std::array<Number, 1024> numbers_;
+  std::size_t count_ = 0;
+};
+
 /// Parses a block of lines. The splitter is a template parameter, so that the choice of delimiter and quotes
 /// is made once for a block and not for each line.
 template <class Splitter>
@@ -41,7 +65,9 @@ class TextParser {
         splitter_(std::move(splitter)),
         block_(block),
         users_(block.users),
-        items_(block.items) {}
+        items_(block.items),
+        values_(block.values),
+        times_(block.times) {}
 
   void parse() {
     // If the whole block is UTF-8, its fields are too, unless the delimiter cuts within a character.
@@ -58,6 +84,8 @@ class TextParser {
       if (!is_skipped()) parse_line();
     }
     block_.line_count = lines.line_count();
+    values_.finish();
+    times_.finish();
     users_.finish();
     items_.finish();
   }
@@ -99,6 +127,7 @@ class TextParser {
     if (!splitter_.split(line_, fields)) return refuse_split();
     if (has_nul_ && line_.find('\0') != std::string_view::npos)
       return refuse(line_.find('\0'), "line: expected text, found a NUL byte");
+    const char* const text_end = Splitter::kQuotes ? nullptr : text_.data() + text_.size();
     float value = 1;
     std::int64_t time = 0;
     const std::string_view user = fields[RatingField::user];
@@ -109,20 +138,20 @@ class TextParser {
     if (checks_utf8_ && !is_utf8(item)) return refuse_utf8(RatingField::item, item);
     if (spec_.columns.value) {
       const std::string_view text = fields[RatingField::value];
-      if (!parse_value(text, spec_.decimal_point, value))
+      if (!parse_value(text, spec_.decimal_point, value, text_end))
         return refuse_field(RatingField::value, text, expected_number(text));
       if (!spec_.rounds_values && !keeps_value(text, spec_.decimal_point, value))
         return refuse_field(RatingField::value, text, kKeptValue);
-      block_.values.push_back(value);
+      values_.append(value);
     }
     if (spec_.columns.time) {
       const std::string_view text = fields[RatingField::time];
       bool is_cut = false;
-      if (!parse_time(text, spec_.decimal_point, time, &is_cut, spec_.time_scale)) {
-        if (spec_.columns.value) block_.values.pop_back();
+      if (!parse_time(text, spec_.decimal_point, time, &is_cut, spec_.time_scale, text_end)) {
+        if (spec_.columns.value) values_.take_back();
         return refuse_field(RatingField::time, text, "a number or YYYY-MM-DD[THH:MM:SS]");
       }
-      block_.times.push_back(time);
+      times_.append(time);
       block_.cut_times += is_cut ? 1 : 0;
     }
     // Unquoted fields are in the splitter's buffer, which the next line overwrites: they are copied.
@@ -130,8 +159,8 @@ class TextParser {
       users_.append_fleeting(user);
       items_.append_fleeting(item);
     } else {
-      users_.append(user);
-      items_.append(item);
+      users_.append(user, text_end);
+      items_.append(item, text_end);
     }
   }
 
@@ -199,6 +228,8 @@ class TextParser {
   RatingBlock& block_;
   IdColumn users_;
   IdColumn items_;
+  GatheredNumbers<float> values_;
+  GatheredNumbers<std::int64_t> times_;
   bool has_nul_ = false;
   bool checks_utf8_ = false;
   bool watches_quotes_ = false;  // their meaning is not given, and some are there
@@ -437,8 +468,10 @@ bool TextBlocks::next(ByteBuffer& text) {
 void TextBlocks::read_more(ByteBuffer& text) {
   const std::size_t before = text.size();
   std::size_t filled = before;
-  // At least 4 bytes, so that a byte order mark is never divided.
-  text.resize(before + std::max<std::size_t>(block_bytes_, 4));
+  // Blocks of one size, so that buffers need not grow for what was left of the last block. At least 4 bytes,
+  // so that a byte order mark is never divided.
+  text.resize(before < block_bytes_ / 2 ? std::max<std::size_t>(block_bytes_, before + 4)
+                                        : before + std::max<std::size_t>(block_bytes_, 4));
   while (!at_end_ && filled < text.size()) {
     const std::size_t count = stream_.read(MutableBytes(text).subspan(filled));
     filled += count;
