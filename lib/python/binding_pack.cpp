@@ -83,15 +83,6 @@ TransformSpec transform_spec(OptionDict& from) {
   return transform;
 }
 
-void take_character(OptionDict& from, const char* name, char& character) {
-  std::string text;
-  from.take(name, text);
-  if (text.size() > 1)
-    throw Error(ErrorCode::usage,
-                "`" + std::string(name) + "`: expected one character, found '" + text + "'");
-  if (!text.empty()) character = text[0];
-}
-
 void take_own_sizes(OptionDict& from, PackImagesSpec& spec) {
   from.take_word("sizes", spec.sizes);
   from.take("max_side", spec.own_sizes.max_side);
@@ -197,12 +188,10 @@ RatingInputSpec rating_input(OptionDict& from) {
   from.take("time", table.time);
   from.take_word("quote", table.quoting);
   from.take("comment", table.comment);
-  take_character(from, "decimal", table.decimal_point);
-  std::optional<bool> transpose;
+  bool transpose = false;
   from.take("transpose", transpose);
-  if (transpose) input.transpose = *transpose ? Transpose::yes : Transpose::no;
+  if (transpose) input.transpose = Transpose::yes;
   from.take("layer", input.layer);
-  from.take("index_base", input.index_base);
   from.take_word("shared_rows", input.shared_rows);
   from.take_word("encoding", input.encoding);
   return input;
@@ -250,12 +239,10 @@ PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
   rules.values = parse_stored_values(values);
   from.take_word("duplicates", rules.duplicates);
   from.take_word("zeros", rules.zeros);
-  from.take("min_value", rules.min_value);
   from.take("above", rules.above);
   from.take("binarize", rules.binarize);
   from.take("min_user", rules.min_user);
   from.take("min_item", rules.min_item);
-  from.take("filter_once", rules.filter_once);
   spec.packs.split = rating_split(from, spec.packs.split, inputs);
   from.take_word("id_order", spec.packs.item_order);
   take_choice(from, "order", spec.packs.shuffles_rows, "input", "shuffle");
@@ -263,7 +250,6 @@ PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
   from.take("reuse_ids", spec.reuse_ids);
   from.take("container", spec.container);
   from.take("codec", spec.codec);
-  from.take_word("storage", spec.storage);
   from.take("chunk_rows", spec.chunk_rows);
   from.take("part_bytes", spec.part_bytes);
   from.take("item_columns", spec.item_columns);

@@ -85,27 +85,27 @@ class LineCursor {
 };
 
 /// Reads what `parse_value` does not: signs, blanks, exponents, many digits.
-[[nodiscard]] bool parse_unusual_value(std::string_view text, char decimal_point, float& value);
+[[nodiscard]] bool parse_unusual_value(std::string_view text, float& value);
 
 /// Reads a finite decimal number, blanks around it and one sign allowed, as the nearest 32-bit float.
-[[nodiscard]] inline bool parse_value(std::string_view text, char decimal_point, float& value) {
+[[nodiscard]] inline bool parse_value(std::string_view text, float& value) {
   // Below 2^24 the digits are an exact float, like the power of ten, so that the division rounds only once.
   // With std::from_chars pack-sparse takes 6 % more CPU time.
   constexpr float kPowers[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f};
   std::uint32_t digits = 0;
   std::size_t point = text.size();
-  if (text.empty() || text.size() > 8 || (text.size() == 1 && text[0] == decimal_point))
-    return parse_unusual_value(text, decimal_point, value);
+  if (text.empty() || text.size() > 8 || (text.size() == 1 && text[0] == '.'))
+    return parse_unusual_value(text, value);
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     if (c >= '0' && c <= '9')
       digits = digits * 10 + static_cast<std::uint32_t>(c - '0');
-    else if (c == decimal_point && point == text.size())
+    else if (c == '.' && point == text.size())
       point = at;
     else
-      return parse_unusual_value(text, decimal_point, value);
+      return parse_unusual_value(text, value);
   }
-  if (digits >= 1u << 24) return parse_unusual_value(text, decimal_point, value);
+  if (digits >= 1u << 24) return parse_unusual_value(text, value);
   value = static_cast<float>(digits);
   if (point < text.size()) value /= kPowers[text.size() - 1 - point];
   return true;
@@ -115,27 +115,26 @@ class LineCursor {
 inline constexpr const char* kKeptValue = "a number that 32-bit floats hold (`values` f32 takes the nearest)";
 
 /// Compares a value of at least 2^24, or nearer to 0 than floats have all their digits, with its text.
-[[nodiscard]] bool is_exact(std::string_view text, char decimal_point, float value);
+[[nodiscard]] bool is_exact(std::string_view text, float value);
 
 /// Whether what parse_value gave is the value that was written, digits of fractions aside (is_lost).
-[[nodiscard]] inline bool keeps_value(std::string_view text, char decimal_point, float value) {
+[[nodiscard]] inline bool keeps_value(std::string_view text, float value) {
   const float magnitude = std::abs(value);
   if (magnitude >= std::numeric_limits<float>::min() && magnitude < 1 << 24) return true;
-  return text == "0" || is_exact(text, decimal_point, value);
+  return text == "0" || is_exact(text, value);
 }
 
 /// The same of parse_time for times of any form.
-[[nodiscard]] bool parse_unusual_time(std::string_view text, char decimal_point, std::int64_t& time,
-                                      bool* is_cut, std::int64_t scale);
+[[nodiscard]] bool parse_unusual_time(std::string_view text, std::int64_t& time, bool* is_cut,
+                                      std::int64_t scale);
 
 /// Reads whole seconds, or whatever unit a time has: an integer of 64 bits, or a decimal number rounded down
 /// ("978300760.0", "964982703.5", "1e9"; exact below 2^53), blanks around it and one sign allowed; or a date
 /// (parse_date) as seconds. `is_cut` is set where there is a fraction. The time is multiplied by `scale`,
 /// which keeps as much of the fraction.
-[[nodiscard]] inline bool parse_time(std::string_view text, char decimal_point, std::int64_t& time,
-                                     bool* is_cut = nullptr, std::int64_t scale = 1) {
-  return (scale == 1 && parse_integer_id(text, time)) ||
-         parse_unusual_time(text, decimal_point, time, is_cut, scale);
+[[nodiscard]] inline bool parse_time(std::string_view text, std::int64_t& time, bool* is_cut = nullptr,
+                                     std::int64_t scale = 1) {
+  return (scale == 1 && parse_integer_id(text, time)) || parse_unusual_time(text, time, is_cut, scale);
 }
 
 /// Divides a time by its scale, rounded down.

@@ -27,7 +27,6 @@ enum class Header : std::uint8_t;
 enum class ItemOrder;
 enum class LabelType;
 enum class Layout;
-enum class MatrixStorage : std::uint8_t;
 enum class OnCorrupt;
 enum class OnError;
 enum class Order;
@@ -87,8 +86,6 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Layout>{"nhwc", "nchw"};
 template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<MatrixStorage>{"csr", "dense"};
-template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<OnCorrupt>{"fail", "skip"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<OnError>{"skip", "fail"};
@@ -125,7 +122,7 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<Store>{"jpeg", "photo", "zstd", "raw"};
 template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Transpose>{"auto", "no", "yes"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Transpose>{"auto", "yes"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<ValueType>{"none", "u8", "u16", "f32"};
 template <>

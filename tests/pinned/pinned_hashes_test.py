@@ -112,7 +112,6 @@ CASES = {
     "ratings_shard": RATINGS,
     "ratings_shard_raw": RATINGS + ["--codec", "none", "--chunk-rows", "40", "--part-bytes", "4000"],
     "ratings_hdf5": RATINGS + ["--container", "hdf5"],
-    "ratings_hdf5_dense": RATINGS + ["--container", "hdf5", "--storage", "dense", "--codec", "none"],
     "ratings_rules": RATINGS + ["--above", "2", "--binarize", "--min-user", "5", "--min-item", "4", "--id-order", "sorted"],
     "ratings_vae_cf": RATINGS + ["--preset", "vae-cf", "--validation", "5", "--test", "6"],
     "ratings_ratio": RATINGS + ["--split-by", "ratio", "--validation", "0.1", "--test", "0.2", "--order", "input"],

@@ -35,7 +35,7 @@ PACKING = [
     ("pack_sparse", "quote", types.Quote), ("pack_sparse", "duplicates", types.Duplicates),
     ("pack_sparse", "zeros", types.Zeros), ("pack_sparse", "split_by", types.SplitBy),
     ("pack_sparse", "split_order", types.SplitOrder), ("pack_sparse", "id_order", types.IdOrder),
-    ("pack_sparse", "order", types.Order), ("pack_sparse", "storage", types.Storage),
+    ("pack_sparse", "order", types.Order),
     ("pack_sparse", "shared_rows", types.SharedRows), ("pack_sparse", "encoding", types.Encoding),
     ("pack_sparse", "table_quote", types.Quote),
     ("pack_sparse", "on_error", types.OnError), ("pack_sparse", "container", types.Container),

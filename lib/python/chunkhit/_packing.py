@@ -287,13 +287,13 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
                 plan: Optional[int] = None, format: Optional[types.RatingFormat] = None, delimiter: Optional[str] = None,
                 header: Optional[bool] = None, user: Union[str, int, None] = None, item: Union[str, int, None] = None,
                 value: Union[str, int, None] = None, time: Union[str, int, None] = None, quote: Optional[types.Quote] = None,
-                comment: Optional[str] = None, decimal: Optional[str] = None, transpose: Optional[bool] = None,
-                layer: Optional[str] = None, index_base: Optional[int] = None,
+                comment: Optional[str] = None, transpose: Optional[bool] = None,
+                layer: Optional[str] = None, 
                 shared_rows: Optional[types.SharedRows] = None, encoding: Optional[types.Encoding] = None,
                 preset: Optional[types.Preset] = None,
                 duplicates: Optional[types.Duplicates] = None, zeros: Optional[types.Zeros] = None,
-                min_value: Optional[float] = None, above: Optional[float] = None, binarize: Optional[bool] = None,
-                min_user: Optional[int] = None, min_item: Optional[int] = None, filter_once: Optional[bool] = None,
+                above: Optional[float] = None, binarize: Optional[bool] = None,
+                min_user: Optional[int] = None, min_item: Optional[int] = None, 
                 values: Optional[str] = None, split_by: Optional[types.SplitBy] = None,
                 validation: Optional[types.Amount] = None, test: Optional[types.Amount] = None,
                 fold_in: Optional[float] = None, split_order: Optional[types.SplitOrder] = None,
@@ -302,7 +302,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
                 train_file: Optional[Paths] = None, validation_file: Optional[Paths] = None, test_file: Optional[Paths] = None,
                 id_order: Optional[types.IdOrder] = None, reuse_ids: Optional[Path] = None, order: Optional[types.Order] = None,
                 seed: Optional[int] = None, container: Optional[types.Container] = None, codec: Optional[str] = None,
-                storage: Optional[types.Storage] = None, chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
+                chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
                 item_columns: Optional[Path] = None, user_columns: Optional[Path] = None,
                 table_header: Optional[bool] = None, table_quote: Optional[types.Quote] = None, keep_times: Optional[bool] = None,
                 on_error: Optional[types.OnError] = None, max_errors: Optional[types.Amount] = None,
@@ -320,8 +320,8 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
 
     The options are those of the command pack-sparse; None means the default:
     input     format, delimiter, header (bool), user, item, value, time (names or numbers of columns; "none"), quote,
-              comment, decimal, transpose (bool), layer, index_base, shared_rows (of matrices), encoding (also of tables)
-    ratings   preset="vae-cf", duplicates, zeros, min_value, above, binarize, min_user, min_item, filter_once, values
+              comment, transpose (bool), layer, shared_rows (of matrices), encoding (also of tables)
+    ratings   preset="vae-cf", duplicates, zeros, above, binarize, min_user, min_item, values
               (stored type, as "u8:0.5")
     split     split_by, validation, test (a count, or a share as a float), fold_in, split_order, hide_validation
               (X of test lacks the ratings of validation), before (a time as the input has it), validation_users,
@@ -330,7 +330,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
               the ratings, else in one with a usual name ("movieId"), else in the first one; loaders give the others as
               item_column(name) and user_column(name). table_header=False: no header; table_quote="none": quotes are letters
     times     keep_times: keep the time of each rating, which loaders give in CSR batches as batch.times
-    output    id_order, reuse_ids, order, seed, container, codec, storage, chunk_rows, part_bytes
+    output    id_order, reuse_ids, order, seed, container, codec, chunk_rows, part_bytes
     run       on_error, max_errors, threads, memory_bytes, force
 
     Returns and raises what `pack_images` does. Warns (UserWarning) where on_error="skip" left lines out.

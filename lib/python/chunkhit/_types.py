@@ -46,7 +46,6 @@ SharedRows = Literal["error", "join", "file-name"]
 Sizes = Literal["fixed", "own"]
 SplitBy = Literal["none", "users", "ratio", "leave-one-out", "time", "given"]
 SplitOrder = Literal["auto", "time", "input", "random"]
-Storage = Literal["csr", "dense"]
 Store = Literal["jpeg", "photo", "zstd", "raw"]
 Zeros = Literal["drop", "keep"]
 

@@ -172,9 +172,9 @@ class RatingWriter(Writer):
 
     def __init__(self, output: Path, *, progress: Progress = None,
                  preset: Optional[types.Preset] = None, duplicates: Optional[types.Duplicates] = None,
-                 zeros: Optional[types.Zeros] = None, min_value: Optional[float] = None, above: Optional[float] = None,
+                 zeros: Optional[types.Zeros] = None, above: Optional[float] = None,
                  binarize: Optional[bool] = None, min_user: Optional[int] = None, min_item: Optional[int] = None,
-                 filter_once: Optional[bool] = None, values: Optional[str] = None, split_by: Optional[types.SplitBy] = None,
+                 values: Optional[str] = None, split_by: Optional[types.SplitBy] = None,
                  validation: Optional[types.Amount] = None, test: Optional[types.Amount] = None,
                  fold_in: Optional[float] = None, split_order: Optional[types.SplitOrder] = None,
                  hide_validation: Optional[bool] = None, before: Optional[int] = None,
@@ -182,7 +182,7 @@ class RatingWriter(Writer):
                  id_order: Optional[types.IdOrder] = None, reuse_ids: Optional[Path] = None,
                  order: Optional[types.Order] = None, seed: Optional[int] = None,
                  container: Optional[types.Container] = None, codec: Optional[str] = None,
-                 storage: Optional[types.Storage] = None, chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
+                 chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
                  item_columns: Any = None, user_columns: Any = None, keep_times: Optional[bool] = None,
                  threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> None:
         options = given(locals())
