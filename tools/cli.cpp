@@ -145,17 +145,6 @@ std::array<std::uint8_t, 3> parse_color(const std::string& flag, const std::stri
   return color;
 }
 
-std::uint64_t parse_pixels(const std::string& flag, const std::string& text) {
-  const Quantity quantity = read_quantity(text);
-  double factor = -1;
-  if (quantity.unit.empty()) factor = 1;
-  if (quantity.unit == "M" || quantity.unit == "MP") factor = 1e6;
-  if (quantity.unit == "G" || quantity.unit == "GP") factor = 1e9;
-  const double pixels = quantity.number * factor;
-  if (quantity.number < 0 || !(pixels >= 1) || pixels > 1e18) refuse(flag, "a count like 256M", text);
-  return static_cast<std::uint64_t>(pixels);
-}
-
 std::uint64_t parse_count(const std::string& flag, const std::string& text, CountRange range) {
   std::uint64_t count = 0;
   if (!read_number(text, count) || count < range.least || count > range.most)
@@ -190,12 +179,6 @@ std::vector<std::uint64_t> parse_tasks(const std::string& flag, const std::strin
     for (std::uint64_t task = first; task <= last; ++task) tasks.push_back(task);
   }
   return tasks;
-}
-
-char parse_delimiter(const std::string& flag, const std::string& text) {
-  if (text == "\\t" || text == "tab") return '\t';
-  if (text.size() != 1) refuse(flag, "one character or tab", text);
-  return text[0];
 }
 
 std::vector<SplitShare> parse_split(const std::string& flag, const std::string& text) {

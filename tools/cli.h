@@ -81,9 +81,6 @@ void save_config(const CLI::App& app, const std::string& path);
 /// Reads "black", "white", "#rrggbb" or "r,g,b".
 [[nodiscard]] std::array<std::uint8_t, 3> parse_color(const std::string& flag, const std::string& text);
 
-/// Reads a number of pixels: "256M" or "256MP", where M is a million.
-[[nodiscard]] std::uint64_t parse_pixels(const std::string& flag, const std::string& text);
-
 /// A range of whole numbers, both ends in it.
 struct CountRange {
   std::uint64_t least = 0;
@@ -99,9 +96,6 @@ struct CountRange {
 /// Reads numbers of tasks as schedulers write them: "17", "3,17,40-42"; at most a million.
 [[nodiscard]] std::vector<std::uint64_t> parse_tasks(const std::string& flag, const std::string& text);
 
-/// Reads one character, "tab" or "\t".
-[[nodiscard]] char parse_delimiter(const std::string& flag, const std::string& text);
-
 /// Reads "train=0.9,val=0.1"; whether the shares add up is for the spec's check.
 [[nodiscard]] std::vector<SplitShare> parse_split(const std::string& flag, const std::string& text);
 
@@ -114,7 +108,7 @@ template <class Enum>
   return enum_of<Enum>(text).value();
 }
 
-/// Puts flags in the place of a message's fields: "`max_pixels`: must be at least 1" becomes "--max-pixels:
+/// Puts flags in the place of a message's fields: "`part_bytes`: must be at least 1" becomes "--part-bytes:
 /// …".
 [[nodiscard]] std::string flag_text(const std::string& message);
 

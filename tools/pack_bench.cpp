@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kDescription = "Times an empty loop over the batches of a pack, epoch by epoch.";
 constexpr const char* kExamples =
     "Examples, the second with a training step of 20 ms:\n"
-    "  pack-bench train --batch-size 100 --shuffle window --flip-horizontal 0.5 --dtype float32 --tune\n"
+    "  pack-bench train --batch-size 100 --shuffle window --resized-crop 224 --dtype float32 --tune\n"
     "  pack-bench ml20m/train --shuffle global --format csr --step-ms 20";
 
 void run_bench(const BenchSpec& spec, bool json) {

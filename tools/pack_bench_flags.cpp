@@ -39,23 +39,14 @@ void add_batch_flags(CLI::App& app, PackBenchFlags& flags) {
   add("--shuffle", "WORD", flags.shuffle, "none, window, global (none)")->check(one_of<Shuffle>());
   add("--window-chunks", "N", loader.window_chunks, "Chunks per window of --shuffle window (64)")
       ->check(CLI::Range(1, INT32_MAX));
-  add("--seed", "N", loader.seed, "Seed of order and augmentation (0)")->check(CLI::NonNegativeNumber);
-  add("--echo", "N", loader.echo, "Data echoing: use each fetched block of batches N times (1)")
-      ->check(CLI::Range(1, 1024));
 }
 
 void add_augment_flags(CLI::App& app, PackBenchFlags& flags) {
-  AugmentSpec& augment = flags.image.augment;
   const auto add = [&app](const char* flag, const char* shape, auto& value, const char* words) {
     return app.add_option(flag, value, words)->option_text(shape)->group("Images");
   };
-  add("--flip-horizontal", "P", augment.flip_horizontal, "Probability of mirroring an image, 0 to 1 (0)")
-      ->check(between(0, 1));
   CLI::Option* resized = add("--resized-crop", "WxH", flags.resized_crop,
                              "Random resized crop: a random box, resized to WxH (N: NxN)");
-  add("--resize-short", "N", augment.resize_short, "Resize the short side to N pixels before the crop")
-      ->check(CLI::Range(1, 1 << 20))
-      ->excludes(resized);
   add("--crop", "WxH", flags.crop, "Center crop (N: NxN)")->excludes(resized);
 }
 
@@ -73,11 +64,6 @@ void add_form_flags(CLI::App& app, PackBenchFlags& flags) {
   app.add_option("--format", flags.format, "dense_f32, dense_f16, dense_u8, csr (dense_f32)")
       ->check(one_of<SparseFormat>())
       ->option_text("NAME")
-      ->group("Matrices");
-  app.add_flag("--binarize", flags.matrix.binarize, "Replace every rating by 1")->group("Matrices");
-  app.add_option("--normalize", flags.normalize, "Divide each row by its norm: none, l1, l2 (none)")
-      ->check(one_of<RowNorm>())
-      ->option_text("WORD")
       ->group("Matrices");
 }
 
@@ -138,8 +124,6 @@ bool names_datasets(const ImageForm& form) {
 
 void set_image_form(const PackBenchFlags& flags, BenchSpec& spec) {
   auto& form = spec.form.emplace<ImageForm>(flags.image);
-  refuse(flags.matrix.binarize, "--binarize", spec);
-  refuse(flags.normalize != "none", "--normalize", spec);
   refuse(!flags.format.empty(), "--format", spec);
   if (!flags.dtype.empty()) form.dtype = parse_choice<Dtype>(flags.dtype);
   if (!flags.layout.empty()) form.layout = parse_choice<Layout>(flags.layout);
@@ -156,12 +140,9 @@ void set_matrix_form(const PackBenchFlags& flags, BenchSpec& spec) {
   auto& form = spec.form.emplace<MatrixForm>(flags.matrix);
   refuse(!flags.layout.empty(), "--layout", spec);
   refuse(!flags.dtype.empty(), "--dtype", spec);
-  refuse(flags.image.augment.flip_horizontal != 0, "--flip-horizontal", spec);
-  refuse(flags.image.augment.resize_short != 0, "--resize-short", spec);
   refuse(!flags.resized_crop.empty(), "--resized-crop", spec);
   refuse(!flags.crop.empty(), "--crop", spec);
   if (!flags.format.empty()) form.format = parse_choice<SparseFormat>(flags.format);
-  form.normalize = parse_choice<RowNorm>(flags.normalize);
   if (spec.loader.batch_size == 0) spec.loader.batch_size = SparseLoaderOptions().batch_size;
 }
 

@@ -23,7 +23,6 @@ struct PackBenchFlags {
   std::string crop;          ///< empty: none
   std::string layout;        ///< empty: as stored
   MatrixForm matrix;
-  std::string normalize = "none";
   double step_ms = 0;
   bool json = false;
   bool tune = false;

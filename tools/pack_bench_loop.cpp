@@ -83,9 +83,7 @@ Options options_of(const LoaderSetting& setting) {
   Options options;
   options.batch_size = setting.batch_size;
   options.shuffle = setting.shuffle;
-  options.seed = setting.seed;
   options.window_chunks = setting.window_chunks;
-  options.echo = setting.echo;
   options.cache = setting.cache;
   options.cache_bytes = setting.cache_bytes;
   options.cache_dir = setting.cache_dir;
@@ -98,8 +96,6 @@ std::variant<ImageLoader, SparseLoader> open_loader(const BenchSpec& spec) {
   if (const auto* form = std::get_if<MatrixForm>(&spec.form)) {
     auto options = options_of<SparseLoaderOptions>(spec.loader);
     options.format = form->format;
-    options.binarize = form->binarize;
-    options.normalize = form->normalize;
     return SparseLoader(spec.paths, options);
   }
   const auto& form = std::get<ImageForm>(spec.form);

@@ -120,9 +120,7 @@ Json size_json(std::uint32_t width, std::uint32_t height) {
 }
 
 void add_form(const ImageForm& form, Json& settings) {
-  settings["flip_horizontal"] = form.augment.flip_horizontal;
   settings["resized_crop"] = size_json(form.augment.resized_crop.width, form.augment.resized_crop.height);
-  settings["resize_short"] = form.augment.resize_short;
   settings["crop"] = size_json(form.augment.crop_width, form.augment.crop_height);
   settings["dtype"] = name_of(form.dtype);
   settings["layout"] = form.layout ? Json(name_of(*form.layout)) : Json(nullptr);
@@ -130,19 +128,16 @@ void add_form(const ImageForm& form, Json& settings) {
   settings["labels"] = form.labels ? Json(*form.labels) : Json(nullptr);
 }
 
-void add_form(const MatrixForm& form, Json& settings) {
-  settings["format"] = name_of(form.format);
-  settings["binarize"] = form.binarize;
-  settings["normalize"] = name_of(form.normalize);
-}
+void add_form(const MatrixForm& form, Json& settings) { settings["format"] = name_of(form.format); }
 
 Json number_or_auto(std::uint32_t value) { return value == kAutomatic ? Json("auto") : Json(value); }
 
 Json settings_json(const BenchSpec& spec) {
   const LoaderSetting& loader = spec.loader;
-  Json settings{
-      {"paths", spec.paths}, {"batch_size", loader.batch_size},       {"shuffle", name_of(loader.shuffle)},
-      {"seed", loader.seed}, {"window_chunks", loader.window_chunks}, {"echo", loader.echo}};
+  Json settings{{"paths", spec.paths},
+                {"batch_size", loader.batch_size},
+                {"shuffle", name_of(loader.shuffle)},
+                {"window_chunks", loader.window_chunks}};
   std::visit([&settings](const auto& form) { add_form(form, settings); }, spec.form);
   settings["cache"] = name_of(loader.cache);
   settings["cache_bytes"] = loader.cache_bytes;
@@ -289,12 +284,6 @@ class Options {
   std::vector<Option> options_;
 };
 
-std::string share_text(double share) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.17g", share);
-  return text.data();
-}
-
 constexpr const char* kScope = "chunkhit::";
 
 /// Adds an enumerator: `Type::name` in C++, `"name"` in Python.
@@ -317,10 +306,8 @@ void add_nested(const char* name, const Options& nested, Options& options) {
 void add_augment(const AugmentSpec& augment, Options& options) {
   const ResizedCropSpec& resized_crop = augment.resized_crop;
   Options fields, crop;
-  fields.add(augment.flip_horizontal != 0, "flip_horizontal", share_text(augment.flip_horizontal));
   fields.add(augment.crop_height != 0, "crop_height", std::to_string(augment.crop_height));
   fields.add(augment.crop_width != 0, "crop_width", std::to_string(augment.crop_width));
-  fields.add(augment.resize_short != 0, "resize_short", std::to_string(augment.resize_short));
   crop.add(resized_crop.height != 0, "height", std::to_string(resized_crop.height));
   crop.add(resized_crop.width != 0, "width", std::to_string(resized_crop.width));
   add_nested("resized_crop", crop, fields);
@@ -337,8 +324,6 @@ void add_form(const ImageForm& form, Options& options) {
 void add_form(const MatrixForm& form, Options& options) {
   const MatrixForm defaults;
   add_enumerator(form.format != defaults.format, "format", "SparseFormat", form.format, options);
-  options.add(form.binarize, "binarize", "true", "True");
-  add_enumerator(form.normalize != defaults.normalize, "normalize", "RowNorm", form.normalize, options);
 }
 
 void add_datasets(const ImageForm& form, Options& options) {
@@ -354,10 +339,7 @@ Options loader_options(const BenchSpec& spec, const LoaderSetting& loader) {
   Options options;
   options.add(true, "batch_size", std::to_string(loader.batch_size));
   add_enumerator(true, "shuffle", "Shuffle", loader.shuffle, options);
-  const std::string seed = std::to_string(loader.seed);
-  options.add(loader.seed != defaults.seed, "seed", seed + "u", seed);
   options.add(loader.shuffle == Shuffle::window, "window_chunks", std::to_string(loader.window_chunks));
-  options.add(loader.echo != defaults.echo, "echo", std::to_string(loader.echo));
   std::visit([&options](const auto& form) { add_form(form, options); }, spec.form);
   add_enumerator(true, "cache", "Cache", loader.cache, options);
   options.add(loader.cache_bytes != 0, "cache_bytes", std::to_string(loader.cache_bytes));

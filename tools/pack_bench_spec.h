@@ -19,9 +19,7 @@ namespace chunkhit {
 struct LoaderSetting {
   std::size_t batch_size = 0;  ///< 0 until it is known which loader it is
   Shuffle shuffle = Shuffle::none;
-  std::uint64_t seed = 0;
   std::uint32_t window_chunks = 64;
-  std::uint32_t echo = 1;
   Cache cache = Cache::automatic;
   std::uint64_t cache_bytes = 0;
   std::string cache_dir = {};
@@ -41,8 +39,6 @@ struct ImageForm {
 /// Options of a SparseLoader alone.
 struct MatrixForm {
   SparseFormat format = SparseFormat::dense_f32;
-  bool binarize = false;
-  RowNorm normalize = RowNorm::none;
 };
 
 /// What is timed. The form says which loader it is.

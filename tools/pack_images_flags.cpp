@@ -34,8 +34,6 @@ void add_decoding_flags(FlagGroup& group, PackImagesFlags& flags) {
                    "Accept images that decode with warnings (not PNG)");
   group.add("--max-seconds-per-image", "N", flags.max_seconds_per_image,
             "CPU time limit for decoding; 0: none (10)");
-  group.add("--max-pixels", "N", flags.max_pixels, "Reject images with more pixels (256M)");
-  group.add("--max-input-bytes", "SIZE", flags.max_input_bytes, "Reject larger files (256M)");
   group.add("--max-decode-bytes", "SIZE", flags.max_decode_bytes,
             "Reject images that need more memory to decode (1G)");
 }
@@ -69,10 +67,6 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--classes", "FILE|PACK", flags.spec.classes,
             "Take class ids from a list (one name per line) or a pack");
   group
-      .add("--classes-extra", "WORD", flags.classes_extra,
-           "A class that --classes lacks is an error, or is added at the end: error, append (error)")
-      ->check(one_of<ClassesExtra>());
-  group
       .add("--include", "GLOB", flags.spec.folders.include,
            "Without --labels: pack only files whose names match (all images)")
       ->default_str("")
@@ -80,14 +74,12 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
       ->allow_extra_args(false);
   group.add_switch("--follow-symlinks", flags.spec.follow_symlinks,
                    "Follow links to folders and out of ROOT (DVC, git-annex, Hugging Face)");
-  group.add("--delimiter", "CHAR", flags.delimiter, "Field delimiter (comma or tab, detected)");
   add_decoding_flags(group, flags);
 }
 
 void add_sample_flags(CLI::App& app, PackImagesFlags& flags) {
   FlagGroup group(app, "Samples");
   group.add("--resize", "WxH|N", flags.resize, "Resize to WxH, or the short side to N");
-  group.add("--resize-long", "N", flags.resize_long, "Resize the long side to N");
   group.add("--fit", "WxH|N", flags.fit, "Resize to fit into WxH (N: NxN), pad with --pad-color");
   group.add("--pad-color", "COLOR", flags.pad_color, "Padding: black, white, #rrggbb or r,g,b (black)");
   group
@@ -109,10 +101,6 @@ void add_own_sizes_flags(CLI::App& app, PackImagesFlags& flags) {
            "jpeg: JPEG files without loss, shrunk ones encoded again; photo, zstd: pixels, compressed "
            "without loss, photo for photos; raw: pixels (jpeg)")
       ->check(one_of<Store>());
-  group
-      .add("--others", "WORD", flags.others,
-           "With --store jpeg, files of other types: lossless (as photo does), or encoded as jpeg (lossless)")
-      ->check(one_of<Others>());
   group.add("--quality", "N", flags.quality, "Quality of JPEG that is encoded, 1 to 100 (90)");
   group.add("--jpeg-tile", "N", flags.jpeg_tile,
             "MCUs (units of 8x8 or 16x16 pixels) in a tile; a crop decodes only its tiles; 0: keep files' "
@@ -153,10 +141,6 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
       ->check(one_of<OnError>());
   group.add("--max-errors", "N|N%", flags.max_errors,
             "Maximum number or share of rejects (1%, at least 1 where there are several images)");
-  group
-      .add("--on-io-error", "WORD", flags.on_io_error,
-           "Read errors: retry, then exit code 75; or reject the file (retry)")
-      ->check(one_of<OnIoError>());
   group.add_switch("--trust-inputs", flags.options.trust_inputs,
                    "Resume without checking whether inputs changed");
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
@@ -199,15 +183,10 @@ namespace {
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
 
 void set_resize(const PackImagesFlags& flags, TransformSpec& transform) {
-  const int ways =
-      (flags.resize.empty() ? 0 : 1) + (flags.resize_long.empty() ? 0 : 1) + (flags.fit.empty() ? 0 : 1);
-  if (ways > 1) refuse("--resize, --resize-long and --fit exclude each other");
+  if (!flags.resize.empty() && !flags.fit.empty()) refuse("--resize and --fit exclude each other");
   if (!flags.fit.empty()) {
     transform.resize = Resize::fit;
     std::tie(transform.resize_width, transform.resize_height) = parse_size("--fit", flags.fit);
-  } else if (!flags.resize_long.empty()) {
-    transform.resize = Resize::long_side;
-    transform.resize_width = parse_side("--resize-long", flags.resize_long);
   } else if (flags.resize.find('x') != std::string::npos) {
     transform.resize = Resize::exact;
     std::tie(transform.resize_width, transform.resize_height) = parse_size("--resize", flags.resize);
@@ -236,7 +215,6 @@ void set_own_sizes(const PackImagesFlags& flags, PackImagesSpec& spec) {
   if (!flags.max_side.empty()) own.max_side = parse_side("--max-side", flags.max_side);
   if (!flags.short_side.empty()) own.short_side = parse_side("--short-side", flags.short_side);
   own.store = parse_choice<Store>(flags.store);
-  own.others = parse_choice<Others>(flags.others);
   own.quality = static_cast<std::uint32_t>(parse_count("--quality", flags.quality, {1, 100}));
   own.jpeg_tile = static_cast<std::uint32_t>(parse_count("--jpeg-tile", flags.jpeg_tile, {0, 8192}));
   if (flags.part_samples != "auto")
@@ -248,15 +226,12 @@ void set_own_sizes(const PackImagesFlags& flags, PackImagesSpec& spec) {
 
 PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
   PackImagesSpec spec = flags.spec;
-  if (!flags.delimiter.empty()) spec.columns.delimiter = parse_delimiter("--delimiter", flags.delimiter);
   spec.transform = transform_spec(flags);
   set_own_sizes(flags, spec);
   spec.exif = parse_choice<Exif>(flags.exif);
   spec.check = parse_choice<Check>(flags.check);
   spec.max_seconds_per_image = static_cast<std::uint32_t>(
       parse_count("--max-seconds-per-image", flags.max_seconds_per_image, {0, 1'000'000}));
-  spec.max_pixels = parse_pixels("--max-pixels", flags.max_pixels);
-  spec.max_input_bytes = parse_bytes("--max-input-bytes", flags.max_input_bytes);
   spec.max_decode_bytes = parse_bytes("--max-decode-bytes", flags.max_decode_bytes);
   if (flags.chunk_samples != "auto")
     spec.chunk_samples = parse_count("--chunk-samples", flags.chunk_samples, {.least = 1});
@@ -273,7 +248,6 @@ PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
   std::erase(spec.columns.keep_columns, "");
   std::erase(spec.folders.split_folders, "");
   spec.columns.label_type = parse_choice<LabelType>(flags.label_type);
-  spec.classes_extra = parse_choice<ClassesExtra>(flags.classes_extra);
   return spec;
 }
 
@@ -284,7 +258,6 @@ PackImagesOptions pack_images_options(const PackImagesFlags& flags) {
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);
   options.on_error = parse_choice<OnError>(flags.on_error);
-  options.on_io_error = parse_choice<OnIoError>(flags.on_io_error);
   options.max_errors = parse_error_limit("--max-errors", flags.max_errors);
   return options;
 }

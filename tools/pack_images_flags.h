@@ -12,16 +12,12 @@ namespace chunkhit {
 struct PackImagesFlags {
   PackImagesSpec spec;        ///< flags that need no second look are already in it
   PackImagesOptions options;  ///< the same
-  std::string delimiter;
   std::string exif = "apply";
   std::string decode = "exact";
   std::string check = "whole";
   std::string max_seconds_per_image = "10";
-  std::string max_pixels = "256M";
-  std::string max_input_bytes = "256M";
   std::string max_decode_bytes = "1G";
   std::string resize;
-  std::string resize_long;
   std::string fit;
   std::string pad_color = "black";
   std::string resample = "bilinear";
@@ -31,7 +27,6 @@ struct PackImagesFlags {
   std::string max_side;
   std::string short_side;
   std::string store = "jpeg";
-  std::string others = "lossless";
   std::string quality = "90";
   std::string jpeg_tile = "4";
   std::string part_samples = "auto";
@@ -43,7 +38,6 @@ struct PackImagesFlags {
   std::string order = "shuffle";
   std::string seed = "0";
   std::string split;
-  std::string classes_extra = "error";
   std::string label_type = "auto";
   std::string on_error = "skip";
   std::string max_errors = "1%";
@@ -51,8 +45,7 @@ struct PackImagesFlags {
   std::string memory = "2G";
   std::string progress = "auto";
   std::string save_config;  ///< file for the effective recipe; empty: none
-  std::string on_io_error = "retry";
-  std::string plan;  ///< number of tasks
+  std::string plan;         ///< number of tasks
   bool dry_run = false;
 };
 

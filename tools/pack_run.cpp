@@ -36,7 +36,6 @@ struct PackRunFlags {
   std::string stage = "all";
   std::string threads = "all";
   std::string memory = "2G";
-  std::string on_io_error = "retry";
   std::string progress = "auto";
 };
 
@@ -50,10 +49,6 @@ void add_flags(CLI::App& app, PackRunFlags& flags) {
   group.add("--stage", "WORD", flags.stage, "Ratings: count, columns, pack, or (all) that is missing")
       ->check(one_of<PlanStage>());
   group.add("--root", "FOLDER", flags.options.root, "Folder of the inputs on this machine (as in the plan)");
-  group
-      .add("--on-io-error", "WORD", flags.on_io_error,
-           "Read errors: retry, then exit code 75; or reject the file (retry)")
-      ->check(one_of<OnIoError>());
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
   group.add("--memory", "SIZE", flags.memory, "Memory limit of the process (2G)");
   group.add("--progress", "WORD", flags.progress, "Progress output: auto, json, none (auto)")
@@ -67,7 +62,6 @@ RunPlanOptions run_options(const CLI::App& app, const PackRunFlags& flags) {
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);
   options.stage = parse_choice<PlanStage>(flags.stage);
-  options.on_io_error = parse_choice<OnIoError>(flags.on_io_error);
   options.folder = plan_folder(options.folder);
   return options;
 }

@@ -47,14 +47,9 @@ void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--quote", "WORD", flags.quote, "Quoting of fields: (auto), none, double: \"...\"")
       ->check(one_of<Quoting>());
   group.add("--comment", "TEXT", table.comment, "Skip lines that start with TEXT");
-  group.add("--decimal", "CHAR", flags.decimal, "Decimal mark of values: (.) ,")->check(one_of({".", ","}));
   group.add_switch("--transpose", flags.transpose,
                    "Matrix inputs have items as rows, users as columns (detected)");
-  group.add_switch("--no-transpose", flags.no_transpose,
-                   "Matrix inputs have users as rows, items as columns");
   group.add("--layer", "NAME", flags.spec.input.layer, "hdf5: name of an AnnData layer, or the word raw (X)");
-  group.add("--index-base", "WORD", flags.index_base, "svmlight: index of the first column: (auto), 0, 1")
-      ->check(one_of({"auto", "0", "1"}));
   group
       .add("--shared-rows", "WORD", flags.shared_rows,
            "Row names of several matrices: (error), join, file-name: put it before")
@@ -74,14 +69,12 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
            "Ratings of one user and item: (error), sum, max, last, first (by time)")
       ->check(one_of<Duplicates>());
   group.add("--zeros", "WORD", flags.zeros, "Ratings of 0: (drop), keep")->check(one_of<Zeros>());
-  group.add("--min-value", "V", flags.min_value, "Keep ratings >= V");
   group.add("--above", "V", flags.above, "Keep ratings > V");
   group.add("--values", "TYPE", flags.values,
             "Stored type: (auto), none, u8, u16, u8:SCALE, u16:SCALE, f32 (rounds)");
   group.add_switch("--binarize", flags.binarize, "Replace every rating by 1");
   group.add("--min-user", "N", flags.min_user, "Minimum ratings per user (0)");
   group.add("--min-item", "N", flags.min_item, "Minimum ratings per item; with --min-user: k-core (0)");
-  group.add_switch("--filter-once", flags.filter_once, "Apply --min-item, then --min-user, once each");
 }
 
 void add_files(FlagGroup& group, const std::string& flag, std::vector<std::string>& files,
@@ -142,8 +135,6 @@ void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
       ->check(one_of({"shard", "hdf5"}));
   group.add("--codec", "NAME[:N]", spec.codec,
             "Codec and its level. shard: (zstd), none; hdf5: (deflate), none");
-  group.add("--storage", "WORD", flags.storage, "hdf5: store X as (csr), dense")
-      ->check(one_of<MatrixStorage>());
   group.add("--chunk-rows", "N", flags.chunk_rows, "shard: rows per block (auto)");
   group.add("--part-bytes", "SIZE", flags.part_bytes, "Maximum raw bytes per part, at least one chunk (1G)");
 }
@@ -213,7 +204,7 @@ std::vector<std::string> named(std::vector<std::string> files) {
 std::optional<float> parse_limit(const std::string& flag, const std::string& text) {
   if (text.empty() || text == "none") return std::nullopt;
   float limit = 0;
-  if (!parse_value(text, '.', limit)) refuse(flag + ": expected a number, found '" + text + "'");
+  if (!parse_value(text, limit)) refuse(flag + ": expected a number, found '" + text + "'");
   return limit;
 }
 
@@ -239,7 +230,7 @@ double parse_share(const std::string& flag, const std::string& text) {
 std::optional<std::int64_t> parse_moment(const std::string& flag, const std::string& text) {
   if (text.empty()) return std::nullopt;
   std::int64_t time = 0;
-  if (!parse_time(text, '.', time))
+  if (!parse_time(text, time))
     refuse(flag + ": expected a time as the input has it, YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS, found '" + text +
            "'");
   return time;
@@ -251,11 +242,7 @@ RatingInputSpec input_spec(const PackSparseFlags& flags) {
   if (input.table.delimiter == "tab" || input.table.delimiter == "\\t") input.table.delimiter = "\t";
   input.table.header = parse_choice<Header>(flags.header);
   input.table.quoting = parse_choice<Quoting>(flags.quote);
-  input.table.decimal_point = flags.decimal[0];
-  if (flags.transpose && flags.no_transpose) refuse("--transpose and --no-transpose exclude each other");
   if (flags.transpose) input.transpose = Transpose::yes;
-  if (flags.no_transpose) input.transpose = Transpose::no;
-  if (flags.index_base != "auto") input.index_base = flags.index_base == "1" ? 1 : 0;
   input.shared_rows = parse_choice<SharedRows>(flags.shared_rows);
   input.encoding = parse_choice<Encoding>(flags.encoding);
   return input;
@@ -265,13 +252,11 @@ RatingRules rating_rules(const PackSparseFlags& flags) {
   RatingRules rules;
   rules.zeros = parse_choice<Zeros>(flags.zeros);
   rules.duplicates = parse_choice<Duplicates>(flags.duplicates);
-  rules.min_value = parse_limit("--min-value", flags.min_value);
   rules.above = parse_limit("--above", flags.above);
   rules.binarize = flags.binarize;
   rules.values = parse_stored_values(flags.values);
   rules.min_user = parse_count("--min-user", flags.min_user, {});
   rules.min_item = parse_count("--min-item", flags.min_item, {});
-  rules.filter_once = flags.filter_once;
   return rules;
 }
 
@@ -306,7 +291,6 @@ PackSparseSpec pack_sparse_spec(const PackSparseFlags& flags) {
   spec.packs.seed = parse_count("--seed", flags.seed, {});
   spec.table_header = parse_choice<Header>(flags.table_header);
   spec.table_quoting = parse_choice<Quoting>(flags.table_quote);
-  spec.storage = parse_choice<MatrixStorage>(flags.storage);
   if (flags.chunk_rows != "auto")
     spec.chunk_rows = parse_count("--chunk-rows", flags.chunk_rows, {1, UINT32_MAX});
   spec.part_bytes = parse_bytes("--part-bytes", flags.part_bytes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "chunkhit/error.h"
@@ -46,18 +47,18 @@ void CsvReader::skip_byte_order_mark() {
 }
 
 char CsvReader::guess_delimiter() const {
+  constexpr std::string_view kDelimiters = ",\t;|";
+  std::size_t found = kDelimiters.size();
   bool quoted = false;
-  bool tab = false;
   bool text = false;
   for (std::size_t at = row_end_; at < filled_; ++at) {
     const std::uint8_t byte = buffer_[at];
     if (byte == '"') quoted = !quoted;
-    if (!quoted && byte == ',') return ',';
-    if (!quoted && byte == '\t') tab = true;
+    if (!quoted) found = std::min(found, kDelimiters.find(static_cast<char>(byte)));
     if (!quoted && byte == '\n' && text) break;
     text = text || (byte != '\r' && byte != '\n');
   }
-  return tab ? '\t' : ',';
+  return found < kDelimiters.size() ? kDelimiters[found] : ',';
 }
 
 bool CsvReader::next_row(std::vector<std::string_view>& fields) {

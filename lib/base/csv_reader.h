@@ -23,7 +23,8 @@ class CsvReader {
   static constexpr std::size_t kMaxRowBytes = std::size_t{16} << 20;
 
   /// Reads the first bytes; throws bad_data when they are no UTF-8 text. `name` stands in messages.
-  /// `delimiter` 0 means a tab if the first row has one and no comma, else a comma.
+  /// `delimiter` 0 means the one of comma, tab, `;` and `|` that the first row has, the first of several;
+  /// else a comma.
   CsvReader(std::string name, ByteSource source, char delimiter);
 
   /// Gives the fields of the next row that is not blank, unquoted; they are valid until the next call. False

@@ -37,12 +37,7 @@ std::string columns_text(const Fields& header) {
   return text;
 }
 
-std::string delimiter_advice(const CsvReader& table, const Fields& header) {
-  for (const char other : {';', '\t', '|', ','}) {
-    if (other == table.delimiter() || header[0].find(other) == std::string_view::npos) continue;
-    return std::string("; is the delimiter ") + (other == '\t' ? "\\t" : std::string(1, other)) +
-           "? see `delimiter`";
-  }
+std::string line_end_advice(const Fields& header) {
   const bool has_single_cr =
       std::any_of(header.begin(), header.end(), [](auto name) { return name.find('\r') != name.npos; });
   return has_single_cr ? "; lines must end in LF or CR LF" : "";
@@ -80,7 +75,7 @@ std::size_t find_column(const CsvReader& table, const Fields& header, const std:
     const std::vector<std::string> names(header.begin(), header.end());
     throw Error(ErrorCode::bad_data, location + ": expected a header with a column \"" + name + "\", found " +
                                          columns_text(header) + did_you_mean(name, names) +
-                                         column_advice(header, spec) + delimiter_advice(table, header));
+                                         column_advice(header, spec) + line_end_advice(header));
   }
   if (std::find(found + 1, header.end(), name) != header.end())
     throw Error(ErrorCode::bad_data, location + ": two columns are named \"" + name + "\"");
@@ -114,7 +109,7 @@ std::string fields_text(std::size_t count) {
 /// Takes the rows of a table one after the other.
 class TableRows {
  public:
-  TableRows(SampleList& list, UsedFields used, const LabelCsvSpec& spec)
+  TableRows(SampleList& list, UsedFields used, const LabelColumns& spec)
       : rows_(list, spec), used_(std::move(used)), labels_(used_.labels.size()), kept_(used_.kept.size()) {}
 
   void take(const Fields& fields) {
@@ -186,7 +181,7 @@ void check_columns(const LabelCsvSpec& spec) {
   if (twice != names.end()) throw Error(ErrorCode::usage, "column \"" + *twice + "\" is given twice");
 }
 
-SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
+SampleList list_label_rows(CsvReader& table, const LabelColumns& spec) {
   check_columns(spec);
   SampleList list;
   list.file_column = spec.file_column;
@@ -209,10 +204,10 @@ SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
   return list;
 }
 
-SampleList list_label_csv(const std::string& path, const LabelCsvSpec& spec, const std::atomic<bool>* stop) {
+SampleList list_label_csv(const std::string& path, const LabelColumns& spec, const std::atomic<bool>* stop) {
   TextStream stream(path, stop);
   CsvReader table(
-      stream.name(), [&](MutableBytes out) { return stream.read(out); }, spec.delimiter);
+      stream.name(), [&](MutableBytes out) { return stream.read(out); }, 0);
   return list_label_rows(table, spec);
 }
 

@@ -16,7 +16,7 @@ namespace chunkhit {
 /// are numbers.
 class LabelRows {
  public:
-  LabelRows(SampleList& list, const LabelCsvSpec& columns)
+  LabelRows(SampleList& list, const LabelColumns& columns)
       : list_(list),
         rows_(list),
         labels_are_names_(columns.labels_are_names),

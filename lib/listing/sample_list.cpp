@@ -178,8 +178,7 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
                              ? ""
                              : list.file(static_cast<std::size_t>(found - list.class_ids.begin())));
   throw Error(ErrorCode::bad_data, "`classes`: class \"" + list.classes[own_id] + "\" of " + file +
-                                       " is not among the " + count_text(known_count) +
-                                       " that are listed; `classes_extra` append adds it behind them");
+                                       " is not among the " + count_text(known_count) + " that are listed");
 }
 
 }  // namespace
@@ -237,23 +236,18 @@ void notice_text_order(SampleList& list) {
       "; `classes` FILE gives another order");
 }
 
-void renumber_classes(SampleList& list, std::vector<std::string> known, bool append) {
+void renumber_classes(SampleList& list, std::vector<std::string> known) {
   if (list.label_kind != LabelKind::class_id || list.classes.empty())
     throw Error(ErrorCode::usage, "`classes`: is for classes with names; these labels are numbers");
   std::unordered_map<std::string_view, std::int64_t> ids;
-  const std::size_t known_count = known.size();
-  for (std::size_t id = 0; id < known_count; ++id) ids.emplace(known[id], static_cast<std::int64_t>(id));
+  for (std::size_t id = 0; id < known.size(); ++id) ids.emplace(known[id], static_cast<std::int64_t>(id));
   std::vector<std::int64_t> new_ids;
-  std::vector<std::string> added;
   for (std::size_t own_id = 0; own_id < list.classes.size(); ++own_id) {
     const auto found = ids.find(list.classes[own_id]);
-    if (found == ids.end() && !append) refuse_class(list, own_id, known_count);
-    new_ids.push_back(found != ids.end() ? found->second
-                                         : static_cast<std::int64_t>(known_count + added.size()));
-    if (found == ids.end()) added.push_back(list.classes[own_id]);
+    if (found == ids.end()) refuse_class(list, own_id, known.size());
+    new_ids.push_back(found->second);
   }
   for (std::int64_t& id : list.class_ids) id = new_ids[static_cast<std::size_t>(id)];
-  known.insert(known.end(), added.begin(), added.end());
   list.classes = std::move(known);
 }
 

@@ -83,6 +83,11 @@ struct SampleList {
 [[nodiscard]] SampleList list_class_folders(const std::string& root, const ClassFoldersSpec& spec = {},
                                             bool follow_symlinks = false);
 
+/// Columns of a list, and whether numbers are names of classes, too: where classes are given.
+struct LabelColumns : LabelCsvSpec {
+  bool labels_are_names = false;
+};
+
 /// Lists a CSV (RFC 4180 quoting, BOM, CRLF, .gz and .zst detected by content; "-" is stdin).
 /// One label column: integers are class ids as they are; other text becomes ids of the sorted names; numbers
 /// that are not integers become a float. A few rows (under 1 %) that break the rule of the others are
@@ -90,7 +95,7 @@ struct SampleList {
 /// bad_data with line and column for a table that cannot be read (no such column, an unbalanced quote, a
 /// field over 1 MiB, UTF-16). Once `stop` is set, stdin or a FIFO ends where it is, and the list is of no
 /// use.
-[[nodiscard]] SampleList list_label_csv(const std::string& path, const LabelCsvSpec& spec,
+[[nodiscard]] SampleList list_label_csv(const std::string& path, const LabelColumns& spec,
                                         const std::atomic<bool>* stop = nullptr);
 
 /// Throws usage for a column that is named twice, and where there is none of labels.
@@ -147,12 +152,11 @@ void notice_repeated_files(SampleList& list);
 /// Adds a notice where all classes have numbers as names and ids do not follow these: "10" comes before "9".
 void notice_text_order(SampleList& list);
 
-/// Gives classes the ids of `known`, a name's position in it. Other names follow in their order where
-/// `append`, else throws bad_data naming the first one and a file of it. Throws usage where labels are
-/// numbers.
-void renumber_classes(SampleList& list, std::vector<std::string> known, bool append);
+/// Gives classes the ids of `known`, a name's position in it. Throws bad_data naming the first class that it
+/// lacks and a file of it, and usage where labels are numbers.
+void renumber_classes(SampleList& list, std::vector<std::string> known);
 
 /// Lists the rest of a table; `list_label_csv` without the opening of a file.
-[[nodiscard]] SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec);
+[[nodiscard]] SampleList list_label_rows(CsvReader& table, const LabelColumns& spec);
 
 }  // namespace chunkhit

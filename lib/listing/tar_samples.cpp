@@ -82,7 +82,7 @@ std::string kind_error(TarKind kind) {
 /// Gathers the members of one tar by their keys.
 class TarGroups {
  public:
-  TarGroups(const SampleContainer& container, const TarInput& input, const LabelCsvSpec& columns)
+  TarGroups(const SampleContainer& container, const TarInput& input, const LabelColumns& columns)
       : container_(container), input_(input), keys_(columns.label_columns), keep_(columns.keep_columns) {}
 
   void take(const TarMember& member) {
@@ -166,14 +166,14 @@ class TarGroups {
 }  // namespace
 
 std::vector<TarGroup> read_tar(const SampleContainer& container, const TarInput& input,
-                               const LabelCsvSpec& columns) {
+                               const LabelColumns& columns) {
   TarReader reader(container.file, input.begin, input.bytes, container.file.path());
   TarGroups groups(container, input, columns);
   for (TarMember member; reader.next(member);) groups.take(member);
   return groups.finish();
 }
 
-TarSamples::TarSamples(SampleList& list, const LabelCsvSpec& columns, std::vector<std::string> include)
+TarSamples::TarSamples(SampleList& list, const LabelColumns& columns, std::vector<std::string> include)
     : list_(list),
       include_(std::move(include)),
       file_names_(include_),

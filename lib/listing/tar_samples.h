@@ -44,13 +44,13 @@ struct TarGroup {
 /// Reads the headers of a tar, and the labels and kept columns in it, whose names are keys of a .json. Throws
 /// as TarReader.
 [[nodiscard]] std::vector<TarGroup> read_tar(const SampleContainer& container, const TarInput& input,
-                                             const LabelCsvSpec& columns);
+                                             const LabelColumns& columns);
 
 /// Makes rows of a list from the groups of tars, in their order.
 class TarSamples {
  public:
   /// `list` has no rows yet. `columns` has the keys of labels and kept columns in a .json.
-  TarSamples(SampleList& list, const LabelCsvSpec& columns, std::vector<std::string> include);
+  TarSamples(SampleList& list, const LabelColumns& columns, std::vector<std::string> include);
   /// Adds the rows of the next tar. Throws bad_data where labels lie beside the images of one tar and not of
   /// another.
   void add(const TarInput& input, const std::vector<TarGroup>& groups);

@@ -56,18 +56,14 @@ bool take_size(OptionDict& from, const char* name, Size& size, const char* expec
 
 void take_resize(OptionDict& from, TransformSpec& transform) {
   Size exact{};
-  Size long_side{};
   Size fit{};
   const bool is_pair = take_size(from, "resize", exact, "(width, height) or the short side");
-  if (take_size(from, "resize_long", long_side, "a number of pixels"))
-    throw Error(ErrorCode::usage, "`resize_long`: expected a number of pixels, found two");
   if (!take_size(from, "fit", fit, "(width, height) or one side")) fit.second = fit.first;
-  if ((exact.first > 0) + (long_side.first > 0) + (fit.first > 0) > 1)
-    throw Error(ErrorCode::usage, "`resize`, `resize_long` and `fit` exclude each other");
+  if (exact.first > 0 && fit.first > 0)
+    throw Error(ErrorCode::usage, "`resize` and `fit` exclude each other");
   if (exact.first > 0) transform.resize = is_pair ? Resize::exact : Resize::short_side;
-  if (long_side.first > 0) transform.resize = Resize::long_side;
   if (fit.first > 0) transform.resize = Resize::fit;
-  const Size chosen = exact.first > 0 ? exact : long_side.first > 0 ? long_side : fit;
+  const Size chosen = exact.first > 0 ? exact : fit;
   transform.resize_width = chosen.first;
   transform.resize_height = chosen.second;
 }
@@ -87,21 +83,11 @@ TransformSpec transform_spec(OptionDict& from) {
   return transform;
 }
 
-void take_character(OptionDict& from, const char* name, char& character) {
-  std::string text;
-  from.take(name, text);
-  if (text.size() > 1)
-    throw Error(ErrorCode::usage,
-                "`" + std::string(name) + "`: expected one character, found '" + text + "'");
-  if (!text.empty()) character = text[0];
-}
-
 void take_own_sizes(OptionDict& from, PackImagesSpec& spec) {
   from.take_word("sizes", spec.sizes);
   from.take("max_side", spec.own_sizes.max_side);
   from.take("short_side", spec.own_sizes.short_side);
   from.take_word("store", spec.own_sizes.store);
-  from.take_word("others", spec.own_sizes.others);
   from.take("quality", spec.own_sizes.quality);
   from.take("jpeg_tile", spec.own_sizes.jpeg_tile);
   from.take("part_samples", spec.own_sizes.part_samples);
@@ -115,9 +101,7 @@ PackImagesSpec images_spec(OptionDict& from) {
   from.take("file_column", spec.columns.file_column);
   take_texts(from, "label_column", spec.columns.label_columns);
   take_texts(from, "keep_columns", spec.columns.keep_columns);
-  take_character(from, "delimiter", spec.columns.delimiter);
   from.take("classes", spec.classes);
-  from.take_word("classes_extra", spec.classes_extra);
   from.take_word("label_type", spec.columns.label_type);
   take_texts(from, "include", spec.folders.include);
   take_texts(from, "split_folders", spec.folders.split_folders);
@@ -128,8 +112,6 @@ PackImagesSpec images_spec(OptionDict& from) {
   from.take_word("check", spec.check);
   from.take("accept_warnings", spec.accept_warnings);
   from.take("max_seconds_per_image", spec.max_seconds_per_image);
-  from.take("max_pixels", spec.max_pixels);
-  from.take("max_input_bytes", spec.max_input_bytes);
   from.take("max_decode_bytes", spec.max_decode_bytes);
   if (spec.sizes == Sizes::own) spec.container = "shard";
   from.take("container", spec.container);
@@ -186,7 +168,6 @@ PackImagesOptions images_options(OptionDict& from) {
   take_texts(from, "inputs", options.inputs);
   take_run_options(from, options);
   from.take("trust_inputs", options.trust_inputs);
-  from.take_word("on_io_error", options.on_io_error);
   from.take("sheet", options.sheet);
   return options;
 }
@@ -207,12 +188,10 @@ RatingInputSpec rating_input(OptionDict& from) {
   from.take("time", table.time);
   from.take_word("quote", table.quoting);
   from.take("comment", table.comment);
-  take_character(from, "decimal", table.decimal_point);
-  std::optional<bool> transpose;
+  bool transpose = false;
   from.take("transpose", transpose);
-  if (transpose) input.transpose = *transpose ? Transpose::yes : Transpose::no;
+  if (transpose) input.transpose = Transpose::yes;
   from.take("layer", input.layer);
-  from.take("index_base", input.index_base);
   from.take_word("shared_rows", input.shared_rows);
   from.take_word("encoding", input.encoding);
   return input;
@@ -260,12 +239,10 @@ PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
   rules.values = parse_stored_values(values);
   from.take_word("duplicates", rules.duplicates);
   from.take_word("zeros", rules.zeros);
-  from.take("min_value", rules.min_value);
   from.take("above", rules.above);
   from.take("binarize", rules.binarize);
   from.take("min_user", rules.min_user);
   from.take("min_item", rules.min_item);
-  from.take("filter_once", rules.filter_once);
   spec.packs.split = rating_split(from, spec.packs.split, inputs);
   from.take_word("id_order", spec.packs.item_order);
   take_choice(from, "order", spec.packs.shuffles_rows, "input", "shuffle");
@@ -273,7 +250,6 @@ PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
   from.take("reuse_ids", spec.reuse_ids);
   from.take("container", spec.container);
   from.take("codec", spec.codec);
-  from.take_word("storage", spec.storage);
   from.take("chunk_rows", spec.chunk_rows);
   from.take("part_bytes", spec.part_bytes);
   from.take("item_columns", spec.item_columns);
@@ -399,7 +375,6 @@ bool bind_run_plan(const py::dict& keywords, const py::object& on_progress) {
   from.take("root", options.root);
   from.take("threads", options.threads);
   from.take("memory_bytes", options.memory_bytes);
-  from.take_word("on_io_error", options.on_io_error);
   from.finish();
   return run_reporting<PackProgress>(std::move(options), on_progress,
                                      [](const RunPlanOptions& how) { return run_plan(how); })

@@ -182,8 +182,8 @@ struct EntryLine {
   std::optional<float> read_value() {
     const std::string_view field = fields.next();
     float value = 0;
-    const bool is_finite = parse_value(field, '.', value);
-    if (is_finite && (rounds_values || keeps_value(field, '.', value))) return value;
+    const bool is_finite = parse_value(field, value);
+    if (is_finite && (rounds_values || keeps_value(field, value))) return value;
     refuse(std::string("value: expected ") + (is_finite ? kKeptValue : "a finite number"), field);
     return std::nullopt;
   }
@@ -269,7 +269,7 @@ void MatrixMarketReader::take_names(const std::string& path) {
                                          " has " + count_text(cells.size(), "name") +
                                          (files.genes.empty() ? "" : " and " + files.genes + " ") +
                                          (files.genes.empty() ? "" : count_text(genes.size(), "name")) +
-                                         "; `transpose` or `no_transpose` takes rows and columns by number");
+                                         "; `transpose` takes its columns as users, by number");
   const std::size_t changed = make_unique_names(cells) + make_unique_names(genes);
   facts_.is_transposed = are_columns;
   if (!genes.empty()) facts_.first_item.reset();

@@ -15,14 +15,6 @@ namespace {
 
 constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
 
-// The text with a point for the comma; nothing where it has a point already.
-std::optional<std::string> with_point(std::string_view text, char decimal_point) {
-  if (text.find('.') != std::string_view::npos) return std::nullopt;
-  std::string pointed(text);
-  std::replace(pointed.begin(), pointed.end(), decimal_point, '.');
-  return pointed;
-}
-
 std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
@@ -113,22 +105,17 @@ bool apply_zone(std::string_view zone, std::int64_t& seconds) {
 
 }  // namespace
 
-bool parse_unusual_value(std::string_view text, char decimal_point, float& value) {
-  if (decimal_point != '.') {
-    const auto pointed = with_point(text, decimal_point);
-    return pointed && parse_unusual_value(*pointed, '.', value);
-  }
+bool parse_unusual_value(std::string_view text, float& value) {
   const auto number = parse_number(text);
   if (number) value = *number;
   return number.has_value();
 }
 
-bool is_exact(std::string_view text, char decimal_point, float value) {
+bool is_exact(std::string_view text, float value) {
   if (value == 0)
     return text.substr(0, text.find_first_of("eE")).find_first_of("123456789") == std::string_view::npos;
-  std::string pointed(without_blanks(text));
-  std::replace(pointed.begin(), pointed.end(), decimal_point, '.');
-  const std::string_view digits = std::string_view(pointed).substr(pointed.starts_with('+') ? 1 : 0);
+  std::string_view digits = without_blanks(text);
+  if (digits.starts_with('+')) digits.remove_prefix(1);
   long double number = 0;  // has 64 bits: as many as whole numbers of programs
   const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   return result.ec == std::errc() && number == static_cast<long double>(value);
@@ -137,14 +124,12 @@ bool is_exact(std::string_view text, char decimal_point, float value) {
 namespace {
 
 /// Reads a time that may have a fraction: a date, or a decimal number.
-bool parse_fine_time(std::string_view text, char decimal_point, std::int64_t& time, double& fraction) {
+bool parse_fine_time(std::string_view text, std::int64_t& time, double& fraction) {
   if (parse_date(text, time)) {
     fraction = fraction_of_clock(text);
     return true;
   }
-  if (decimal_point == '.') return parse_decimal(text, time, fraction);
-  const auto pointed = with_point(text, decimal_point);
-  return pointed && parse_decimal(*pointed, time, fraction);
+  return parse_decimal(text, time, fraction);
 }
 
 }  // namespace
@@ -155,13 +140,12 @@ std::int64_t with_scale(std::int64_t time, std::int64_t scale) {
   return time < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
 }
 
-bool parse_unusual_time(std::string_view text, char decimal_point, std::int64_t& time, bool* is_cut,
-                        std::int64_t scale) {
+bool parse_unusual_time(std::string_view text, std::int64_t& time, bool* is_cut, std::int64_t scale) {
   double fraction = 0;
   if (!parse_integer_id(text, time)) {
     if (const auto number = parse_integer(text))
       time = *number;
-    else if (!parse_fine_time(text, decimal_point, time, fraction))
+    else if (!parse_fine_time(text, time, fraction))
       return false;
   }
   if (is_cut != nullptr) *is_cut = fraction > 0;

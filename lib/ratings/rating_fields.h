@@ -122,33 +122,33 @@ class LineCursor {
 }
 
 /// Reads what `parse_value` reads where that is not fast: signs, blanks, exponents, many digits.
-[[nodiscard]] bool parse_unusual_value(std::string_view text, char decimal_point, float& value);
+[[nodiscard]] bool parse_unusual_value(std::string_view text, float& value);
 
 /// Reads a finite decimal number, blanks around it and one sign allowed, as the nearest 32-bit float.
-[[nodiscard, gnu::always_inline]] inline bool parse_value(std::string_view text, char decimal_point,
-                                                          float& value, const char* text_end = nullptr) {
+[[nodiscard, gnu::always_inline]] inline bool parse_value(std::string_view text, float& value,
+                                                          const char* text_end = nullptr) {
   // Below 2^24 the digits are an exact float, like the power of ten, so that the division rounds only once.
   constexpr float kPowers[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f};
   const std::size_t count = text.size();
-  if (count == 0 || count > 8) return parse_unusual_value(text, decimal_point, value);
+  if (count == 0 || count > 8) return parse_unusual_value(text, value);
   std::uint64_t eight = 0;
   if (has_eight(text.data(), text_end))
     eight = load_eight(text.data());
   else
     for (std::size_t at = 0; at < count; ++at)
       eight |= std::uint64_t{static_cast<std::uint8_t>(text[at])} << (8 * at);
-  const std::size_t point = std::min(find_among_eight(eight, decimal_point), count);
+  const std::size_t point = std::min(find_among_eight(eight, '.'), count);
   std::uint32_t digits = 0;
   if (point == count) {
     if (!parse_among_eight(eight, count, digits) || digits >= 1u << 24)
-      return parse_unusual_value(text, decimal_point, value);
+      return parse_unusual_value(text, value);
     value = static_cast<float>(digits);
     return true;
   }
   const std::uint64_t before = (std::uint64_t{1} << (8 * point)) - 1;
   const std::uint64_t joined = (eight & before) | (eight >> 8 & ~before);
   if (count == 1 || !parse_among_eight(joined, count - 1, digits) || digits >= 1u << 24)
-    return parse_unusual_value(text, decimal_point, value);
+    return parse_unusual_value(text, value);
   value = static_cast<float>(digits) / kPowers[count - 1 - point];
   return true;
 }
@@ -157,30 +157,28 @@ class LineCursor {
 inline constexpr const char* kKeptValue = "a number that 32-bit floats hold (`values` f32 takes the nearest)";
 
 /// Compares a value of at least 2^24, or nearer to 0 than floats have all their digits, with its text.
-[[nodiscard]] bool is_exact(std::string_view text, char decimal_point, float value);
+[[nodiscard]] bool is_exact(std::string_view text, float value);
 
 /// Whether what parse_value gave is the value that was written, digits of fractions aside (is_lost).
-[[nodiscard, gnu::always_inline]] inline bool keeps_value(std::string_view text, char decimal_point,
-                                                          float value) {
+[[nodiscard, gnu::always_inline]] inline bool keeps_value(std::string_view text, float value) {
   const float magnitude = std::abs(value);
   if (magnitude >= std::numeric_limits<float>::min() && magnitude < 1 << 24) return true;
-  return text == "0" || is_exact(text, decimal_point, value);
+  return text == "0" || is_exact(text, value);
 }
 
 /// The same of parse_time for times of any form.
-[[nodiscard]] bool parse_unusual_time(std::string_view text, char decimal_point, std::int64_t& time,
-                                      bool* is_cut, std::int64_t scale);
+[[nodiscard]] bool parse_unusual_time(std::string_view text, std::int64_t& time, bool* is_cut,
+                                      std::int64_t scale);
 
 /// Reads whole seconds, or whatever unit a time has: an integer of 64 bits, or a decimal number rounded down
 /// ("978300760.0", "964982703.5", "1e9"; exact below 2^53), blanks around it and one sign allowed; or a date
 /// (parse_date) as seconds. `is_cut` is set where there is a fraction. The time is multiplied by `scale`,
 /// which keeps as much of the fraction.
-[[nodiscard, gnu::always_inline]] inline bool parse_time(std::string_view text, char decimal_point,
-                                                         std::int64_t& time, bool* is_cut = nullptr,
-                                                         std::int64_t scale = 1,
+[[nodiscard, gnu::always_inline]] inline bool parse_time(std::string_view text, std::int64_t& time,
+                                                         bool* is_cut = nullptr, std::int64_t scale = 1,
                                                          const char* text_end = nullptr) {
   return (scale == 1 && parse_integer_id(text, text_end, time)) ||
-         parse_unusual_time(text, decimal_point, time, is_cut, scale);
+         parse_unusual_time(text, time, is_cut, scale);
 }
 
 /// Divides a time by its scale, rounded down.

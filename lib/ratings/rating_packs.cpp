@@ -304,7 +304,6 @@ RatingPacksSpec vae_cf_spec() {
   spec.rules.above = 3.5F;
   spec.rules.binarize = true;
   spec.rules.min_user = 5;
-  spec.rules.filter_once = true;
   spec.split.kind = SplitKind::users;
   spec.split.validation.count = 10'000;
   spec.split.test.count = 10'000;

@@ -63,7 +63,7 @@ class BucketRules {
 
   /// Returns whether no rule changes the row, which holds for most rows of most inputs.
   [[nodiscard]] bool keeps_all(std::uint64_t begin, std::uint64_t end) const {
-    if (rules_.min_value || rules_.above) return false;
+    if (rules_.above) return false;
     bool keeps = true;
     for (std::uint64_t at = begin + 1; at < end; ++at) keeps &= rows_.items[at] != rows_.items[at - 1];
     if (!rows_.values.empty())
@@ -95,9 +95,7 @@ class BucketRules {
     if (end - begin > 1) merge(row, begin, end);
     ++counts_.ratings[index_of(RowStep::duplicates)];
     const float value = rows_.values.empty() ? 1.0F : rows_.values[begin];
-    if (rules_.min_value && !(value >= *rules_.min_value)) return RowStep::duplicates;
-    ++counts_.ratings[index_of(RowStep::min_value)];
-    if (rules_.above && !(value > *rules_.above)) return RowStep::min_value;
+    if (rules_.above && !(value > *rules_.above)) return RowStep::duplicates;
     ++counts_.ratings[index_of(RowStep::above)];
     return RowStep::above;
   }
@@ -241,15 +239,14 @@ std::uint64_t count_used(const std::vector<std::uint32_t>& counts) {
 /// Lists the counts of the rules that were given; rules without effect on the run have no line in the report.
 std::vector<PackStep> steps_asked_for(const RatingRules& rules, const RowStepCounts& counts,
                                       const ItemSteps& items) {
-  const std::array<bool, kRowSteps> asked{true, rules.zeros == Zeros::drop, true, rules.min_value.has_value(),
-                                          rules.above.has_value()};
+  const std::array<bool, kRowSteps> asked{true, rules.zeros == Zeros::drop, true, rules.above.has_value()};
   const std::array<std::uint64_t, kRowSteps> item_counts = items.counts();
   std::vector<PackStep> steps;
   for (std::size_t step = 0; step < kRowSteps; ++step)
     if (asked[step])
       steps.push_back({std::string(kEnumWords<RowStep>[step]), counts.users[step], item_counts[step],
                        counts.ratings[step]});
-  if (rules.binarize) steps.push_back({"binarize", counts.users[4], item_counts[4], counts.ratings[4]});
+  if (rules.binarize) steps.push_back({"binarize", counts.users[3], item_counts[3], counts.ratings[3]});
   return steps;
 }
 
@@ -323,22 +320,6 @@ bool drop_items(const std::vector<std::uint32_t>& counts, std::uint64_t min_item
     dropped = true;
   }
   return dropped;
-}
-
-/// Drops items with too few ratings by all users, then users with too few ratings of the remaining items,
-/// once each, as the preprocessing of vae_cf does.
-void filter_once(const CleanRows& rows, const RatingRules& rules, LiveRatings& live,
-                 std::vector<PackStep>& steps) {
-  std::uint64_t items_left = 0;
-  if (rules.min_item > 0) {
-    const LiveCounts all = drop_users(rows, 0, live);
-    drop_items(all.items, rules.min_item, live);
-    for (std::size_t item = 0; item < all.items.size(); ++item)
-      items_left += all.items[item] > 0 ? live.items[item] : 0;
-  }
-  const LiveCounts left = drop_users(rows, rules.min_user, live);
-  if (rules.min_item > 0) steps.push_back({"min-item", left.users_before, items_left, left.ratings_before});
-  if (rules.min_user > 0) steps.push_back({"min-user", left.users, count_used(left.items), left.ratings});
 }
 
 /// Drops users and items until all that are left have enough ratings: the k-core of the bipartite graph. It
@@ -422,8 +403,6 @@ void keep_frequent(const CleanRows& rows, const RatingRules& rules, LiveRatings&
                    std::vector<PackStep>& steps) {
   if (rules.min_user == 0 && rules.min_item == 0)
     drop_empty_users(rows, live);
-  else if (rules.filter_once)
-    filter_once(rows, rules, live, steps);
   else
     filter_to_fixed_point(rows, rules, live, steps);
 }

@@ -45,11 +45,11 @@ class ItemCounter {
 };
 
 /// The steps that look at one user alone.
-enum class RowStep : std::uint8_t { input, zeros, duplicates, min_value, above };
-inline constexpr std::size_t kRowSteps = 5;
+enum class RowStep : std::uint8_t { input, zeros, duplicates, above };
+inline constexpr std::size_t kRowSteps = 4;
 template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<kRowSteps> kEnumWords<RowStep>{
-    "input", "zeros", "duplicates", "min-value", "above"};
+[[gnu::visibility("hidden")]] inline constexpr Words<kRowSteps> kEnumWords<RowStep>{"input", "zeros",
+                                                                                    "duplicates", "above"};
 
 /// What was left after each of them.
 struct RowStepCounts {
@@ -72,7 +72,7 @@ class ItemSteps {
   std::vector<std::atomic<std::uint8_t>> last_;  ///< step and 1; 0: no rating at all
 };
 
-/// Applies zeros, duplicates, min_value, above and binarize to rows, in place. With Duplicates::error
+/// Applies zeros, duplicates, above and binarize to rows, in place. With Duplicates::error
 /// duplicates are counted and the first is kept. Throws bad_data where a value is not finite.
 [[nodiscard]] RowStepCounts apply_rules(const RatingRules& rules, RatingRows& rows, ItemSteps& items);
 

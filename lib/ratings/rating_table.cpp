@@ -69,9 +69,9 @@ std::size_t column_number(const std::string& wish) {
 }
 
 /// Returns whether a field can be a rating; empty fields and words cannot.
-bool is_number(std::string_view text, char decimal_point) {
+bool is_number(std::string_view text) {
   float value = 0;
-  return parse_value(text, decimal_point, value);
+  return parse_value(text, value);
 }
 
 /// Detects delimiter, quotes, header and columns of one table from its first lines and the options given.
@@ -91,7 +91,6 @@ class TableDetector {
   RatingTable tell() {
     RatingTextSpec& text = table_.text;
     text.comment = spec_.comment;
-    text.decimal_point = spec_.decimal_point;
     text.delimiter = delimiter();
     text.quoting = quoting(text.delimiter);
     if (lines_.empty()) return without_lines();
@@ -214,7 +213,7 @@ class TableDetector {
     bool has_name = false;
     bool has_number = false;
     for (const std::string& field : first_) {
-      has_number = has_number || is_number(field, spec_.decimal_point);
+      has_number = has_number || is_number(field);
       has_name = has_name || without_type(field).size() < field.size();
       for (std::size_t index = 0; index < wishes_.size(); ++index)
         has_name = has_name || is_usual_name(field, static_cast<RatingField>(index)) ||
@@ -242,10 +241,9 @@ class TableDetector {
   /// Returns whether a column has a number in a later line and none in the first.
   [[nodiscard]] bool names_a_number(RatingField field, std::size_t usual_number) const {
     const std::size_t number = wish(field).empty() ? usual_number : column_number(wish(field));
-    if (number == 0 || number > first_.size() || is_number(first_[number - 1], spec_.decimal_point))
-      return false;
+    if (number == 0 || number > first_.size() || is_number(first_[number - 1])) return false;
     return std::any_of(others_.begin(), others_.end(), [&](const std::vector<std::string>& fields) {
-      return number <= fields.size() && is_number(fields[number - 1], spec_.decimal_point);
+      return number <= fields.size() && is_number(fields[number - 1]);
     });
   }
 
@@ -268,11 +266,11 @@ class TableDetector {
 
   [[nodiscard]] bool is_text_among_numbers(std::size_t column) const {
     if (column >= first_.size() || all_lines_.size() < 2 || is_missing_id(first_[column]) ||
-        is_number(first_[column], spec_.decimal_point))
+        is_number(first_[column]))
       return false;
     return std::all_of(all_lines_.begin() + 1, all_lines_.end(), [&](std::string_view line) {
       const auto fields = all_fields(line, table_.text.delimiter, table_.text.quoting);
-      return column < fields.size() && is_number(fields[column], spec_.decimal_point);
+      return column < fields.size() && is_number(fields[column]);
     });
   }
 
@@ -300,9 +298,8 @@ class TableDetector {
       const auto fields = all_fields(line, text.delimiter, text.quoting);
       std::int64_t time = 0;
       bool is_cut = false;
-      return *text.columns.time < fields.size() &&
-             parse_time(fields[*text.columns.time], spec_.decimal_point, time, &is_cut) && is_cut &&
-             time >= kMinFractionTime && time < kEndOfFineTimes;
+      return *text.columns.time < fields.size() && parse_time(fields[*text.columns.time], time, &is_cut) &&
+             is_cut && time >= kMinFractionTime && time < kEndOfFineTimes;
     });
     return has_fraction ? 1'000'000 : 1;
   }
@@ -310,7 +307,7 @@ class TableDetector {
   /// Notes whole numbers that a program wrote as floats: 5.0 is another id than 5.
   void note_float_ids(RatingField field, std::size_t column) {
     const bool are_floats = std::ranges::all_of(others_, [&](const std::vector<std::string>& fields) {
-      return column < fields.size() && fields[column].ends_with(".0") && is_number(fields[column], '.');
+      return column < fields.size() && fields[column].ends_with(".0") && is_number(fields[column]);
     });
     if (!are_floats || others_.empty()) return;
     table_.notices.push_back(name_of(field) + "s such as \"" + printable_text(others_[0][column]) +
@@ -326,8 +323,8 @@ class TableDetector {
       const std::vector<std::string>& fields = line == 0 ? first_ : others_[line - 1];
       if (column >= fields.size()) continue;
       are_dates = are_dates && parse_date(fields[column], time);
-      are_numbers = are_numbers && is_number(fields[column], spec_.decimal_point);
-      has_point = has_point || fields[column].find(spec_.decimal_point) != std::string::npos;
+      are_numbers = are_numbers && is_number(fields[column]);
+      has_point = has_point || fields[column].find('.') != std::string::npos;
     }
     if (!are_dates && !(are_numbers && has_point)) return;
     refuse("line 1: column " + std::to_string(column + 1) + " stands where the " + name_of(field) +
@@ -412,7 +409,7 @@ class TableDetector {
     std::int64_t time = 0;
     if (!table_.column_names.empty()) {
       const std::string example = first_time();
-      if (example.empty() || parse_time(example, spec_.decimal_point, time)) return true;
+      if (example.empty() || parse_time(example, time)) return true;
       table_.unread_time = "column \"" + table_.column_names[*columns.time] + "\" holds \"" +
                            printable_text(example.substr(0, 40)) + "\", which is no number or YYYY-MM-DD";
       table_.notices.push_back("column " + table_.column_names[*columns.time] + " is not used as time: \"" +
@@ -423,9 +420,9 @@ class TableDetector {
     const bool is_taken =
         columns.time == columns.user || columns.time == columns.item || columns.time == columns.value;
     const std::string& text = first_[*columns.time];
-    if (is_taken || !parse_time(text, spec_.decimal_point, time)) return false;
+    if (is_taken || !parse_time(text, time)) return false;
     // A small number with a fraction may be any quantity, not only a time.
-    return text.find(spec_.decimal_point) == std::string::npos || time >= kMinFractionTime;
+    return text.find('.') == std::string::npos || time >= kMinFractionTime;
   }
 
   /// Returns the time of the first line that has one, or an empty text.

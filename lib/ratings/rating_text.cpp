@@ -138,16 +138,16 @@ class TextParser {
     if (checks_utf8_ && !is_utf8(item)) return refuse_utf8(RatingField::item, item);
     if (spec_.columns.value) {
       const std::string_view text = fields[RatingField::value];
-      if (!parse_value(text, spec_.decimal_point, value, text_end))
+      if (!parse_value(text, value, text_end))
         return refuse_field(RatingField::value, text, expected_number(text));
-      if (!spec_.rounds_values && !keeps_value(text, spec_.decimal_point, value))
+      if (!spec_.rounds_values && !keeps_value(text, value))
         return refuse_field(RatingField::value, text, kKeptValue);
       values_.append(value);
     }
     if (spec_.columns.time) {
       const std::string_view text = fields[RatingField::time];
       bool is_cut = false;
-      if (!parse_time(text, spec_.decimal_point, time, &is_cut, spec_.time_scale, text_end)) {
+      if (!parse_time(text, time, &is_cut, spec_.time_scale, text_end)) {
         if (spec_.columns.value) values_.take_back();
         return refuse_field(RatingField::time, text, "a number or YYYY-MM-DD[THH:MM:SS]");
       }
@@ -166,9 +166,10 @@ class TextParser {
 
   /// Names the way out for a number with the other decimal mark.
   [[nodiscard]] const char* expected_number(std::string_view text) const {
+    std::string pointed(text);
+    std::ranges::replace(pointed, ',', '.');
     float value = 0;
-    if (spec_.decimal_point != '.' || !parse_value(text, ',', value)) return "a number";
-    return "a number, whose decimal mark is . (`decimal` , takes the comma)";
+    return parse_value(pointed, value) ? "a number, whose decimal mark is ." : "a number";
   }
 
   /// Finds the first field whose quotes are ambiguous; npos if there is none.
@@ -409,7 +410,7 @@ class NetflixParser : LineParser {
     float value = 0;
     std::int64_t time = 0;
     if (!is_id(user, "user")) return;
-    if (!parse_value(rating, '.', value))
+    if (!parse_value(rating, value))
       return refuse(rating.data(), "value: expected a number, found " + found_text(rating));
     if (!parse_day(day, time))
       return refuse(day.data(), "time: expected YYYY-MM-DD, found " + found_text(day));

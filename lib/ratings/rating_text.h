@@ -35,7 +35,6 @@ struct RatingTextSpec {
   std::size_t column_count = 0;  ///< a line with more is bad; 0: any number
   Quoting quoting = Quoting::none;
   std::string comment;         ///< lines that begin with this are skipped; empty: none are
-  char decimal_point = '.';    ///< or ','
   bool rounds_values = false;  ///< a value that keeps_value denies is the nearest float, else its line is bad
   std::int64_t time_scale = 1;  ///< times are multiplied by it, so that fractions of a second order ratings
   std::string header;  ///< lines equal to this (CR and a byte order mark aside) are skipped; empty: none

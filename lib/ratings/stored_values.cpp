@@ -19,7 +19,6 @@ double max_stored(ValueType type) { return type == ValueType::u8 ? 255 : 65'535;
 /// Whether the value rules keep a rating, whatever other ratings its user has.
 bool is_kept(float value, const RatingRules& rules) {
   if (value == 0 && rules.zeros == Zeros::drop) return false;
-  if (rules.min_value && !(value >= *rules.min_value)) return false;
   return !rules.above || value > *rules.above;
 }
 

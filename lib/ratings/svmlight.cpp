@@ -15,14 +15,12 @@ constexpr std::string_view kGroupMark = "qid:";
 
 }  // namespace
 
-SvmlightReader::SvmlightReader(std::vector<std::string> paths, const SvmlightSpec& spec,
+SvmlightReader::SvmlightReader(std::vector<std::string> paths, bool rounds_values,
                                std::unique_ptr<TextStream> opened)
     : paths_(std::move(paths)),
-      spec_(spec),
+      rounds_values_(rounds_values),
       opened_(std::move(opened)),
       collector_(paths_.size() == 1 ? paths_[0] : "svmlight", {}, {}, false) {
-  if (spec.index_base && *spec.index_base != 0 && *spec.index_base != 1)
-    throw Error(ErrorCode::usage, "`index_base`: expected 0 or 1, found " + std::to_string(*spec.index_base));
   if (open_next() && paths_.size() == 1) text_bytes_ = lines_->byte_count();
 }
 
@@ -108,8 +106,7 @@ bool SvmlightReader::parse_labels(std::string_view field, std::uint64_t column) 
     const std::size_t end = std::min(field.find(',', begin), field.size());
     const std::string_view text = field.substr(begin, end - begin);
     float label = 0;
-    if (!parse_value(text, '.', label))
-      return fail_at(column + begin, "label: expected a finite number", text);
+    if (!parse_value(text, label)) return fail_at(column + begin, "label: expected a finite number", text);
     row_labels_.push_back(label);
     begin = end + 1;
   }
@@ -127,15 +124,13 @@ bool SvmlightReader::parse_entry(std::string_view field, std::uint64_t column) {
   const std::string_view index_text = field.substr(0, colon);
   const auto index = parse_count(index_text);
   if (!index) return fail_at(column, "index: expected a whole number from 0", index_text);
-  if (*index == 0 && spec_.index_base == 1)
-    return fail_at(column, "index: expected 1 or more (`index_base` 1)", index_text);
   if (!row_.empty() && *index <= row_.back().index)
     return fail_at(column, "index: expected one above that before it", index_text);
   const std::string_view value_text = field.substr(colon + 1);
   float value = 0;
-  if (!parse_value(value_text, '.', value))
+  if (!parse_value(value_text, value))
     return fail_at(column + colon + 1, "value: expected a finite number", value_text);
-  if (!spec_.rounds_values && !keeps_value(value_text, '.', value))
+  if (!rounds_values_ && !keeps_value(value_text, value))
     return fail_at(column + colon + 1, (std::string("value: expected ") + kKeptValue).c_str(), value_text);
   row_.push_back({*index, value});
   return true;
@@ -158,15 +153,12 @@ void SvmlightReader::keep_labels() {
 void SvmlightReader::detect_shape() {
   if (!facts_.notices.empty()) return;
   const bool has_entries = lowest_index_ != UINT64_MAX;
-  const int base = spec_.index_base.value_or(lowest_index_ == 0 ? 0 : 1);
+  const int base = lowest_index_ == 0 ? 0 : 1;
   facts_.user_count = row_count_;
   facts_.first_item = base;
   facts_.item_count = has_entries ? highest_index_ + 1 - static_cast<std::uint64_t>(base) : 0;
-  facts_.notices.push_back(
-      spec_.index_base ? "indices count from " + std::to_string(base) + ", as `index_base` says"
-      : base == 0
-          ? "the first column is taken as 0, because index 0 occurs"
-          : "the first column is taken as 1, because no index 0 occurs; `index_base` 0 says otherwise");
+  facts_.notices.push_back(base == 0 ? "the first column is taken as 0, because index 0 occurs"
+                                     : "the first column is taken as 1, because no index 0 occurs");
 }
 
 }  // namespace chunkhit

@@ -15,22 +15,16 @@
 
 namespace chunkhit {
 
-/// How svmlight files are read.
-struct SvmlightSpec {
-  /// What the first column is called in the files, 0 or 1. Not given: 0 if that index is anywhere in the
-  /// files, else 1. Programs that guess it file by file shift training against test data.
-  std::optional<int> index_base;
-  bool rounds_values = false;  ///< a value that keeps_value denies is the nearest float, else its line is bad
-};
-
-/// Reads files one after the other as one matrix. A user's id is the number of its row, from 0 over all
-/// files, blank lines not counted; an item's id is its index as written, so that nothing depends on the base
-/// but the number of columns. Zeros that are written are given.
+/// Reads files one after the other as one matrix. Its first column is 0 if that index is anywhere in the
+/// files, else 1: programs that guess it file by file shift training against test data. A user's id is the
+/// number of its row, from 0 over all files, blank lines not counted; an item's id is its index as written,
+/// so that nothing depends on the base but the number of columns. Zeros that are written are given.
 class SvmlightReader : public RatingReader {
  public:
-  /// Opens the first file. Throws usage for another base, and what opening throws. `opened`: the stream of
-  /// "-" where its head was read already, or null.
-  SvmlightReader(std::vector<std::string> paths, const SvmlightSpec& spec,
+  /// Opens the first file; throws what opening throws. `rounds_values`: a value that keeps_value denies is
+  /// the nearest float, else its line is bad. `opened`: the stream of "-" where its head was read already, or
+  /// null.
+  SvmlightReader(std::vector<std::string> paths, bool rounds_values,
                  std::unique_ptr<TextStream> opened = nullptr);
   [[nodiscard]] bool next(RatingBlock& block) override;
   [[nodiscard]] std::size_t file_index() const override { return next_path_ - 1; }
@@ -58,7 +52,7 @@ class SvmlightReader : public RatingReader {
   void detect_shape();
 
   std::vector<std::string> paths_;
-  SvmlightSpec spec_;
+  bool rounds_values_;
   std::unique_ptr<TextStream> opened_;
   std::size_t next_path_ = 0;
   std::optional<std::uint64_t> text_bytes_;  // of a single file

@@ -17,7 +17,6 @@ enum class Cache;
 enum class Channels;
 enum class Check;
 enum class CheckHashes;
-enum class ClassesExtra;
 enum class ColumnType;
 enum class Dtype;
 enum class Duplicates;
@@ -28,12 +27,9 @@ enum class Header : std::uint8_t;
 enum class ItemOrder;
 enum class LabelType;
 enum class Layout;
-enum class MatrixStorage : std::uint8_t;
 enum class OnCorrupt;
 enum class OnError;
-enum class OnIoError;
 enum class Order;
-enum class Others;
 enum class PlanStage;
 enum class Quoting : std::uint8_t;
 enum class RankRemainder;
@@ -69,8 +65,6 @@ template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<CheckHashes>{"first_use", "always",
                                                                                 "never"};
 template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<ClassesExtra>{"error", "append"};
-template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<ColumnType>{"int64", "float64", "text"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Dtype>{"uint8", "float32"};
@@ -92,13 +86,9 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Layout>{"nhwc", "nchw"};
 template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<MatrixStorage>{"csr", "dense"};
-template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<OnCorrupt>{"fail", "skip"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<OnError>{"skip", "fail"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<OnIoError>{"retry", "reject"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Order>{"shuffle", "input"};
 template <>
@@ -130,11 +120,9 @@ template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<SplitOrder>{"auto", "time", "input",
                                                                                "random"};
 template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Others>{"lossless", "jpeg"};
-template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<Store>{"jpeg", "photo", "zstd", "raw"};
 template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Transpose>{"auto", "no", "yes"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Transpose>{"auto", "yes"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<ValueType>{"none", "u8", "u16", "f32"};
 template <>

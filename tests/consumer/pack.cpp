@@ -46,7 +46,7 @@ int main(int count, char** arguments) {
   const chunkhit::PackSparseReport matrix = chunkhit::pack_sparse({}, ratings);
 
   if (!packs_what_it_has(options.output)) return 1;
-  images.max_pixels = 0;
+  images.max_decode_bytes = 0;
   try {
     chunkhit::pack_images(images, options);
     return 1;

@@ -20,7 +20,6 @@ REFUSED = {
     "header only": (HEAD, ["no rows"]),
     "missing column": (b"file,class\n" + ROW, ["label", "class", "line 1"]),
     "duplicate column": (b"file,label,label\n" + ROW, ["two columns", "label"]),
-    "other delimiter": (b"file;label\na.png;b\n", ["--delimiter"]),
     "open quote": (HEAD + ROW + b'"images,a\n' + ROW, ["line 3", "quote"]),
     "text behind a quote": (HEAD + b'"a.png"x,a\n', ["line 2"]),
     "UTF-16": ("file,label\na.png,a\n".encode("utf-16"), ["UTF-16"]),
@@ -45,6 +44,8 @@ PACKED = {
     "unknown columns": (",".join(["file", *map(str, range(10_000)), "label"]).encode() + b"\n"
                         + f"{A}{',' * 10_000},a\n".encode(), ["a"], {}),
     "tabs": (f"file\tlabel\n{A}\ta,b\n".encode(), ["a,b"], {}),
+    "semicolons": (f"file;label\n{A};a|b\n".encode(), ["a|b"], {}),
+    "bars": (f"file|label\n{A}|a,b\n".encode(), ["a,b"], {}),
     "gzip": (gzip.compress(HEAD + ROW), ["a"], {}),
     "formulas": (HEAD + ROW + b"=cmd,a\n+1,a\n-1,a\n@x,a\n", ["a"],
                  {"./=cmd": "no such", "./+1": "no such", "./-1": "no such", "./@x": "no such"}),

@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_an_error(space):
     for name, content, wanted in (("cut", whole[:-1], f"ends at byte {len(whole) - 1}"), ("long", whole + b"x", "more bytes than its shape"),
                                   ("head", whole[:9], "ends at byte"), ("five", b"\0\0\x08\x05" + bytes(30), "has 5 dimensions"),
                                   ("huge", b"\0\0\x08\x03" + b"\xff" * 12 + bytes(99), "has impossibly large dimensions"),
-                                  ("large", b"\0\0\x08\x03\0\0\0\x32" + b"\x00\x01\x00\x00" * 2 + bytes(99), "over --max-input-bytes")):
+                                  ("large", b"\0\0\x08\x03\0\0\0\x32" + b"\x00\x01\x00\x00" * 2 + bytes(99), "over --max-decode-bytes")):
         with open(space(name), "wb") as file:
             file.write(content)
         said = error_of(space(name), label_file)

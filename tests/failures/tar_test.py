@@ -357,8 +357,6 @@ def test_storage_that_does_not_answer_is_no_damage(space):
     sector = {"BAD_BYTE": str(bad.offset_data + bad.size // 2)}
     said = fault(sector, "--force", expect=75)
     check(bad.name in said, said)
-    fault(sector, "--force", "--on-io-error", "reject", "--max-errors", "3", expect=0)
-    check(list(rejects(space("pack"))) == ["a.tar/" + bad.name], rejects(space("pack")))
 
 
 def test_a_tar_that_changes_while_it_is_packed_is_an_error(space):

@@ -19,7 +19,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-std::optional<SampleList> list_pieces(Bytes csv, std::size_t piece_bytes, const LabelCsvSpec& spec) {
+std::optional<SampleList> list_pieces(Bytes csv, std::size_t piece_bytes, const LabelColumns& spec) {
   const auto source = [&](MutableBytes out) {
     const std::size_t count = std::min({csv.size(), piece_bytes, out.size()});
     std::copy_n(csv.begin(), count, out.begin());
@@ -27,7 +27,7 @@ std::optional<SampleList> list_pieces(Bytes csv, std::size_t piece_bytes, const 
     return count;
   };
   try {
-    CsvReader table("fuzz.csv", source, spec.delimiter);
+    CsvReader table("fuzz.csv", source, 0);
     return list_label_rows(table, spec);
   } catch (const Error& error) {
     require(error.code() == ErrorCode::bad_data);
@@ -53,7 +53,7 @@ std::string written(const SampleList& list) {
   return text;
 }
 
-void check_list(const SampleList& list, const LabelCsvSpec& spec) {
+void check_list(const SampleList& list, const LabelColumns& spec) {
   require(list.row_count == list.size() + list.rejects.size());
   const bool ids = list.label_kind == LabelKind::class_id;
   require(list.class_ids.size() == (ids ? list.size() : 0));
@@ -66,10 +66,10 @@ void check_list(const SampleList& list, const LabelCsvSpec& spec) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  LabelCsvSpec one;
-  LabelCsvSpec two;
+  LabelColumns one;
+  LabelColumns two;
   two.label_columns = {"label", "other"};
-  for (const LabelCsvSpec& spec : {one, two}) {
+  for (const LabelColumns& spec : {one, two}) {
     const auto list = list_pieces({data, size}, size, spec);
     const auto in_pieces = list_pieces({data, size}, 3, spec);
     require(list.has_value() == in_pieces.has_value());

@@ -97,7 +97,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   RatingTableSpec plain;
   RatingTableSpec quoted;
   quoted.quoting = Quoting::double_quote;
-  quoted.decimal_point = ',';
   RatingTableSpec blanks;
   blanks.delimiter = kBlanks;
   blanks.comment = "#";

@@ -6,8 +6,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const chunkhit::MemoryFile file({data, size});
   chunkhit::check_reader([&] {
-    return std::make_unique<chunkhit::SvmlightReader>(std::vector<std::string>{file.path()},
-                                                      chunkhit::SvmlightSpec{});
+    return std::make_unique<chunkhit::SvmlightReader>(std::vector<std::string>{file.path()}, false);
   });
   return 0;
 }

@@ -41,7 +41,7 @@ void check_list(const SampleList& list, std::uint64_t bytes) {
   }
 }
 
-void list_tar(const InputFile& file, const LabelCsvSpec& columns, const std::vector<std::string>& include) {
+void list_tar(const InputFile& file, const LabelColumns& columns, const std::vector<std::string>& include) {
   try {
     SampleList list;
     list.containers.push_back(make_container(file, {}));
@@ -60,7 +60,7 @@ void list_tar(const InputFile& file, const LabelCsvSpec& columns, const std::vec
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const InputFile file = file_of({data, size});
   list_tar(file, {}, {});
-  LabelCsvSpec several;
+  LabelColumns several;
   several.label_columns = {"x", "y"};
   several.keep_columns = {"age"};
   list_tar(file, several, {"*.png", "cat/*"});

@@ -25,7 +25,6 @@ CASES = {
     "pack-images --seed ": set(),
     "pack-images ": {"photos"},
     "pack-sparse ": {"labels.csv", "photos"},
-    "pack-sparse --decimal ": {".", ","},
     "pack-sparse --duplicates ": {"error", "sum", "max", "last", "first"},
     "pack-bench --shuffle ": {"none", "window", "global"},
     "pack-run --st": {"--stage"},

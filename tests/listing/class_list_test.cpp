@@ -41,7 +41,7 @@ TEST(ClassList, HasANameALine) {
 
 TEST(ClassList, NumbersAListsClasses) {
   SampleList list = list_of_cat_bee_cat();
-  renumber_classes(list, {"ant", "bee", "cat", "dog"}, false);
+  renumber_classes(list, {"ant", "bee", "cat", "dog"});
   EXPECT_EQ(list.classes, (Texts{"ant", "bee", "cat", "dog"}));
   EXPECT_EQ(list.class_ids, (std::vector<std::int64_t>{2, 1, 2}));
   EXPECT_EQ(list.label_text(0), Texts{"cat"});
@@ -50,22 +50,12 @@ TEST(ClassList, NumbersAListsClasses) {
 TEST(ClassList, NamesAnUnknownClassAndAFileOfIt) {
   SampleList list = list_of_cat_bee_cat();
   try {
-    renumber_classes(list, {"ant", "cat"}, false);
+    renumber_classes(list, {"ant", "cat"});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_data);
-    EXPECT_STREQ(
-        error.what(),
-        "`classes`: class \"bee\" of b is not among the 2 that are listed; `classes_extra` append adds "
-        "it behind them");
+    EXPECT_STREQ(error.what(), "`classes`: class \"bee\" of b is not among the 2 that are listed");
   }
-}
-
-TEST(ClassList, AppendsOtherClassesWhereThatIsAskedFor) {
-  SampleList list = list_of_cat_bee_cat();
-  renumber_classes(list, {"dog"}, true);
-  EXPECT_EQ(list.classes, (Texts{"dog", "bee", "cat"}));
-  EXPECT_EQ(list.class_ids, (std::vector<std::int64_t>{2, 1, 2}));
 }
 
 TEST(ClassList, SaysThatFoldersOfNumbersHaveIdsInTheOrderOfText) {
@@ -85,7 +75,7 @@ TEST(ClassList, SaysThatFoldersOfNumbersHaveIdsInTheOrderOfText) {
 TEST(ClassList, IsForNames) {
   SampleList list = list_of_cat_bee_cat();
   list.classes.clear();
-  EXPECT_THROW(renumber_classes(list, {"cat"}, false), Error);
+  EXPECT_THROW(renumber_classes(list, {"cat"}), Error);
 }
 
 }  // namespace

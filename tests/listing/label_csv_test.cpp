@@ -16,7 +16,7 @@ namespace {
 using Texts = std::vector<std::string>;
 using Ids = std::vector<std::int64_t>;
 
-SampleList list_text(std::string_view text, const LabelCsvSpec& spec = {}) {
+SampleList list_text(std::string_view text, const LabelColumns& spec = {}) {
   CsvReader table(
       "t.csv",
       [&](MutableBytes out) {
@@ -25,11 +25,11 @@ SampleList list_text(std::string_view text, const LabelCsvSpec& spec = {}) {
         text.remove_prefix(count);
         return count;
       },
-      spec.delimiter);
+      0);
   return list_label_rows(table, spec);
 }
 
-std::string error_of(std::string_view text, const LabelCsvSpec& spec = {},
+std::string error_of(std::string_view text, const LabelColumns& spec = {},
                      ErrorCode code = ErrorCode::bad_data) {
   try {
     (void)list_text(text, spec);
@@ -88,7 +88,7 @@ TEST(LabelCsv, SaysThatSpellingsOfANumberAreOneClass) {
 }
 
 TEST(LabelCsv, SaysThatFloatsRoundLargeWholeNumbers) {
-  LabelCsvSpec spec;
+  LabelColumns spec;
   spec.label_columns = {"x", "id"};
   EXPECT_EQ(list_text("file,x,id\na,0,123456789\nb,1,16777217\nc,2,16777216\nd,3e20,-5\n", spec).notices,
             Texts{"2 labels are whole numbers that no 32-bit float is equal to: 123456789 is packed as "
@@ -168,7 +168,7 @@ TEST(LabelCsv, LetsNoBadCellMakeNamesOfNumbers) {
   EXPECT_EQ(error_of(table_of(99, "7.5", "x.jpg,cat\n")), words);
   EXPECT_NE(error_of(table_of(10, "7", "x.jpg,1O\n")), "none");
   EXPECT_EQ(error_of(table_of(9, "7", "x.jpg,cat\n")), "none") << "too few to be sure";
-  LabelCsvSpec names;
+  LabelColumns names;
   names.labels_are_names = true;
   EXPECT_EQ(list_text(table_of(99, "7", "x.jpg,cat\n"), names).classes, (Texts{"7", "cat"}));
 }
@@ -184,7 +184,7 @@ TEST(LabelCsv, SaysThatAFractionMakesFloatsOfIds) {
 }
 
 TEST(LabelCsv, TakesLabelsAsTheirTypeIsGiven) {
-  LabelCsvSpec classes, numbers;
+  LabelColumns classes, numbers;
   classes.label_type = LabelType::classes;
   numbers.label_type = LabelType::numbers;
   const std::string mixed = table_of(3, "7", "x.jpg,7.5\ny.jpg,8.0\n");
@@ -208,7 +208,7 @@ TEST(LabelCsv, KeepsIntegersThatExceedSixtyFourBitsAsNames) {
 }
 
 TEST(LabelCsv, MakesAVectorOfSeveralLabelColumns) {
-  LabelCsvSpec spec;
+  LabelColumns spec;
   spec.label_columns = {"smile", "age"};
   const SampleList list =
       list_text("age,file,smile\n30,a,-1\n31.5,b,1\nold,c,1\n32,d,\n33,e,nan\n34,f,1e99\n35,g,0\n", spec);
@@ -275,14 +275,13 @@ TEST(LabelCsv, RejectsALabelThatIsNotUtf8) {
 }
 
 TEST(LabelCsv, FindsColumnsByNameWhateverTheDelimiter) {
-  LabelCsvSpec spec;
+  LabelColumns spec;
   spec.file_column = "path";
   spec.label_columns = {"class"};
   EXPECT_EQ(files_of(list_text("\xef\xbb\xbf"
                                "class\tx\tpath\r\n1\t2\ta b.jpg\r\n",
                                spec)),
             Texts{"a b.jpg"});
-  spec.delimiter = ';';
   EXPECT_EQ(files_of(list_text("path;class\n\"a;b\n.jpg\";1\n", spec)), Texts{"a;b\n.jpg"});
 }
 
@@ -294,10 +293,6 @@ TEST(LabelCsv, ListsTheColumnsThatAreThere) {
             "t.csv: line 1: expected a header with a column \"file\", found \"class\", \"filename\"; give "
             "`file_column` "
             "filename `label_column` class");
-  EXPECT_EQ(error_of("\nfile;label\na;1\n"),
-            "t.csv: line 2: expected a header with a column \"file\", found \"file;label\"; is the delimiter "
-            ";? see "
-            "`delimiter`");
   EXPECT_EQ(error_of("file,label\ra,1\rb,2\r"),
             "t.csv: line 1: expected a header with a column \"label\", found \"file\", \"label\ra\", "
             "\"1\rb\", \"2\"; "
@@ -311,7 +306,7 @@ TEST(LabelCsv, RefusesAColumnThatIsThereTwice) {
 }
 
 TEST(LabelCsv, RefusesASpecThatNamesAColumnTwiceOrNone) {
-  LabelCsvSpec spec;
+  LabelColumns spec;
   spec.label_columns = {"file"};
   EXPECT_EQ(error_of("file\n", spec, ErrorCode::usage), "column \"file\" is given twice");
   spec.label_columns = {};

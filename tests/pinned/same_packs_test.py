@@ -20,7 +20,7 @@ TYPES = ["pack-images", "{root}/types", "--labels", "{root}/types/labels.csv", "
 MORE_CASES = {
     "types": TYPES + ["--fit", "40", "--resample", "lanczos", "--channels", "rgba"],
     "types_as_decoded": TYPES + ["--sizes", "own", "--store", "zstd", "--channels", "rgba"],
-    "types_shrunk": TYPES + ["--sizes", "own", "--max-side", "30", "--others", "jpeg"],
+    "types_shrunk": TYPES + ["--sizes", "own", "--max-side", "30"],
     "planned": CASES["images_folders"] + ["--plan", "9"],
     "ratings_planned": CASES["ratings_leave_one_out"] + ["--plan", "3"],
 }

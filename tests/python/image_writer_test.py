@@ -169,13 +169,11 @@ def test_an_empty_name_is_no_class(tmp_path):
         writer.close()
 
 
-def test_a_class_that_is_not_listed_is_an_error_or_appended(tmp_path):
+def test_a_class_that_is_not_listed_is_an_error(tmp_path):
     samples = [(image, name) for image, name in zip(pixels(3), "bca")]
     with pytest.raises(chunkhit.Error, match='^sample 1: label: found class "c", expected one of the class names b') as caught:
         write(tmp_path / "error", samples, classes=["b"])
     assert caught.value.code == "bad_data"
-    info = write(tmp_path / "more", samples, classes=["b"], classes_extra="append")
-    assert [each["name"] for each in info["classes"]] == ["b", "a", "c"]
 
 
 @pytest.mark.parametrize("message, sample, options", [

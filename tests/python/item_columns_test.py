@@ -56,11 +56,10 @@ def options(tables):
     return dict(user="userId", item_columns=tables / "movies.csv", user_columns=tables / "users.csv")
 
 
-@pytest.fixture(scope="module", params=["shard", "hdf5", "dense", "little memory"])
+@pytest.fixture(scope="module", params=["shard", "hdf5", "little memory"])
 def pack(request, tables, tmp_path_factory):
     path = tmp_path_factory.mktemp("pack") / request.param
     how = {"shard": dict(chunk_rows=16, part_bytes=700), "hdf5": dict(container="hdf5", part_bytes=2000),
-           "dense": dict(container="hdf5", storage="dense", part_bytes=2000),
            "little memory": dict(chunk_rows=16, threads=1, memory_bytes=34 << 20)}[request.param]
     chunkhit.pack_sparse(tables / "ratings.csv", path, **options(tables), **how)
     return path

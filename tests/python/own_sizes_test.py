@@ -265,24 +265,6 @@ def test_shrunk_images_have_no_tiles_where_jpeg_has_none(photos, tmp_path):
     assert restart_interval not in contents(tmp_path / "0") and restart_interval in contents(tmp_path / "4")
 
 
-@pytest.mark.parametrize("container", ["shard", "hdf5"])
-def test_others_are_encoded_on_demand(photos, tmp_path, container):
-    """Pillow's save(quality=80) where a file is no JPEG, or one that has no tiles."""
-    info = chunkhit.pack_images(photos / "images", tmp_path / "p", sizes="own", order="input", others="jpeg", quality=80, container=container,
-                                progress=False)
-    assert info["sizes"]["jpeg"] == COUNT
-    encoded = 0
-    for file, (image, _) in zip(files_of(photos), chunkhit.ImageDataset(tmp_path / "p")):
-        expected = upright(file)
-        if Image.open(file).format != "JPEG" or Image.open(file).mode == "CMYK":
-            buffer = io.BytesIO()
-            expected.save(buffer, "JPEG", quality=80)
-            expected = Image.open(buffer)
-            encoded += 1
-        np.testing.assert_array_equal(image, np.asarray(expected), str(file))
-    assert encoded > 0
-
-
 @pytest.mark.parametrize("progressive", [False, True])
 def test_pixels_of_damaged_files_that_are_accepted_are_kept(photos, tmp_path, progressive):
     """Loaders would take the file's bytes for damage."""
@@ -316,8 +298,8 @@ def test_batches_without_a_shape_are_refused_with_the_way_out(pack):
     (dict(sizes="own", container="hdf5", codec="deflate"), "codec"), (dict(sizes="own", codec="zstd"), "codec"),
     (dict(sizes="own", chunk_samples=3), "chunk_bytes"), (dict(sizes="own", layout="nchw"), "layout"),
     (dict(sizes="own", store="photo", channels="gray"), "zstd takes any"), (dict(sizes="own", quality=80), "what is encoded"),
-    (dict(sizes="own", max_side=9, store="raw", quality=80), "what is encoded"), (dict(sizes="own", store="raw", others="jpeg"), "store jpeg"),
-    (dict(others="jpeg"), "for `?sizes`? own"), (dict(sizes="own", store="raw", jpeg_tile=2), "store jpeg"), (dict(sizes="own", jpeg_tile=1 << 21), "up to 8192"), (dict(sizes="all"), "sizes")])
+    (dict(sizes="own", max_side=9, store="raw", quality=80), "what is encoded"),
+    (dict(sizes="own", store="raw", jpeg_tile=2), "store jpeg"), (dict(sizes="own", jpeg_tile=1 << 21), "up to 8192"), (dict(sizes="all"), "sizes")])
 def test_refuses_what_would_have_no_effect(photos, tmp_path, options, message):
     with pytest.raises(chunkhit.Error, match=message) as caught:
         chunkhit.pack_images(photos / "images", tmp_path / "p", progress=False, **options)

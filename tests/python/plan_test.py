@@ -52,7 +52,7 @@ def test_readers_of_a_plan_say_how_far_it_is(packs, tmp_path):
 @pytest.mark.parametrize("arguments, message", [
     (dict(task=3), "task: found 3, expected 0 to 2"), (dict(task=[]), "task: expected at least one number"),
     (dict(task=-1), "task: expected a whole number"), (dict(task="0"), "task: expected a whole number"),
-    (dict(on_io_error="skip"), "on_io_error: "), (dict(memory_bytes=1000), "memory_bytes")])
+    (dict(memory_bytes=1000), "memory_bytes")])
 def test_what_makes_no_sense_is_a_usage_error(packs, tmp_path, arguments, message):
     chunkhit.pack_images(packs / "images", tmp_path / "out", plan=3, **HOW)
     assert message in raised("usage", chunkhit.run_plan, tmp_path / "out", **arguments)

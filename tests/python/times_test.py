@@ -264,8 +264,6 @@ def test_times_that_are_not_there_or_have_no_room_are_errors(table, tmp_path):
     (tmp_path / "bare.csv").write_text("user,item\n1,2\n")
     with pytest.raises(chunkhit.Error, match="keep_times: the ratings have no times: time names their column"):
         chunkhit.pack_sparse(tmp_path / "bare.csv", tmp_path / "out", keep_times=True)
-    with pytest.raises(chunkhit.Error, match="keep_times: a dense matrix has no room for times; give storage csr"):
-        chunkhit.pack_sparse(table, tmp_path / "out", keep_times=True, container="hdf5", storage="dense")
     with pytest.raises(chunkhit.Error, match="keep_times: the ratings have no times"):
         with chunkhit.RatingWriter(tmp_path / "out", keep_times=True) as writer:
             writer.add([1, 2], [3, 4])

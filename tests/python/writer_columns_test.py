@@ -90,7 +90,7 @@ def test_an_unknown_class_is_an_error_when_it_is_added(tmp_path):
             writer.add(IMAGE, "cats", "b.png")
         assert error.value.code == "bad_data"
         assert str(error.value) == ('b.png: label: found class "cats", expected one of the class names cat, dog; did you mean '
-                                    '"cat"?; classes_extra append adds it behind them')
+                                    '"cat"?')
         writer.add(IMAGE, "cat", "c.png")
     dataset = chunkhit.ImageDataset(tmp_path / "out")
     assert sorted(dataset.keys()) == ["a.png", "c.png"] and len(dataset.info["classes"]) == 2

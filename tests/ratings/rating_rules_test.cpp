@@ -51,7 +51,7 @@ Outcome apply(const RatingRules& rules, RatingRows rows = example()) {
 TEST(RatingRules, DropZerosThenMergeDuplicates) {
   const Outcome outcome = apply({.duplicates = Duplicates::first});
   EXPECT_EQ(outcome.rows, "10: 4=5@10#1 8=4@50#3\n11: 8=1@70#1\n");
-  EXPECT_EQ(outcome.steps, "2x3 7\n2x2 5\n2x2 3\n2x2 3\n2x2 3\n");
+  EXPECT_EQ(outcome.steps, "2x3 7\n2x2 5\n2x2 3\n2x2 3\n");
 }
 
 TEST(RatingRules, KeepZerosWhenAsked) {
@@ -100,13 +100,10 @@ TEST(RatingRules, SumDuplicatesOfRatingsWithoutValues) {
             "10: 4=3@30#4 6=1@40#2 8=1@50#3\n11: 4=1@60#0 8=1@70#1\n");
 }
 
-TEST(RatingRules, KeepValuesFromMinValueOnAndAboveAbove) {
-  const Outcome from = apply({.duplicates = Duplicates::first, .min_value = 3.0F});
-  EXPECT_EQ(from.rows, "10: 4=5@10#1 8=4@50#3\n11:\n");
-  EXPECT_EQ(from.steps, "2x3 7\n2x2 5\n2x2 3\n1x2 2\n1x2 2\n");
+TEST(RatingRules, KeepValuesAboveAbove) {
   const Outcome above = apply({.duplicates = Duplicates::first, .above = 4.0F});
   EXPECT_EQ(above.rows, "10: 4=5@10#1\n11:\n");
-  EXPECT_EQ(above.steps, "2x3 7\n2x2 5\n2x2 3\n2x2 3\n1x1 1\n");
+  EXPECT_EQ(above.steps, "2x3 7\n2x2 5\n2x2 3\n1x1 1\n");
 }
 
 TEST(RatingRules, BinarizeAfterTheValuesWereLookedAt) {

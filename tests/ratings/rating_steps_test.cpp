@@ -45,20 +45,9 @@ TEST(MinUserAndItem, HoldBothInTheEnd) {
   EXPECT_EQ(three.steps, "min-item and min-user 0x0 0");
 }
 
-TEST(MinUserAndItem, AreAppliedOnceAsVaeCfDoes) {
-  // Items first: i0 and i1 have 3, the others go: u0 2, u1 2, u2 1, u4 1. Users then: u0, u1 stay, and i0 and
-  // i1 have only 2 each.
-  const Left left = apply({.min_user = 2, .min_item = 3, .filter_once = true});
-  EXPECT_EQ(left.users, (Bits{1, 1, 0, 0, 0}));
-  EXPECT_EQ(left.items, (Bits{1, 1, 0, 0}));
-  EXPECT_EQ(left.steps, "min-item 4x2 6, min-user 2x2 4");
-}
-
 TEST(MinUserAndItem, CountAlone) {
   EXPECT_EQ(apply({.min_user = 3}).steps, "min-user 1x3 3");
   EXPECT_EQ(apply({.min_item = 2}).steps, "min-item 4x3 8");
-  EXPECT_EQ(apply({.min_user = 3, .filter_once = true}).steps, "min-user 1x3 3");
-  EXPECT_EQ(apply({.min_item = 2, .filter_once = true}).steps, "min-item 4x3 8");
   EXPECT_EQ(apply({}).steps, "");
 }
 
@@ -66,10 +55,9 @@ TEST(Steps, AreCountedBeforeAndAfterEach) {
   RatingStore store({});
   append(store, {{0, 0, 4}, {0, 1, 2}, {0, 0, 4}, {1, 1, 3}, {2, 2, 0}, {3, 0, 1}});
   std::vector<PackStep> steps;
-  const RatingRules rules{.duplicates = Duplicates::last, .min_value = 2.0F, .above = 3.0F, .binarize = true};
+  const RatingRules rules{.duplicates = Duplicates::last, .above = 3.0F, .binarize = true};
   const CleanRows rows = clean_rows(store, rules, RowForm::as_they_came, false, steps);
-  EXPECT_EQ(text_of(steps),
-            "input 4x3 6, zeros 3x2 5, duplicates 3x2 4, min-value 2x2 3, above 1x1 1, binarize 1x1 1");
+  EXPECT_EQ(text_of(steps), "input 4x3 6, zeros 3x2 5, duplicates 3x2 4, above 1x1 1, binarize 1x1 1");
 }
 
 TEST(Steps, EndWhereADuplicateIsAnErrorAndNameTheLowest) {

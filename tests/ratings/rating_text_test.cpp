@@ -212,12 +212,6 @@ TEST(RatingText, RefusesNulBytes) {
   EXPECT_EQ(bad_rows(block), (Rows{"1:2: line: expected text, found a NUL byte"}));
 }
 
-TEST(RatingText, ReadsDecimalCommas) {
-  RatingTextSpec spec = spec_with(";");
-  spec.decimal_point = ',';
-  EXPECT_EQ(rating_rows(parsed("1;2;3,5;4\n", spec)), (Rows{"1 2 3.5 4"}));
-}
-
 TEST(RatingText, EndsAtALineThatIsTooLong) {
   RatingTextSpec spec;
   const std::string longest = std::string(kMaxLineBytes - 2, 'x') + ",2";

@@ -47,14 +47,6 @@ def min_counts(table, options):
     def keep(column, least):
         return table[table.groupby(column)[column].transform("size") >= least]
 
-    if options.get("filter-once"):
-        if min_item:
-            table = keep("item", min_item)
-            steps.append(counts(table, "min-item"))
-        if min_user:
-            table = keep("user", min_user)
-            steps.append(counts(table, "min-user"))
-        return table, steps
     if not min_user and not min_item:
         return table, steps
     before = None
@@ -73,9 +65,6 @@ def apply_steps(table, options):
     steps.append(counts(table, "zeros"))
     table = merge_duplicates(table, options["duplicates"])
     steps.append(counts(table, "duplicates"))
-    if "min-value" in options:
-        table = table[table.value >= options["min-value"]]
-        steps.append(counts(table, "min-value"))
     if "above" in options:
         table = table[table.value > options["above"]]
         steps.append(counts(table, "above"))
@@ -228,8 +217,8 @@ def main():
     probe = sys.argv[1]
     rules = [{"duplicates": rule, **more} for rule, more in itertools.product(
         ["sum", "last", "first", "max"],
-        [{}, {"min-value": 2.5}, {"above": 2.5, "binarize": 1}, {"min-user": 12, "min-item": 20},
-         {"min-user": 12, "min-item": 20, "filter-once": 1}, {"min-item": 30}, {"min-user": 20}])]
+        [{}, {"above": 2}, {"above": 2.5, "binarize": 1}, {"min-user": 12, "min-item": 20},
+         {"min-item": 30}, {"min-user": 20}])]
     for seed, options in enumerate(rules):
         table = random_ratings(seed, duplicates=True)
         left, steps = apply_steps(table, options)

@@ -36,7 +36,7 @@ TEST(FrozenValues, JudgeOnlyValuesThatTheRulesLeaveAsTheyAre) {
   const StoredValues u8{ValueType::u8, 1};
   EXPECT_EQ(misfit({}), 4u);
   EXPECT_EQ(misfit({.values = u8}), 2u);
-  EXPECT_EQ(misfit({.min_value = 1.0F, .values = u8}), 3u);
+  EXPECT_EQ(misfit({.above = 0.9F, .values = u8}), 3u);
   EXPECT_EQ(misfit({.above = 300.0F, .values = u8}), 4u);
   EXPECT_EQ(misfit({.duplicates = Duplicates::sum, .values = u8}), 4u);
   EXPECT_EQ(misfit({.binarize = true, .values = u8}), 4u);

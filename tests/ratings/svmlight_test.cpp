@@ -13,8 +13,8 @@ using Texts = std::vector<std::string>;
 
 class Svmlight : public testing::Test {
  protected:
-  ReadRatings read(const std::string& text, std::optional<int> base = {}) {
-    SvmlightReader reader({folder_.write("a.svm", text)}, {base});
+  ReadRatings read(const std::string& text) {
+    SvmlightReader reader({folder_.write("a.svm", text)}, false);
     const ReadRatings all = read_all(reader);
     labels_ = reader.row_labels();
     return all;
@@ -37,12 +37,12 @@ TEST_F(Svmlight, ReadsRowsWithLabels) {
 TEST_F(Svmlight, CountsTheBytesOfItsText) {
   const std::string text = "# made by hand\n1 1:0.5 3:-2\r\n\n2";
   const std::string path = folder_.write("a.svm", text);
-  SvmlightReader reader({path}, {});
+  SvmlightReader reader({path}, false);
   EXPECT_EQ(reader.text_bytes(), text.size());
   RatingBlock block;
   ASSERT_TRUE(reader.next(block));
   EXPECT_EQ(block.text_bytes, text.size());
-  EXPECT_EQ(SvmlightReader({path, path}, {}).text_bytes(), std::nullopt);
+  EXPECT_EQ(SvmlightReader({path, path}, false).text_bytes(), std::nullopt);
 }
 
 TEST_F(Svmlight, ReadsManyLabelsOrNone) {
@@ -59,15 +59,12 @@ TEST_F(Svmlight, ReadsQueriesOf64Bits) {
 TEST_F(Svmlight, TellsTheBaseByAnIndexZeroAnywhere) {
   EXPECT_EQ(read("1 2:1 5:1\n1 0:1 3:1\n").facts.item_count, 6u);
   EXPECT_EQ(read("1 2:1 5:1\n").facts.item_count, 5u);
-  EXPECT_EQ(read("1 2:1 5:1\n", 0).facts.item_count, 6u);
-  EXPECT_EQ(read("1 0:1\n", 1).bad_lines,
-            Texts({"1:3 index: expected 1 or more (`index_base` 1), found \"0\""}));
 }
 
 TEST_F(Svmlight, ReadsFilesAsOneMatrix) {
   const std::string train = folder_.write("train", "1 1:1\n2 0:2");
   const std::string test = folder_.write("test", "3 1:3\nx\n");
-  SvmlightReader reader({train, test}, {});
+  SvmlightReader reader({train, test}, false);
   const ReadRatings all = read_all(reader);
   EXPECT_EQ(all.ratings, Texts({"0 1 1", "1 0 2", "2 1 3"}));
   EXPECT_EQ(all.facts.user_count, 4u);
@@ -93,15 +90,6 @@ TEST_F(Svmlight, NamesBadLinesAndGivesNothingOfThem) {
   EXPECT_EQ(bad("1, 3:1"), Texts({"1:3 label: expected a finite number, found nothing"}));
   EXPECT_EQ(bad("1 qid:1.5 3:1"), Texts({"1:7 qid: expected a whole number of 64 bits, found \"1.5\""}));
   EXPECT_EQ(bad("1 3:1 qid:1"), Texts({"1:7 index: expected a whole number from 0, found \"qid\""}));
-}
-
-TEST_F(Svmlight, RefusesAnotherBase) {
-  try {
-    SvmlightReader reader({"none"}, {2});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::usage);
-  }
 }
 
 }  // namespace

@@ -37,10 +37,10 @@ void expect_known_rows(const SparseRows& found, const std::vector<std::uint64_t>
   }
 }
 
-std::string write_hdf5(const TemporaryFolder& folder, const MatrixShape& shape, MatrixStorage storage) {
+std::string write_hdf5(const TemporaryFolder& folder, const MatrixShape& shape) {
   const PartSpec spec = known_matrix_spec(shape, "none");
   const std::string path = folder.path("part.h5");
-  MatrixHdf5Writer writer(path, spec, {.storage = storage});
+  MatrixHdf5Writer writer(path, spec);
   writer.append(known_rows(shape, 0, 0, kRows).view(), known_rows(shape, 1, 0, kRows).view());
   static_cast<void>(writer.finish(known_users(spec, kRows)));
   return path;
@@ -73,15 +73,13 @@ TEST(SparseDataset, ReadsEveryValueTypeAndFilter) {
 }
 
 TEST(SparseDataset, ReadsHdf5InEveryResidency) {
-  for (const MatrixStorage storage : {MatrixStorage::csr, MatrixStorage::dense}) {
-    const TemporaryFolder folder;
-    const MatrixShape shape = known_shape(ValueType::u8, 2);
-    const std::string path = write_hdf5(folder, shape, storage);
-    for (const Cache cache : kCaches) {
-      const SparseDataset dataset(path, {.cache = cache});
-      expect_known_rows(dataset.read(kSomeRows), kSomeRows, 0, shape);
-      expect_known_rows(dataset.read(kSomeRows, MatrixName::held_out), kSomeRows, 1, shape);
-    }
+  const TemporaryFolder folder;
+  const MatrixShape shape = known_shape(ValueType::u8, 2);
+  const std::string path = write_hdf5(folder, shape);
+  for (const Cache cache : kCaches) {
+    const SparseDataset dataset(path, {.cache = cache});
+    expect_known_rows(dataset.read(kSomeRows), kSomeRows, 0, shape);
+    expect_known_rows(dataset.read(kSomeRows, MatrixName::held_out), kSomeRows, 1, shape);
   }
 }
 
@@ -128,7 +126,7 @@ TEST(SparseDataset, TellsIdsAndLabels) {
 TEST(SparseDataset, OfHdf5TellsItsEntries) {
   const TemporaryFolder folder;
   const MatrixShape shape = known_shape(ValueType::u8, 2);
-  const SparseDataset dataset(write_hdf5(folder, shape, MatrixStorage::csr));
+  const SparseDataset dataset(write_hdf5(folder, shape));
   ASSERT_TRUE(dataset.info().is_matrix());
   ASSERT_EQ(dataset.info().matrix().matrices.size(), 2);
   for (const int matrix : {0, 1}) {

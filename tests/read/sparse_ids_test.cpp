@@ -29,7 +29,7 @@ std::string write_part(const TemporaryFolder& folder, const std::string& name,
   }
   const std::string path = folder.path(name);
   if (name.ends_with(".h5")) {
-    MatrixHdf5Writer writer(path, spec, {.storage = MatrixStorage::csr});
+    MatrixHdf5Writer writer(path, spec);
     writer.append(known_rows(*spec.matrix, 0, 0, ids.size()).view(), {});
     static_cast<void>(writer.finish(samples));
     return path;

@@ -40,7 +40,6 @@ class SparseLoader(unittest.TestCase):
         small = ["--chunk-rows", "16"]
         for name, values, flags in (("shard", "u8", small), ("plain", "u8", [*small, "--codec", "none"]),
                                     ("hdf5", "u8", ["--container", "hdf5"]),
-                                    ("dense", "u8", ["--container", "hdf5", "--storage", "dense"]),
                                     ("split", "u8", [*small, "--split-by", "ratio", "--test", "0.3"]),
                                     ("u16", "u16", small), ("f32", "f32", small), ("hdf5-u16", "u16", ["--container", "hdf5"]),
                                     ("hdf5-f32", "f32", ["--container", "hdf5"])):
@@ -126,7 +125,7 @@ class SparseLoader(unittest.TestCase):
                 np.testing.assert_array_equal(self.csr_cells(out + ".x"), self.expected())
 
     def test_gives_scipys_rows_of_hdf5_in_every_cache(self):
-        for pack, shuffle, cache, form in itertools.product(("hdf5", "dense"), (NONE, GLOBAL),
+        for pack, shuffle, cache, form in itertools.product(("hdf5",), (NONE, GLOBAL),
                                                                 (DECODED, COMPRESSED, STREAM), FORMS):
             with self.subTest(pack=pack, shuffle=shuffle, cache=cache, form=form):
                 out = self.load(self.packs[pack], shuffle, cache, form=form)

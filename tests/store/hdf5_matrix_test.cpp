@@ -10,34 +10,31 @@ namespace {
 
 TEST(MatrixHdf5, GivesBackWhatWasWritten) {
   const TemporaryFolder folder;
-  for (const MatrixStorage storage : {MatrixStorage::csr, MatrixStorage::dense})
-    for (const MatrixShape& shape :
-         {known_shape(ValueType::none, 1), known_shape(ValueType::u8, 2, 0.5),
-          known_shape(ValueType::u16, 2, 0.1), known_shape(ValueType::f32, 1), known_shape(ValueType::u16, 1),
-          timed(known_shape(ValueType::none, 1)), timed(known_shape(ValueType::u16, 2))}) {
-      const bool fits = value_bytes(shape.value_type) <= 1 && !shape.has_times;
-      if (storage == MatrixStorage::dense && !fits) continue;
-      const std::string path = folder.path("part.h5");
-      const PartSpec spec = known_matrix_spec(shape, "none", shape.value_type == ValueType::u16 ? 2 : 0);
-      std::vector<std::uint64_t> counts(kKnownColumns, 3);
-      write_hdf5(path, spec, {.storage = storage, .item_counts = counts});
-      const Hdf5Matrix matrix = read_matrix_hdf5(InputFile(path));
-      ASSERT_TRUE(matrix.spec);
-      EXPECT_EQ(matrix.spec->matrix, shape);
-      EXPECT_EQ(matrix.spec->chunk_samples, kKnownChunkRows);
-      EXPECT_EQ(matrix.spec->pack_id, spec.pack_id);
-      EXPECT_EQ(matrix.spec->label_columns, spec.label_columns);
-      EXPECT_EQ(matrix.column_names, spec.classes);
-      EXPECT_EQ(matrix.item_counts, counts);
-      expect_known(matrix.x, shape, 0);
-      ASSERT_EQ(matrix.held_out.has_value(), shape.matrix_count == 2);
-      if (matrix.held_out) expect_known(*matrix.held_out, shape, 1);
-      const PartSamples expected = known_users(spec, kRows);
-      EXPECT_EQ(matrix.samples.rows, expected.rows);
-      EXPECT_EQ(matrix.samples.files.text, expected.files.text);
-      EXPECT_EQ(matrix.samples.labels.ids, expected.labels.ids);
-      EXPECT_EQ(matrix.samples.labels.values, expected.labels.values);
-    }
+  for (const MatrixShape& shape :
+       {known_shape(ValueType::none, 1), known_shape(ValueType::u8, 2, 0.5),
+        known_shape(ValueType::u16, 2, 0.1), known_shape(ValueType::f32, 1), known_shape(ValueType::u16, 1),
+        timed(known_shape(ValueType::none, 1)), timed(known_shape(ValueType::u16, 2))}) {
+    const std::string path = folder.path("part.h5");
+    const PartSpec spec = known_matrix_spec(shape, "none", shape.value_type == ValueType::u16 ? 2 : 0);
+    std::vector<std::uint64_t> counts(kKnownColumns, 3);
+    write_hdf5(path, spec, {.item_counts = counts});
+    const Hdf5Matrix matrix = read_matrix_hdf5(InputFile(path));
+    ASSERT_TRUE(matrix.spec);
+    EXPECT_EQ(matrix.spec->matrix, shape);
+    EXPECT_EQ(matrix.spec->chunk_samples, kKnownChunkRows);
+    EXPECT_EQ(matrix.spec->pack_id, spec.pack_id);
+    EXPECT_EQ(matrix.spec->label_columns, spec.label_columns);
+    EXPECT_EQ(matrix.column_names, spec.classes);
+    EXPECT_EQ(matrix.item_counts, counts);
+    expect_known(matrix.x, shape, 0);
+    ASSERT_EQ(matrix.held_out.has_value(), shape.matrix_count == 2);
+    if (matrix.held_out) expect_known(*matrix.held_out, shape, 1);
+    const PartSamples expected = known_users(spec, kRows);
+    EXPECT_EQ(matrix.samples.rows, expected.rows);
+    EXPECT_EQ(matrix.samples.files.text, expected.files.text);
+    EXPECT_EQ(matrix.samples.labels.ids, expected.labels.ids);
+    EXPECT_EQ(matrix.samples.labels.values, expected.labels.values);
+  }
 }
 
 TEST(MatrixHdf5, IsTheSameFileEachTime) {
@@ -67,21 +64,19 @@ TEST(MatrixHdf5, ReportsTheHashOfItsTrailer) {
 TEST(MatrixHdf5, WithAFlippedBitIsRejectedThoughNoPackKnowsItsHash) {
   const TemporaryFolder folder;
   const std::string path = folder.path("part.h5");
-  for (const MatrixStorage storage : {MatrixStorage::csr, MatrixStorage::dense}) {
-    write_hdf5(path, known_matrix_spec(kHalfStars, "none"), {.storage = storage});
-    std::string bytes = file_text(path);
-    const std::size_t step = bytes.size() / 300;
-    for (std::size_t at = 0; at < bytes.size(); at += at + 64 < bytes.size() ? step : 1) {
-      const auto flip = static_cast<char>(1 << at % 8);
-      bytes[at] = static_cast<char>(bytes[at] ^ flip);
-      std::ofstream(path, std::ios::binary) << bytes;
-      EXPECT_THROW(static_cast<void>(open_matrix_part(path)), Error) << at;
-      bytes[at] = static_cast<char>(bytes[at] ^ flip);
-    }
-    for (const std::size_t size : {bytes.size() - 1, bytes.size() - 63, bytes.size() / 2}) {
-      std::ofstream(path, std::ios::binary) << bytes.substr(0, size);
-      EXPECT_THROW(static_cast<void>(open_matrix_part(path)), Error) << size;
-    }
+  write_hdf5(path, known_matrix_spec(kHalfStars, "none"));
+  std::string bytes = file_text(path);
+  const std::size_t step = bytes.size() / 300;
+  for (std::size_t at = 0; at < bytes.size(); at += at + 64 < bytes.size() ? step : 1) {
+    const auto flip = static_cast<char>(1 << at % 8);
+    bytes[at] = static_cast<char>(bytes[at] ^ flip);
+    std::ofstream(path, std::ios::binary) << bytes;
+    EXPECT_THROW(static_cast<void>(open_matrix_part(path)), Error) << at;
+    bytes[at] = static_cast<char>(bytes[at] ^ flip);
+  }
+  for (const std::size_t size : {bytes.size() - 1, bytes.size() - 63, bytes.size() / 2}) {
+    std::ofstream(path, std::ios::binary) << bytes.substr(0, size);
+    EXPECT_THROW(static_cast<void>(open_matrix_part(path)), Error) << size;
   }
 }
 
@@ -107,17 +102,15 @@ TEST(MatrixHdf5, TakesMoreEntriesThanAChunkHas) {
     }
     rows.indptr.push_back(rows.nnz());
   }
-  for (const MatrixStorage storage : {MatrixStorage::csr, MatrixStorage::dense}) {
-    PartSpec spec = known_matrix_spec(shape, "none");
-    MatrixHdf5Writer writer(folder.path("part.h5"), spec, {.storage = storage});
-    writer.append(rows.view(0, 2), {});
-    writer.append(rows.view(2, 3), {});
-    static_cast<void>(writer.finish(known_users(spec, 3)));
-    const Hdf5Matrix matrix = read_matrix_hdf5(InputFile(folder.path("part.h5")));
-    EXPECT_EQ(matrix.x.indptr, rows.indptr);
-    EXPECT_EQ(matrix.x.indices, rows.indices);
-    EXPECT_EQ(matrix.x.values, rows.values);
-  }
+  PartSpec spec = known_matrix_spec(shape, "none");
+  MatrixHdf5Writer writer(folder.path("part.h5"), spec);
+  writer.append(rows.view(0, 2), {});
+  writer.append(rows.view(2, 3), {});
+  static_cast<void>(writer.finish(known_users(spec, 3)));
+  const Hdf5Matrix matrix = read_matrix_hdf5(InputFile(folder.path("part.h5")));
+  EXPECT_EQ(matrix.x.indptr, rows.indptr);
+  EXPECT_EQ(matrix.x.indices, rows.indices);
+  EXPECT_EQ(matrix.x.values, rows.values);
 }
 
 TEST(MatrixHdf5, RefusesTimesThatAreNotThoseOfTheRatings) {
@@ -129,34 +122,14 @@ TEST(MatrixHdf5, RefusesTimesThatAreNotThoseOfTheRatings) {
             std::string::npos);
 }
 
-TEST(MatrixHdf5, RefusesWhatADenseMatrixCannotHold) {
-  const TemporaryFolder folder;
-  const auto error = [&](const MatrixShape& shape, const CsrRows& rows, std::uint64_t most = 1 << 20) {
-    return error_of([&] {
-      MatrixHdf5Writer writer(folder.path("part.h5"), known_matrix_spec(shape, "none"),
-                              {.storage = MatrixStorage::dense, .max_dense_bytes = most});
-      writer.append(rows.view(), {});
-    });
-  };
-  const CsrRows one{{0, 1}, {3}, {1.0f}};
-  EXPECT_EQ(error(known_shape(ValueType::u8, 1), one), "");
-  EXPECT_NE(error(known_shape(ValueType::u16, 1), one).find("type u16 do not fit"), std::string::npos);
-  EXPECT_NE(error(known_shape(ValueType::u8, 1), {{0, 1}, {3}, {0.0f}}).find("rating of 0"),
-            std::string::npos);
-  EXPECT_NE(error(known_shape(ValueType::u8, 1), {{0, 1}, {3}, {256.0f}}), "");
-  EXPECT_NE(error(known_shape(ValueType::u8, 1), one, 699).find("700 cells"), std::string::npos);
-}
-
 TEST(MatrixHdf5, RefusesRowsThatAreNoCsr) {
   const TemporaryFolder folder;
   const PartSpec spec = known_matrix_spec(known_shape(ValueType::none, 1), "none");
-  for (const MatrixStorage storage : {MatrixStorage::csr, MatrixStorage::dense})
-    for (const CsrRows& rows : {CsrRows{{0, 1}, {700}, {}}, {{0, 2}, {5, 5}, {}}, {{0, 2}, {6, 5}, {}}}) {
-      MatrixHdf5Writer writer(folder.path("part.h5"), spec, {.storage = storage});
-      EXPECT_NE(
-          error_of([&] { writer.append(rows.view(), {}); }).find("expected ascending columns below 700"),
-          std::string::npos);
-    }
+  for (const CsrRows& rows : {CsrRows{{0, 1}, {700}, {}}, {{0, 2}, {5, 5}, {}}, {{0, 2}, {6, 5}, {}}}) {
+    MatrixHdf5Writer writer(folder.path("part.h5"), spec);
+    EXPECT_NE(error_of([&] { writer.append(rows.view(), {}); }).find("expected ascending columns below 700"),
+              std::string::npos);
+  }
 }
 
 TEST(MatrixHdf5, IsNotThereUnlessItWasFinished) {

@@ -155,16 +155,6 @@ class MatrixReaders(unittest.TestCase):
         np.testing.assert_array_equal(found.tocsc().toarray(), known)
         np.testing.assert_array_equal(sp.vstack([found, found]).tocsr()[[0, -1]].toarray(), known[[0, -1]])
 
-    def test_h5py_reads_a_dense_part(self):
-        for path, kind, matrices, _ in parts("hdf5-*-dense.h5"):
-            with self.subTest(path), h5py.File(path, "r") as file:
-                for matrix, name in enumerate(["matrix", "held_out"][:matrices]):
-                    cells = file[name]
-                    self.assertEqual((cells.dtype, cells.shape, cells.chunks[1]), (np.uint8, (ROWS, COLUMNS), COLUMNS))
-                    np.testing.assert_array_equal(cells[:].astype(np.float32) * cells.attrs["scale"], known_matrix(kind, matrix))
-                self.assertEqual(file["obs/_index"].asstr()[:].tolist(), USERS)
-                self.assertNotIn("X", file)
-
     def write_anndata(self, matrix, name="external.h5ad", path="X", **options):
         """As anndata 0.8 writes it."""
         file_path = os.path.join(FOLDER, name)

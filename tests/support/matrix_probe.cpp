@@ -26,10 +26,10 @@ const std::vector<KnownType> kTypes{{"none", ValueType::none, 1},
                                     {"u16", ValueType::u16, 1},
                                     {"f32", ValueType::f32, 1}};
 
-void write_hdf5(const std::string& path, const PartSpec& spec, MatrixStorage storage) {
+void write_hdf5(const std::string& path, const PartSpec& spec) {
   std::vector<std::uint64_t> counts;
   for (std::uint64_t column = 0; column < spec.matrix->column_count; ++column) counts.push_back(column % 9);
-  MatrixHdf5Writer writer(path, spec, {.storage = storage, .item_counts = counts});
+  MatrixHdf5Writer writer(path, spec, {.item_counts = counts});
   for (std::uint64_t first = 0; first < kRows; first += 3) {
     const std::uint64_t count = std::min<std::uint64_t>(3, kRows - first);
     const CsrRows x = known_rows(*spec.matrix, 0, first, count);
@@ -49,9 +49,7 @@ void write_all(const std::string& folder) {
         write_known_matrices(folder + "/shard-" + what + "-" + filter + ".zst",
                              known_matrix_spec(shape, filter, label_columns), kRows);
       const PartSpec spec = known_matrix_spec(shape, "none", label_columns);
-      write_hdf5(folder + "/hdf5-" + what + "-csr.h5", spec, MatrixStorage::csr);
-      if (known.type == ValueType::none || known.type == ValueType::u8)
-        write_hdf5(folder + "/hdf5-" + what + "-dense.h5", spec, MatrixStorage::dense);
+      write_hdf5(folder + "/hdf5-" + what + "-csr.h5", spec);
     }
 }
 

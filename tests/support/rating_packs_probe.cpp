@@ -1,7 +1,7 @@
 // Makes the rows of packs out of lines "USER ITEM VALUE TIME" (numbers; dense, users and items by first
 // appearance) on stdin and prints all as JSON.
 // usage: rating_packs_probe NAME=VALUE...
-//   names: zeros, duplicates, min-value, above, binarize, min-user, min-item, filter-once, split, validation,
+//   names: zeros, duplicates, above, binarize, min-user, min-item, split, validation,
 //   test (a count, or a share below 1), fold-in, before, split-order, item-order, shuffle-rows, seed, memory
 //   (bytes, then spilled to /tmp)
 #include <algorithm>
@@ -36,12 +36,10 @@ void set(const std::string& name, const std::string& value, RatingPacksSpec& spe
   const std::map<std::string, std::function<void()>> setters{
       {"zeros", [&] { spec.rules.zeros = choose<Zeros>(value); }},
       {"duplicates", [&] { spec.rules.duplicates = choose<Duplicates>(value); }},
-      {"min-value", [&] { spec.rules.min_value = std::stof(value); }},
       {"above", [&] { spec.rules.above = std::stof(value); }},
       {"binarize", [&] { spec.rules.binarize = value == "1"; }},
       {"min-user", [&] { spec.rules.min_user = std::stoull(value); }},
       {"min-item", [&] { spec.rules.min_item = std::stoull(value); }},
-      {"filter-once", [&] { spec.rules.filter_once = value == "1"; }},
       {"split", [&] { spec.split.kind = choose<SplitKind>(value); }},
       {"validation", [&] { spec.split.validation = amount(value); }},
       {"test", [&] { spec.split.test = amount(value); }},

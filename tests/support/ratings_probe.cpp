@@ -22,7 +22,7 @@ RatingFormat format_of(const std::string& name) {
 }
 
 Transpose transpose_of(const std::string& name) {
-  return name == "yes" ? Transpose::yes : name == "no" ? Transpose::no : Transpose::automatic;
+  return name == "yes" ? Transpose::yes : Transpose::automatic;
 }
 
 std::string id_text(const BlockIds& ids, std::size_t rating) {
@@ -58,8 +58,7 @@ void probe(char** arguments, int count) {
   MatrixFileSpec spec;
   spec.transpose = transpose_of(arguments[1]);
   if (std::string(arguments[2]) != "-") spec.layer = arguments[2];
-  if (std::string(arguments[3]) != "-") spec.index_base = std::stoi(arguments[3]);
-  const std::vector<std::string> paths(arguments + 4, arguments + count);
+  const std::vector<std::string> paths(arguments + 3, arguments + count);
   for (const auto& reader : open_matrix_files(format_of(arguments[0]), paths, spec)) {
     RatingBlock block;
     while (reader->next(block)) print_block(block);
@@ -73,7 +72,7 @@ void probe(char** arguments, int count) {
 }  // namespace chunkhit
 
 int main(int count, char** arguments) {
-  if (count < 6) return 2;
+  if (count < 5) return 2;
   try {
     chunkhit::probe(arguments + 1, count - 1);
   } catch (const chunkhit::Error& error) {

@@ -34,9 +34,9 @@ class Ratings:
         return sp.coo_matrix(([v for _, _, v in self.triplets], (rows, columns)), shape=self.shape).tocsr()
 
 
-def probe(kind, *paths, transpose="automatic", layer="-", base="-"):
+def probe(kind, *paths, transpose="automatic", layer="-"):
     """The ratings, or the reason why there are none."""
-    done = subprocess.run([PROBE, kind, transpose, layer, base, *paths], capture_output=True, text=True,
+    done = subprocess.run([PROBE, kind, transpose, layer, *paths], capture_output=True, text=True,
                           errors="replace")
     if done.returncode != 0:
         assert done.returncode in (2, 65), (done.returncode, done.stderr)

@@ -21,9 +21,7 @@ struct LabelCsvSpec {
   std::vector<std::string> label_columns{"label"};  ///< several columns are float labels
   /// Further columns that are kept, by name: whole numbers, numbers or texts of up to 1,024 bytes.
   std::vector<std::string> keep_columns{};
-  char delimiter = 0;  ///< 0: a tab if the header has one and no comma, else a comma
   LabelType label_type = LabelType::automatic;
-  bool labels_are_names = false;  ///< numbers are names of classes, too; set where classes are given
 };
 
 /// Files of class folders that are listed.
@@ -38,7 +36,7 @@ enum class Resize {
   none,
   exact,       ///< to width × height
   short_side,  ///< the short side to width, as torchvision's Resize
-  long_side,   ///< the long side to width
+  long_side,   ///< the long side to width; of OwnSizesSpec::max_side alone
   fit,         ///< into width × height, padded, as Pillow's ImageOps.pad
 };
 
@@ -72,27 +70,19 @@ enum class Check { whole, region };
 enum class Sizes { fixed, own };
 
 /// How images of their own sizes are stored. jpeg: a JPEG that is not made smaller keeps its coefficients,
-/// what is made smaller is encoded as JPEG, all else is stored as `others` says; photo, zstd (not in HDF5):
-/// pixels, compressed without loss; raw: pixels.
+/// what is made smaller is encoded as JPEG (RGBA without loss), all else is stored without loss, as by photo
+/// (RGB) or zstd, in HDF5 as by raw; photo, zstd (not in HDF5): pixels, compressed without loss; raw: pixels.
 enum class Store { jpeg, photo, zstd, raw };
-
-/// How Store::jpeg stores what is no JPEG: without loss, as by photo (RGB) or zstd, in HDF5 as by raw; or
-/// encoded as JPEG (RGBA without loss all the same).
-enum class Others { lossless, jpeg };
 
 /// How images of their own sizes are made and stored; used with Sizes::own alone.
 struct OwnSizesSpec {
   std::uint32_t max_side = 0;    ///< pixels; longer sides are resized to it; 0: no limit
   std::uint32_t short_side = 0;  ///< pixels; longer short sides are resized to it; 0: no limit
   Store store = Store::jpeg;
-  Others others = Others::lossless;
   std::uint32_t quality = 90;      ///< of images that are encoded: 1 to 100, as Pillow and libjpeg count it
   std::uint32_t jpeg_tile = 4;     ///< MCUs between restart markers; 0: a JPEG's bytes stay as they are
   std::uint64_t part_samples = 0;  ///< images in a part; 0: about as many as part_bytes holds
 };
-
-/// Classes that the list of `classes` lacks: an error, or appended to it.
-enum class ClassesExtra { error, append };
 
 /// Pack of a split and its share of each class.
 struct SplitShare {
@@ -108,19 +98,16 @@ struct PackImagesSpec {
   ClassFoldersSpec folders;  ///< without a CSV
   std::string
       classes;  ///< file of names, one per line, or pack whose class ids are used; empty: sorted names
-  ClassesExtra classes_extra = ClassesExtra::error;
   bool follow_symlinks = false;  ///< follow links to folders and out of the root
   TransformSpec transform;
   Sizes sizes = Sizes::fixed;
   OwnSizesSpec own_sizes;
   Exif exif = Exif::apply;
   Check check = Check::whole;
-  bool accept_warnings = false;              ///< pack damaged images as far as they can be decoded
-  std::uint32_t max_seconds_per_image = 10;  ///< CPU time of decoding; 0: no limit
-  std::uint64_t max_pixels = 256'000'000;
-  std::uint64_t max_input_bytes = 256ull << 20;  ///< largest file
-  std::uint64_t max_decode_bytes = 1ull << 30;   ///< memory for decoding and resizing one image
-  std::string container = "hdf5";                ///< "hdf5", "shard"
+  bool accept_warnings = false;                 ///< pack damaged images as far as they can be decoded
+  std::uint32_t max_seconds_per_image = 10;     ///< CPU time of decoding; 0: no limit
+  std::uint64_t max_decode_bytes = 1ull << 30;  ///< memory for one image: its file, decoding and resizing
+  std::string container = "hdf5";               ///< "hdf5", "shard"
   std::string codec;  ///< "none", "deflate", "zstd", "photo", with ":LEVEL"; empty: the container's default
   std::uint64_t chunk_samples = 0;        ///< 0: computed
   std::uint64_t chunk_bytes = 0;          ///< maximum raw bytes per chunk (own sizes: stored); 0: computed

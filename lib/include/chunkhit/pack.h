@@ -19,10 +19,6 @@ namespace chunkhit {
 /// Effect of a bad image or line: it is skipped and counted, or fails the run.
 enum class OnError { skip, fail };
 
-/// What a file does that the machine cannot read: the run fails with try_again after several tries, or the
-/// file is rejected.
-enum class OnIoError { retry, reject };
-
 /// Limit of skipped inputs: a share of all (one is allowed), or, if not 0, a count.
 struct ErrorLimit {
   double share = 0.01;
@@ -53,7 +49,6 @@ struct PackImagesOptions {
   ErrorLimit max_errors{};                  ///< rejected rows
   bool force = false;                       ///< overwrite the pack in `output`
   bool trust_inputs = false;                ///< resume without checking whether inputs changed
-  OnIoError on_io_error = OnIoError::retry;
   std::string sheet{};       ///< PNG that preview_images writes: some images before and after; empty: none
   std::string command_line;  ///< for run.json
   std::function<void(const PackProgress&)> on_progress;  ///< called by one thread at a time, by any thread
@@ -233,7 +228,6 @@ struct RunPlanOptions {
   std::string root;                  ///< folder of the inputs where it is another one here; empty: the plan's
   std::uint32_t threads = 0;         ///< as in PackImagesOptions
   std::uint64_t memory_bytes = 2ull << 30;
-  OnIoError on_io_error = OnIoError::retry;
   std::function<void(const PackProgress&)> on_progress;
   const std::atomic<bool>* stop = nullptr;
 };

@@ -34,11 +34,10 @@ struct RatingTableSpec {
   std::string time;   ///< the same; the fourth
   Quoting quoting = Quoting::automatic;
   std::string comment;  ///< lines that start with it are skipped; empty: none
-  char decimal_point = '.';
 };
 
 /// Whether the columns of a matrix are users; automatic: as the file says, else its rows are.
-enum class Transpose : std::uint8_t { automatic, no, yes };
+enum class Transpose : std::uint8_t { automatic, yes };
 
 /// Rows of several matrix files that have one name, or without names one number. join: they are one user.
 /// file_name: the file's name and a slash stand before the names of all rows.
@@ -51,8 +50,7 @@ struct RatingInputSpec {
   std::string format;
   RatingTableSpec table;
   Transpose transpose = Transpose::automatic;
-  std::string layer;              ///< hdf5: AnnData layer, or "raw"; empty: X
-  std::optional<int> index_base;  ///< svmlight: index of the first column, 0 or 1; not set: detected
+  std::string layer;  ///< hdf5: AnnData layer, or "raw"; empty: X
   SharedRows shared_rows = SharedRows::error;
   Encoding encoding = Encoding::utf8;  ///< encoding of ratings and of the tables beside them
 };
@@ -69,12 +67,10 @@ enum class Duplicates { error, sum, last, first, max };
 struct RatingRules {
   Zeros zeros = Zeros::drop;
   Duplicates duplicates = Duplicates::error;
-  std::optional<float> min_value{};  ///< keep ratings >= this
-  std::optional<float> above{};      ///< keep ratings > this
-  bool binarize = false;             ///< replace every rating by 1
-  std::uint64_t min_user = 0;        ///< minimum ratings per user
-  std::uint64_t min_item = 0;        ///< minimum ratings per item
-  bool filter_once = false;          ///< apply min_item, then min_user, once; else until both hold (k-core)
+  std::optional<float> above{};  ///< keep ratings > this
+  bool binarize = false;         ///< replace every rating by 1
+  std::uint64_t min_user = 0;    ///< minimum ratings per user
+  std::uint64_t min_item = 0;    ///< minimum ratings per item; both are applied until both hold (k-core)
   /// Type that the ratings are stored as; one that these rules keep and that it cannot hold is an error. f32:
   /// values and sums that float32 cannot hold are rounded. Not set: the smallest type that holds all; values
   /// that float32 cannot hold are an error.
@@ -155,22 +151,15 @@ struct RatingPacksSpec {
 /// of their items held out. The held-out users are drawn by our seed, not by NumPy's.
 [[nodiscard]] CHUNKHIT_API RatingPacksSpec vae_cf_spec();
 
-/// How an HDF5 part holds its matrices.
-enum class MatrixStorage : std::uint8_t {
-  csr,    ///< AnnData: /X, and /layers/held_out
-  dense,  ///< /matrix and /held_out: u8, every cell
-};
-
 /// What is packed. Two packs with the same spec and the same input are equal, byte for byte.
 struct PackSparseSpec {
   RatingInputSpec input;
   RatingPacksSpec packs;
   std::string reuse_ids;            ///< pack, or its items.csv, that gives the columns; empty: none
   std::string container = "shard";  ///< "shard", "hdf5"
-  std::string codec;  ///< "zstd", "deflate", "none", with ":LEVEL"; empty: the container's default
-  MatrixStorage storage = MatrixStorage::csr;  ///< hdf5
-  std::uint64_t chunk_rows = 0;                ///< shard: rows per block; 0: computed
-  std::uint64_t part_bytes = 1ull << 30;       ///< maximum raw bytes per part
+  std::string codec;             ///< "zstd", "deflate", "none", with ":LEVEL"; empty: the container's default
+  std::uint64_t chunk_rows = 0;  ///< shard: rows per block; 0: computed
+  std::uint64_t part_bytes = 1ull << 30;  ///< maximum raw bytes per part
   /// CSV with a row for each item, whose columns are kept beside the items' ids: the ids are in the column
   /// named as that of the ratings, else in one with a usual name, else in the first one
   /// (schemas/item-columns.md); empty: none.

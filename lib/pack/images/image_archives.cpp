@@ -176,9 +176,10 @@ std::string relative_name(const PackImagesOptions& options, const std::string& p
 class TarList {
  public:
   TarList(const PackImagesSpec& spec, const PackImagesOptions& options, std::string spool_folder)
-      : spec_(spec), options_(options), columns_(spec.columns), spool_(list_, std::move(spool_folder)) {
-    columns_.labels_are_names = !spec.classes.empty();
-  }
+      : spec_(spec),
+        options_(options),
+        columns_(LabelColumns{spec.columns, !spec.classes.empty()}),
+        spool_(list_, std::move(spool_folder)) {}
 
   SampleList list() {
     TarSamples samples(list_, columns_, spec_.folders.include);
@@ -276,7 +277,7 @@ class TarList {
 
   const PackImagesSpec& spec_;
   const PackImagesOptions& options_;
-  LabelCsvSpec columns_;
+  LabelColumns columns_;
   SampleList list_;
   ArchiveSpool spool_;
 };
@@ -323,15 +324,13 @@ SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options
   IdxReader images(path, options.stop);
   const std::string header = pnm_header(images);
   const std::uint64_t file_bytes = header.size() + images.item_bytes();
-  if (images.item_bytes() > spec.max_input_bytes)
-    images.fail("holds images of " + count_text(images.item_bytes(), "byte") + ", over `max_input_bytes`");
+  if (images.item_bytes() > spec.max_decode_bytes)
+    images.fail("holds images of " + count_text(images.item_bytes(), "byte") + ", over `max_decode_bytes`");
   const std::vector<std::string> labels = read_idx_labels(spec.labels, images);
   SampleList list;
   list.label_columns = spec.columns.label_columns;
   list.labels_from = "idx";
-  LabelCsvSpec columns = spec.columns;
-  columns.labels_are_names = !spec.classes.empty();
-  LabelRows rows(list, columns);
+  LabelRows rows(list, LabelColumns{spec.columns, !spec.classes.empty()});
   ArchiveSpool spool(list, std::move(spool_folder));
   spool.begin(path, file_bytes * labels.size(), false);
   ByteBuffer file(header.begin(), header.end());

@@ -77,15 +77,13 @@ namespace {
 SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& options) {
   std::vector<std::string> classes;
   if (!spec.classes.empty()) classes = read_classes(spec.classes);
-  LabelCsvSpec columns = spec.columns;
-  columns.labels_are_names = !classes.empty();
-  SampleList list = !options.inputs.empty() ? list_archives(spec, options, existing_folder(options.output))
-                    : spec.labels.empty()
-                        ? list_class_folders(options.root, spec.folders, spec.follow_symlinks)
-                        : list_label_csv(spec.labels, columns, options.stop);
+  SampleList list =
+      !options.inputs.empty() ? list_archives(spec, options, existing_folder(options.output))
+      : spec.labels.empty()
+          ? list_class_folders(options.root, spec.folders, spec.follow_symlinks)
+          : list_label_csv(spec.labels, LabelColumns{spec.columns, !spec.classes.empty()}, options.stop);
   if (classes.empty() && spec.labels.empty()) notice_text_order(list);
-  if (!classes.empty())
-    renumber_classes(list, std::move(classes), spec.classes_extra == ClassesExtra::append);
+  if (!classes.empty()) renumber_classes(list, std::move(classes));
   return list;
 }
 
@@ -126,19 +124,18 @@ void load(const PackImagesSpec& spec, const RootFolder& root, const SampleList& 
           ByteBuffer& bytes) {
   const SampleFile opened = open_sample(root, list, index);
   if (!opened.error.empty()) throw ImageError(opened.error);
-  if (opened.bytes > spec.max_input_bytes) throw ImageError("is over `max_input_bytes`");
+  if (opened.bytes > spec.max_decode_bytes) throw ImageError("is over `max_decode_bytes`");
   const std::string reason = opened.read(bytes);
   if (!reason.empty()) throw ImageError(reason);
 }
 
 }  // namespace
 
-void load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
-                       const SampleList& list, std::size_t index, ByteBuffer& bytes) {
+void load_with_retries(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list,
+                       std::size_t index, ByteBuffer& bytes) {
   try {
     with_retries([&] { load(spec, root, list, index, bytes); });
   } catch (const MachineError& error) {
-    if (options.on_io_error == OnIoError::reject) throw ImageError(error.what());
     throw_unreadable(list.file(index), error);
   }
 }
@@ -146,7 +143,7 @@ void load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& opti
 namespace {
 
 FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes bytes) {
-  const ImageFile image(bytes, {spec.max_pixels, spec.accept_warnings});
+  const ImageFile image(bytes, {max_pixels(spec), spec.accept_warnings});
   const ImageHeader& header = image.header();
   const TransformPlan plan = plan_sample(spec, header);
   if (!plan.error.empty()) throw ImageError(plan.error);
@@ -162,14 +159,13 @@ FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes
 }
 
 /// Reads headers in the list's order until one gives the pack's shape; throws bad_data when none does.
-FirstImage probe_shape(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
-                       const SampleList& list) {
+FirstImage probe_shape(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list) {
   std::string first_reject;
   ByteBuffer bytes;
   for (std::size_t index = 0; index < std::min(list.size(), kProbedRows); ++index) {
     const std::string file(list.file(index));
     try {
-      load_with_retries(spec, options, root, list, index, bytes);
+      load_with_retries(spec, root, list, index, bytes);
       return probe_file(spec, file, bytes);
     } catch (const ImageError& error) {
       if (first_reject.empty()) first_reject = file + ": " + error.reason();
@@ -407,7 +403,7 @@ std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const Pac
 ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions& options, SampleList list) {
   const RootFolder root(options.root, spec.follow_symlinks);
   ImageInput input{std::move(list), {}, {}, {}, {}};
-  input.first = probe_shape(spec, options, root, input.list);
+  input.first = probe_shape(spec, root, input.list);
   input.packs = divide_list(input.list, spec);
   input.notices = all_notices(input.list, spec, input.first);
   input.labels = summarize_labels(input.list);

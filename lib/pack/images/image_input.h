@@ -57,8 +57,8 @@ void check_no_sheet(const PackImagesOptions& options);
 
 /// Reads a file of the list into `bytes`, in several tries where the machine cannot read it; throws
 /// ImageError where it cannot be packed, try_again.
-void load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
-                       const SampleList& list, std::size_t index, ByteBuffer& bytes);
+void load_with_retries(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list,
+                       std::size_t index, ByteBuffer& bytes);
 
 /// The spec with part_samples filled in where it is computed: from the sizes of some files of the list.
 [[nodiscard]] PackImagesSpec with_part_samples(const PackImagesSpec& spec, const PackImagesOptions& options,

@@ -39,7 +39,6 @@ void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options
       {"`labels`", !spec.labels.empty()},
       {"`file_column`", spec.columns.file_column != plain.file_column},
       {"`label_type`", spec.columns.label_type != plain.label_type},
-      {"`delimiter`", spec.columns.delimiter != plain.delimiter},
       {"`include`", !spec.folders.include.empty()},
       {"`split_folders`", !spec.folders.split_folders.empty()},
       {"`follow_symlinks`", spec.follow_symlinks}};
@@ -217,11 +216,10 @@ struct ImageWriter::Impl {
   }
 
   void check_listed(std::string_view name) const {
-    if (class_names.empty() || spec.classes_extra == ClassesExtra::append || names.contains(name)) return;
+    if (class_names.empty() || names.contains(name)) return;
     throw Error(ErrorCode::bad_data, "label: found class \"" + printable_text(name) +
                                          "\", expected one of the class names " + names_text(class_names) +
-                                         did_you_mean(name, class_names) +
-                                         "; `classes_extra` append adds it behind them");
+                                         did_you_mean(name, class_names));
   }
 
   void check_numbers(std::span<const float> numbers) const {

@@ -40,13 +40,8 @@ PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions&
   const RootFolder root(options.root, spec.follow_symlinks);
   const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, input));
 
-  AssemblerContext maker{spec,
-                         root,
-                         input.first.sample,
-                         input.first.file,
-                         MemoryBudget(memory.decode_bytes),
-                         memory.kept_bytes,
-                         options.on_io_error == OnIoError::reject};
+  AssemblerContext maker{
+      spec, root, input.first.sample, input.first.file, MemoryBudget(memory.decode_bytes), memory.kept_bytes};
   RejectLimit rejects(options, input.list.row_count);
   progress.rows_total = input.list.size();
   RunContext run{spec,

@@ -31,11 +31,10 @@ SpecEntry resize_entry(const TransformSpec& transform) {
       return {"resize", size_text(transform.resize_width, transform.resize_height)};
     case Resize::short_side:
       return {"resize", std::to_string(transform.resize_width)};
-    case Resize::long_side:
-      return {"resize-long", std::to_string(transform.resize_width)};
     case Resize::fit:
       return {"fit", size_text(transform.resize_width, transform.resize_height)};
     case Resize::none:
+    case Resize::long_side:  // of images of their own sizes
       break;
   }
   return {"resize", "none"};
@@ -112,8 +111,6 @@ void check_classes(const PackImagesSpec& spec) {
     throw_usage("`label_type` classes: is for one `label_column`; several are numbers");
   if (type == LabelType::numbers && !spec.classes.empty())
     throw_usage("`label_type` numbers: excludes `classes`, which takes labels as names");
-  if (spec.classes.empty() && spec.classes_extra != ClassesExtra::error)
-    throw_usage("`classes_extra`: is for what `classes` does not list: give it, too");
   if (!spec.classes.empty() && spec.columns.label_columns.size() > 1)
     throw_usage("`classes`: is for classes with names; several label columns are numbers");
 }
@@ -123,16 +120,16 @@ void check_sizes(const PackImagesSpec& spec) {
   const OwnSizesSpec& own = spec.own_sizes;
   const OwnSizesSpec plain;
   if (spec.sizes == Sizes::fixed) {
-    if (own.max_side != 0 || own.short_side != 0 || own.store != plain.store || own.others != plain.others ||
+    if (own.max_side != 0 || own.short_side != 0 || own.store != plain.store ||
         own.quality != plain.quality || own.jpeg_tile != plain.jpeg_tile || own.part_samples != 0)
       throw_usage(
-          "`max_side`, `short_side`, `store`, `others`, `quality`, `jpeg_tile` and `part_samples` are for "
+          "`max_side`, `short_side`, `store`, `quality`, `jpeg_tile` and `part_samples` are for "
           "`sizes` own");
     return;
   }
   if (spec.transform.resize != Resize::none || spec.transform.crop_width != 0)
     throw_usage(
-        "`sizes` own: `resize`, `resize_long`, `fit` and `crop` give all images one shape; `max_side` or "
+        "`sizes` own: `resize`, `fit` and `crop` give all images one shape; `max_side` or "
         "`short_side` makes them smaller");
   if (own.quality < 1 || own.quality > 100) throw_usage("`quality`: expected 1 to 100");
   constexpr std::uint32_t kMaxRowMcus = 8192;
@@ -141,12 +138,11 @@ void check_sizes(const PackImagesSpec& spec) {
     throw_usage("`store` photo: is for `channels` rgb; zstd takes any");
   if (own.store != Store::jpeg && own.jpeg_tile != plain.jpeg_tile)
     throw_usage("`jpeg_tile`: is for `store` jpeg");
-  if (own.store != Store::jpeg && own.others != plain.others) throw_usage("`others`: is for `store` jpeg");
-  const bool encodes = own.max_side != 0 || own.short_side != 0 || own.others == Others::jpeg;
+  const bool encodes = own.max_side != 0 || own.short_side != 0;
   if (own.quality != plain.quality && (own.store != Store::jpeg || !encodes))
     throw_usage(
         "`quality`: is for what is encoded: `store` jpeg with images that are made smaller (`max_side`, "
-        "`short_side`) or with `others` jpeg");
+        "`short_side`)");
   if (own.max_side != 0 && own.short_side != 0) throw_usage("`max_side` and `short_side` exclude each other");
   if (spec.container == "hdf5" && (own.store == Store::photo || own.store == Store::zstd))
     throw_usage(std::string("`store` ") + name_of(own.store) +
@@ -159,8 +155,6 @@ void check_sizes(const PackImagesSpec& spec) {
   if (const std::uint64_t max_bytes = container(spec.container).max_chunk_bytes; spec.chunk_bytes > max_bytes)
     throw_usage("`chunk_bytes`: expected at most " + std::to_string(max_bytes));
   if (spec.transform.layout != Layout::nhwc) throw_usage("`sizes` own: `layout`: expected nhwc");
-  if (spec.max_pixels > kMaxOwnPixels)
-    throw_usage("`sizes` own: `max_pixels`: expected at most " + std::to_string(kMaxOwnPixels));
 }
 
 void check_split(const std::vector<SplitShare>& split) {
@@ -198,7 +192,6 @@ void add_own_sizes(const PackImagesSpec& spec, const ChunkPlan& plan, std::vecto
   entries.push_back({"max-side", std::to_string(own.max_side)});
   entries.push_back({"short-side", std::to_string(own.short_side)});
   entries.push_back({"store", name_of(own.store)});
-  entries.push_back({"others", name_of(own.others)});
   entries.push_back({"quality", std::to_string(own.quality)});
   entries.push_back({"jpeg-tile", std::to_string(own.jpeg_tile)});
   entries.push_back({"chunk-bytes", std::to_string(plan.chunk_bytes)});
@@ -236,8 +229,6 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   entries.push_back({"decode", transform.fast_decode ? "fast" : "exact"});
   entries.push_back({"check", name_of(spec.check)});
   entries.push_back({"accept-warnings", spec.accept_warnings ? "true" : "false"});
-  entries.push_back({"max-pixels", std::to_string(spec.max_pixels)});
-  entries.push_back({"max-input-bytes", std::to_string(spec.max_input_bytes)});
   entries.push_back({"max-decode-bytes", std::to_string(spec.max_decode_bytes)});
   entries.push_back({"max-seconds-per-image", std::to_string(spec.max_seconds_per_image)});
   entries.push_back({"container", spec.container});
@@ -300,10 +291,7 @@ bool is_true(const SpecEntry& entry) {
 void set_resize(const SpecEntry& entry, TransformSpec& transform) {
   if (entry.value == "none") return;
   const auto sides = numbers_of<2, std::uint32_t>(entry, 'x');
-  transform.resize = entry.name == "fit"           ? Resize::fit
-                     : entry.name == "resize-long" ? Resize::long_side
-                     : sides[1] > 0                ? Resize::exact
-                                                   : Resize::short_side;
+  transform.resize = entry.name == "fit" ? Resize::fit : sides[1] > 0 ? Resize::exact : Resize::short_side;
   transform.resize_width = sides[0];
   transform.resize_height = sides[1];
 }
@@ -325,7 +313,6 @@ constexpr std::array kSpecFields{
     SpecField{"labels", [](const auto& entry,
                            auto& spec) { spec.labels = entry.value == "folders" ? "" : entry.value; }},
     SpecField{"resize", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},
-    SpecField{"resize-long", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},
     SpecField{"fit", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},
     SpecField{"pad-color",
               [](const auto& entry, auto& spec) {
@@ -341,8 +328,6 @@ constexpr std::array kSpecFields{
     SpecField{"short-side",
               [](const auto& entry, auto& spec) { spec.own_sizes.short_side = number_of(entry); }},
     SpecField{"store", [](const auto& entry, auto& spec) { spec.own_sizes.store = choice_of<Store>(entry); }},
-    SpecField{"others",
-              [](const auto& entry, auto& spec) { spec.own_sizes.others = choice_of<Others>(entry); }},
     SpecField{"quality", [](const auto& entry, auto& spec) { spec.own_sizes.quality = number_of(entry); }},
     SpecField{"jpeg-tile",
               [](const auto& entry, auto& spec) { spec.own_sizes.jpeg_tile = number_of(entry); }},
@@ -357,9 +342,6 @@ constexpr std::array kSpecFields{
               [](const auto& entry, auto& spec) { spec.accept_warnings = is_true(entry); }},
     SpecField{"follow-symlinks",
               [](const auto& entry, auto& spec) { spec.follow_symlinks = is_true(entry); }},
-    SpecField{"max-pixels", [](const auto& entry, auto& spec) { spec.max_pixels = count_of(entry); }},
-    SpecField{"max-input-bytes",
-              [](const auto& entry, auto& spec) { spec.max_input_bytes = count_of(entry); }},
     SpecField{"max-decode-bytes",
               [](const auto& entry, auto& spec) { spec.max_decode_bytes = count_of(entry); }},
     SpecField{"max-seconds-per-image",
@@ -383,9 +365,9 @@ PackImagesSpec spec_of(const std::vector<SpecEntry>& recorded) {
     field->set(entry, spec);
     ++known;
   }
-  // resize, resize-long and fit are one choice; pad-color stands beside fit alone.
-  constexpr std::size_t kOwnSizesFields = 9;
-  if (known < kSpecFields.size() - 3 - (spec.sizes == Sizes::own ? 0 : kOwnSizesFields))
+  // resize and fit are one choice; pad-color stands beside fit alone.
+  constexpr std::size_t kOwnSizesFields = 8;
+  if (known < kSpecFields.size() - 2 - (spec.sizes == Sizes::own ? 0 : kOwnSizesFields))
     throw Error(ErrorCode::bad_data, "spec: " + std::to_string(known) + " of its entries are known");
   if (spec.sizes == Sizes::own && spec.own_sizes.part_samples == 0)
     throw Error(ErrorCode::bad_data, "spec: part-samples: found '0'");
@@ -414,22 +396,22 @@ std::string pack_difference(const EarlierPack& before, const WantedPack& now) {
 void check_spec(const PackImagesSpec& spec) {
   const LabelCsvSpec plain;
   const LabelCsvSpec& columns = spec.columns;
-  if (spec.labels.empty() && (columns.file_column != plain.file_column || columns.delimiter != 0))
-    throw_usage("`file_column` and `delimiter` are for a CSV: give it with `labels`");
+  if (spec.labels.empty() && columns.file_column != plain.file_column)
+    throw_usage("`file_column` is for a CSV: give it with `labels`");
   if (columns.keep_columns.size() > kMaxKeptColumns)
     throw_usage("`keep_columns`: found " + count_text(columns.keep_columns.size(), "column") +
                 ", expected at most " + count_text(kMaxKeptColumns));
   for (const std::string& name : columns.keep_columns)
     if (name.empty() || name == "." || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
       throw_usage("`keep_columns`: '" + name + "' is no name for a dataset of HDF5");
-  if (spec.max_pixels < 1) throw_usage("`max_pixels`: must be at least 1");
-  if (spec.max_input_bytes < 1) throw_usage("`max_input_bytes`: must be at least 1");
   if (spec.max_decode_bytes < 1) throw_usage("`max_decode_bytes`: must be at least 1");
   if (spec.part_bytes < 1) throw_usage("`part_bytes`: must be at least 1");
   if (spec.chunk_samples > 0 && spec.chunk_bytes > 0)
     throw_usage("`chunk_samples` and `chunk_bytes` exclude each other");
   if (!spec.labels.empty() && !spec.folders.include.empty())
     throw_usage("`include`: is for class folders; a CSV names its files");
+  if (spec.transform.resize == Resize::long_side)
+    throw_usage("`resize`: long_side is what `max_side` of `sizes` own does");
   check_sizes(spec);
   check_classes(spec);
   check_split_folders(spec);

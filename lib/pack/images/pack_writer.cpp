@@ -200,7 +200,7 @@ bool PackWriter::is_unreadable(const std::string& file) const {
 /// try_again, so that it does not pack without the images.
 void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
   // A container that cannot be read is an error of its own.
-  if (run_.maker.reject_unreadable || !run_.list.containers.empty()) return;
+  if (!run_.list.containers.empty()) return;
   const RootFolder& root = run_.maker.root;
   try {
     for (const Reject& reject : rejects) {
@@ -213,10 +213,9 @@ void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
       throw MachineError(run_.options.root + "/" + run_.maker.first_file +
                          ": could be read when the run began, and can no longer");
   } catch (const MachineError& error) {
-    throw Error(ErrorCode::try_again,
-                std::string(error.what()) +
-                    "; the current part is not kept; rerun the same command to resume "
-                    "when the images are back; `on_io_error` reject packs without them");
+    throw Error(ErrorCode::try_again, std::string(error.what()) +
+                                          "; the current part is not kept; rerun the same command to resume "
+                                          "when the images are back");
   }
 }
 

@@ -96,7 +96,7 @@ void draw_image(const Image& rgb, Position at, Image& sheet) {
 
 /// Decodes all of a file, as it is stored.
 Image decode_stored(const PackImagesSpec& spec, Bytes bytes) {
-  ImageFile file(bytes, {spec.max_pixels, spec.accept_warnings, spec.check, spec.max_seconds_per_image});
+  ImageFile file(bytes, {max_pixels(spec), spec.accept_warnings, spec.check, spec.max_seconds_per_image});
   const ImageHeader& header = file.header();
   if (header.extra_bytes + std::uint64_t{3} * header.width * header.height > spec.max_decode_bytes)
     throw ImageError("is too large to be shown as a whole (`max_decode_bytes`)");
@@ -112,13 +112,7 @@ class SheetMaker {
       : spec_(shown_spec(spec)),
         options_(options),
         root_(options.root, spec.follow_symlinks),
-        context_{spec_,
-                 root_,
-                 {},
-                 {},
-                 MemoryBudget(memory.decode_bytes),
-                 memory.kept_bytes,
-                 options.on_io_error == OnIoError::reject},
+        context_{spec_, root_, {}, {}, MemoryBudget(memory.decode_bytes), memory.kept_bytes},
         decoder_(context_) {}
 
   /// Draws an image and its sample; says what was seen.
@@ -128,7 +122,7 @@ class SheetMaker {
     fill(sheet, {at.x, at.y, kTile, kTile}, kBlank);
     fill(sheet, {at.x + kTile + kBetween, at.y, kTile, kTile}, kBlank);
     try {
-      load_with_retries(spec_, options_, root_, list, index, bytes_);
+      load_with_retries(spec_, root_, list, index, bytes_);
       look_at_header(seen);
       resize_empty(sample_, context_.sample.byte_count());
       decoder_.make(list, index, sample_.data());
@@ -160,7 +154,7 @@ class SheetMaker {
     return spec;
   }
   void look_at_header(SheetImage& seen) {
-    const ImageFile image(bytes_, {spec_.max_pixels, spec_.accept_warnings});
+    const ImageFile image(bytes_, {max_pixels(spec_), spec_.accept_warnings});
     const ImageHeader& header = image.header();
     const TransformPlan plan = plan_sample(spec_, header);
     if (!plan.error.empty()) throw ImageError(plan.error);

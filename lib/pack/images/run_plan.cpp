@@ -120,7 +120,6 @@ PackImagesOptions run_options(const RunPlanOptions& given, const PackPlan& plan)
   options.output = given.folder;
   options.threads = given.threads;
   options.memory_bytes = given.memory_bytes;
-  options.on_io_error = given.on_io_error;
   options.trust_inputs = true;               // the list is frozen, and finishing reads metadata alone
   options.command_line = plan.command_line;  // run.json says how to make the pack again
   options.on_progress = given.on_progress;
@@ -205,13 +204,9 @@ class PlanRun {
 
  private:
   void run_packs(const MemoryPlan& memory, const RunStart& start) {
-    AssemblerContext maker{specs_.front(),
-                           root_,
-                           plan_.sample,
-                           plan_.first_file,
-                           MemoryBudget(memory.decode_bytes),
-                           memory.kept_bytes,
-                           options_.on_io_error == OnIoError::reject};
+    AssemblerContext maker{
+        specs_.front(),   root_, plan_.sample, plan_.first_file, MemoryBudget(memory.decode_bytes),
+        memory.kept_bytes};
     RejectLimit rejects(plan_.max_rejected, plan_.rows);
     PackProgress progress;
     progress.rows_total = rows_to_do();

@@ -45,8 +45,14 @@ void throw_unreadable(std::string_view file, const MachineError& error) {
   throw Error(
       ErrorCode::try_again,
       std::string(file) + ": " + error.what() +
-          " (tried three times); rerun the same command to resume when the disk, network or limit allows it; "
-          "`on_io_error` reject packs without such files");
+          " (tried three times); rerun the same command to resume when the disk, network or limit allows it");
+}
+
+std::uint64_t max_pixels(const PackImagesSpec& spec) {
+  constexpr std::uint64_t kBytesPerPixel = 5;
+  const std::uint64_t max_pixels =
+      std::max(DecodeOptions().max_pixels, spec.max_decode_bytes / kBytesPerPixel);
+  return spec.sizes == Sizes::own ? std::min(max_pixels, kMaxOwnPixels) : max_pixels;
 }
 
 int effective_orientation(const PackImagesSpec& spec, const ImageHeader& header) {
@@ -144,7 +150,7 @@ std::uint64_t SampleDecoder::needed_bytes(const ImageHeader& header, const Rect&
 }
 
 bool SampleDecoder::decode(std::string_view file) {
-  ImageFile image(file_, {context_.spec.max_pixels, context_.spec.accept_warnings, context_.spec.check,
+  ImageFile image(file_, {max_pixels(context_.spec), context_.spec.accept_warnings, context_.spec.check,
                           context_.spec.max_seconds_per_image});
   plan(file, image.header());
   const DecodePlan wanted = decode_plan();
@@ -216,7 +222,6 @@ void SampleDecoder::make(const SampleList& list, std::size_t index, const Finish
   try {
     with_retries([&] { try_make(list, index, finish); });
   } catch (const MachineError& error) {
-    if (context_.reject_unreadable) throw ImageError(error.what());
     throw_unreadable(list.file(index), error);
   }
 }
@@ -230,9 +235,6 @@ void SampleDecoder::try_make(const SampleList& list, std::size_t index, const Fi
     const SampleFile opened = open_sample(context_.root, list, index);
     if (!opened.error.empty()) throw ImageError(opened.error);
     stamp_ = opened.stamp;
-    if (opened.bytes > context_.spec.max_input_bytes)
-      throw ImageError("is " + bytes_text(static_cast<double>(opened.bytes)) + ", over the limit of " +
-                       bytes_text(static_cast<double>(context_.spec.max_input_bytes)));
     check_limit(opened.bytes, context_.spec);
     needed = std::max(needed, opened.bytes);
     if (needed > context_.kept_bytes) share_ = MemoryBudget::Share(context_.budget, needed);
@@ -252,8 +254,8 @@ bool SampleDecoder::make_sized(const SampleList& list, std::size_t index, SizedS
 bool SampleDecoder::is_encoded() const {
   constexpr std::uint32_t kMaxJpegSide = 65500;  // libjpeg's
   const OwnSizesSpec& own = context_.spec.own_sizes;
-  return own.store == Store::jpeg && (is_resized_ || own.others == Others::jpeg) && plan_.channels != 4 &&
-         plan_.channels != 2 && std::max(plan_.sample.height, plan_.sample.width) <= kMaxJpegSide;
+  return own.store == Store::jpeg && is_resized_ && plan_.channels != 4 && plan_.channels != 2 &&
+         std::max(plan_.sample.height, plan_.sample.width) <= kMaxJpegSide;
 }
 
 std::uint64_t SampleDecoder::expected_payload() const {

@@ -24,11 +24,10 @@ namespace chunkhit {
 struct AssemblerContext {
   const PackImagesSpec& spec;
   const RootFolder& root;
-  SampleShape sample;              ///< every sample must have this shape
-  std::string first_file;          ///< the image that the shape comes from, for messages
-  MemoryBudget budget;             ///< for images that need more than kept_bytes
-  std::uint64_t kept_bytes = 0;    ///< what each maker may hold without a share of the budget
-  bool reject_unreadable = false;  ///< what the machine cannot read is a reject, not the end of the run
+  SampleShape sample;            ///< every sample must have this shape
+  std::string first_file;        ///< the image that the shape comes from, for messages
+  MemoryBudget budget;           ///< for images that need more than kept_bytes
+  std::uint64_t kept_bytes = 0;  ///< what each maker may hold without a share of the budget
 };
 
 /// An image of its own size, as it is stored.
@@ -115,6 +114,10 @@ class SampleDecoder {
 
 /// Plans the transformation of an image of this header, turned upright if the spec says so.
 [[nodiscard]] TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header);
+
+/// Returns the most pixels of an image that is decoded: the decoder's limit, more where `max_decode_bytes`
+/// has room for them.
+[[nodiscard]] std::uint64_t max_pixels(const PackImagesSpec& spec);
 
 /// Gives the orientation that a spec lets an image have: 1 where EXIF is ignored.
 [[nodiscard]] int effective_orientation(const PackImagesSpec& spec, const ImageHeader& header);

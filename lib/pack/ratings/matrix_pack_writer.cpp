@@ -160,14 +160,11 @@ MatrixPackWriter::MatrixPackWriter(const MatrixRun& run, const PackRows& rows, c
       run.spec.chunk_rows > 0 ? run.spec.chunk_rows : plan_chunk_rows(rows.stats(), rows.row_count(), shape_);
 }
 
-// Estimates the missing rows only: a rating takes at least a byte for its column beside its value, a dense
-// array has a byte for each column of a row.
+// Estimates the missing rows only: a rating takes at least a byte for its column beside its value.
 void MatrixPackWriter::check_space() const {
   const std::uint64_t ratings = rows_.stats().x.nnz + rows_.stats().held_out.nnz;
   const std::uint64_t raw_bytes =
-      run_.spec.storage == MatrixStorage::dense
-          ? rows_.row_count() * shape_.column_count * shape_.matrix_count
-          : ratings * (1 + value_bytes(shape_.value_type) + (shape_.has_times ? sizeof(std::int64_t) : 0));
+      ratings * (1 + value_bytes(shape_.value_type) + (shape_.has_times ? sizeof(std::int64_t) : 0));
   const double missing = 1 - static_cast<double>(kept_rows_) /
                                  static_cast<double>(std::max<std::uint64_t>(1, rows_.row_count()));
   const auto missing_bytes = static_cast<std::uint64_t>(static_cast<double>(raw_bytes) * missing);
@@ -180,7 +177,6 @@ void MatrixPackWriter::check_space() const {
 /// the manifest last.
 MatrixPackReport MatrixPackWriter::write() {
   const bool shard = run_.spec.container == "shard";
-  const bool csr_hdf5 = !shard && run_.spec.storage == MatrixStorage::csr;
   const std::uint64_t piece_rows = shard ? chunk_rows_ : hdf5_piece_rows(rows_.stats(), shape_.has_times);
   keep_parts(piece_rows);
   check_space();
@@ -195,8 +191,7 @@ MatrixPackReport MatrixPackWriter::write() {
                    codec_.codec == "zstd",
                    codec_.level,
                    run_.spec.part_bytes,
-                   csr_hdf5 ? kMaxCsrEntries : UINT64_MAX,
-                   run_.spec.storage == MatrixStorage::dense,
+                   shard ? UINT64_MAX : kMaxCsrEntries,
                    pack_.parts_kept(),
                    kept_rows_,
                    run_.call.threads,
@@ -306,7 +301,6 @@ void MatrixPackWriter::begin_part() {
   const Container& kind = container(run_.spec.container);
   const std::string path = folder_.file(part_stem(spec.part_index) + std::string(kind.extension));
   MatrixHdf5Options options;
-  options.storage = run_.spec.storage;
   options.deflate_level = codec_.codec == "deflate" ? codec_.level : 0;
   options.item_counts = run_.packs.columns().counts;
   if (run_.columns.items && kind.name == "hdf5")

@@ -40,7 +40,6 @@ class SpecWriter {
   void text(const char* name, const std::string& value, const char* if_empty = "") {
     add(name, value.empty() ? if_empty : value);
   }
-  void letter(const char* name, char value) { add(name, std::string(1, value)); }
   void flag(const char* name, bool value, const char* if_true = "true", const char* if_false = "false") {
     add(name, value ? if_true : if_false);
   }
@@ -77,10 +76,6 @@ class SpecReader {
   }
   void text(const char* name, std::string& value, const char* if_empty = "") const {
     value = entry(name) == if_empty ? "" : entry(name);
-  }
-  void letter(const char* name, char& value) const {
-    if (entry(name).size() != 1) refuse(name);
-    value = entry(name)[0];
   }
   void flag(const char* name, bool& value, const char* if_true = "true",
             const char* if_false = "false") const {
@@ -150,11 +145,9 @@ void show_input(Spec& spec, Fields& fields) {
   fields.text("time", table.time, "auto");
   fields.word("quote", table.quoting);
   fields.text("comment", table.comment);
-  fields.letter("decimal", table.decimal_point);
   fields.values("values", spec.packs.rules.values);
   fields.word("transpose", spec.input.transpose);
   fields.text("layer", spec.input.layer);
-  fields.integer("index-base", spec.input.index_base, "auto");
   auto& shared = spec.input.shared_rows;
   if (fields.has("shared-rows", shared != SharedRows::error)) fields.word("shared-rows", shared);
   auto& encoding = spec.input.encoding;
@@ -165,12 +158,10 @@ template <class Rules, class Fields>
 void show_rules(Rules& rules, Fields& fields) {
   fields.word("duplicates", rules.duplicates);
   fields.word("zeros", rules.zeros);
-  fields.limit("min-value", rules.min_value);
   fields.limit("above", rules.above);
   fields.flag("binarize", rules.binarize);
   fields.count("min-user", rules.min_user);
   fields.count("min-item", rules.min_item);
-  fields.flag("filter-once", rules.filter_once);
 }
 
 /// Until this was recorded, splits by ratio and time hid the validation ratings, the other ones did not.
@@ -219,7 +210,6 @@ void show_spec(Spec& spec, Ids& ids, Fields& fields) {
   fields.count("seed", spec.packs.seed);
   fields.text("container", spec.container);
   fields.text("codec", spec.codec);
-  if (spec.container == "hdf5") fields.word("storage", spec.storage);
   if (spec.container == "shard") fields.count("chunk-rows", spec.chunk_rows, "auto");
   fields.count("part-bytes", spec.part_bytes);
   if (fields.has("keep-times", spec.packs.keep_times)) fields.flag("keep-times", spec.packs.keep_times);
@@ -235,10 +225,6 @@ void check_sizes(const PackSparseSpec& spec) {
   if (spec.chunk_rows > 0 && !shard) throw_usage("`chunk_rows` is for shards: give `container` shard");
   if (spec.chunk_rows > container("shard").max_chunk_bytes)
     throw_usage("`chunk_rows`: must be at most " + std::to_string(container("shard").max_chunk_bytes));
-  if (spec.storage == MatrixStorage::dense && shard)
-    throw_usage("`storage` dense is for HDF5: give `container` hdf5");
-  if (spec.storage == MatrixStorage::dense && spec.packs.keep_times)
-    throw_usage("`keep_times`: a dense matrix has no room for times; give `storage` csr");
 }
 
 }  // namespace

@@ -77,8 +77,6 @@ std::unique_ptr<RatingReader> open_one(RatingFormat format, const std::string& p
 void check_options(RatingFormat format, const MatrixFileSpec& spec) {
   const std::string name = name_of(format);
   if (!is_matrix_format(format)) throw Error(ErrorCode::usage, "`format` " + name + ": is no matrix");
-  if (spec.index_base && format != RatingFormat::svmlight)
-    throw Error(ErrorCode::usage, "`index_base`: has no meaning for " + name + ", only for svmlight");
   if (!spec.layer.empty() && format != RatingFormat::hdf5)
     throw Error(ErrorCode::usage, "`layer`: has no meaning for " + name + ", only for hdf5");
   if (spec.transpose == Transpose::yes && format == RatingFormat::svmlight)
@@ -98,8 +96,7 @@ std::vector<std::unique_ptr<RatingReader>> open_matrix_files(RatingFormat format
   check_options(format, spec);
   std::vector<std::unique_ptr<RatingReader>> readers;
   if (format == RatingFormat::svmlight) {
-    readers.push_back(std::make_unique<SvmlightReader>(
-        paths, SvmlightSpec{spec.index_base, spec.rounds_values}, std::move(opened)));
+    readers.push_back(std::make_unique<SvmlightReader>(paths, spec.rounds_values, std::move(opened)));
     return readers;
   }
   for (const std::string& path : paths)
@@ -124,8 +121,7 @@ const char* given_table_flag(const RatingTableSpec& table) {
                                                 {"`value`", !table.value.empty()},
                                                 {"`time`", !table.time.empty()},
                                                 {"`quote`", table.quoting != none.quoting},
-                                                {"`comment`", !table.comment.empty()},
-                                                {"`decimal`", table.decimal_point != none.decimal_point}};
+                                                {"`comment`", !table.comment.empty()}};
   for (const auto& [flag, is_given] : flags)
     if (is_given) return flag;
   return nullptr;
@@ -160,7 +156,6 @@ std::string by_name_text(RatingFormat format) {
 
 void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {
   const std::string are = " has no meaning for " + name_of(format) + ", only for ";
-  if (spec.index_base) throw Error(ErrorCode::usage, "`index_base`:" + are + "svmlight");
   if (!spec.layer.empty()) throw Error(ErrorCode::usage, "`layer`:" + are + "hdf5");
   if (spec.transpose == Transpose::yes)
     throw Error(ErrorCode::usage, "`transpose`:" + are + "matrices; `user` and `item` name columns");
@@ -385,7 +380,6 @@ const char* given_input_flag(const RatingInputSpec& spec) {
   if (!spec.format.empty()) return "`format`";
   if (spec.transpose != Transpose::automatic) return "`transpose`";
   if (!spec.layer.empty()) return "`layer`";
-  if (spec.index_base) return "`index_base`";
   return given_table_flag(spec.table);
 }
 
@@ -442,7 +436,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, Ra
   if (!is_matrix_format(facts.format) || intake.interrupted()) return facts;
   if (facts.format != RatingFormat::pack) hash.begin();
   try {
-    const MatrixFileSpec files{spec.transpose, spec.layer, spec.index_base, intake.rules().rounds_values(),
+    const MatrixFileSpec files{spec.transpose, spec.layer, intake.rules().rounds_values(),
                                inputs.memory_bytes};
     read_matrices(spec, files, inputs.are_parts, opened, intake, facts);
   } catch (const Error& error) {

@@ -44,9 +44,8 @@ class InputCopy {
 /// How files that hold a matrix are read.
 struct MatrixFileSpec {
   Transpose transpose = Transpose::automatic;
-  std::string layer;              ///< HDF5: a layer's name, "raw", or a path; empty: X
-  std::optional<int> index_base;  ///< svmlight: 0 or 1; not given: detected from the indices
-  bool rounds_values = false;     ///< text: values that 32-bit floats do not hold become the nearest
+  std::string layer;           ///< HDF5: a layer's name, "raw", or a path; empty: X
+  bool rounds_values = false;  ///< text: values that 32-bit floats do not hold become the nearest
   std::uint64_t memory_bytes = UINT64_MAX;  ///< HDF5: limit for names and chunks; packs: for a part
 };
 

@@ -86,7 +86,6 @@ class RowPipeline {
 
   [[nodiscard]] std::uint64_t raw_bytes(const RowPiece& piece) const {
     if (job_.makes_row_blocks) return piece.raw.size();
-    if (job_.dense) return piece.row_count * job_.shape.column_count * job_.shape.matrix_count;
     return piece.row_count * job_.shape.matrix_count * kRowBytes +
            (piece.x.nnz() + piece.held_out.nnz()) *
                (kEntryBytes + (job_.shape.has_times ? sizeof(std::int64_t) : 0));

@@ -38,7 +38,6 @@ struct RowJob {
   int level = 0;
   std::uint64_t part_bytes = 0;                 ///< raw, at most, unless one piece is larger
   std::uint64_t max_part_entries = UINT64_MAX;  ///< of each matrix
-  bool dense = false;                           ///< raw bytes are those of all cells
   std::uint64_t kept_parts = 0;                 ///< parts that are finished already, from the first on, and
   std::uint64_t kept_rows = 0;                  ///< their rows: a multiple of piece_rows, or all
   std::uint32_t threads = 1;

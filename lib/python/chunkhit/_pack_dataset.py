@@ -136,22 +136,22 @@ def class_names(source: Any, label: str) -> List[str]:
 def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image: str = "image", label: str = "label",
                  key: Optional[str] = None, classes: Union[Path, Sequence[str], None] = None, progress: Progress = None,
                  label_column: Optional[types.Texts] = None, keep_columns: Optional[types.Texts] = None,
-                 classes_extra: Optional[types.ClassesExtra] = None,
+                 
                  exif: Optional[types.Exif] = None, decode: Optional[types.Decode] = None,
                  check: Optional[types.Check] = None, accept_warnings: Optional[bool] = None,
-                 max_seconds_per_image: Optional[int] = None, max_pixels: Optional[int] = None,
-                 max_input_bytes: Optional[int] = None, max_decode_bytes: Optional[int] = None,
-                 resize: Optional[types.Side] = None, resize_long: Optional[int] = None, fit: Optional[types.Side] = None,
+                 max_seconds_per_image: Optional[int] = None, 
+                 max_decode_bytes: Optional[int] = None,
+                 resize: Optional[types.Side] = None, fit: Optional[types.Side] = None,
                  crop: Optional[types.Side] = None, pad_color: Optional[Sequence[int]] = None,
                  resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
                  sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
-                 store: Optional[types.Store] = None, others: Optional[types.Others] = None, quality: Optional[int] = None,
+                 store: Optional[types.Store] = None, quality: Optional[int] = None,
                  jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,
                  container: Optional[types.Container] = None, layout: Optional[types.Layout] = None,
                  codec: Optional[str] = None, chunk_samples: Optional[int] = None, chunk_bytes: Optional[int] = None,
                  part_bytes: Optional[int] = None, order: Optional[types.Order] = None, seed: Optional[int] = None,
                  split: Optional[Dict[str, float]] = None, on_error: Optional[types.OnError] = None,
-                 max_errors: Optional[types.Amount] = None, on_io_error: Optional[types.OnIoError] = None,
+                 max_errors: Optional[types.Amount] = None, 
                  threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> Info:
     """Packs a dataset: a map-style Dataset of torch or Hugging Face, or any iterable.
 

@@ -174,23 +174,23 @@ def is_shown() -> bool:
 def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
                 sheet: Optional[Path] = None, plan: Optional[int] = None, labels: Optional[Path] = None, file_column: Optional[str] = None,
                 label_column: Optional[types.Texts] = None, label_type: Optional[types.LabelType] = None,
-                keep_columns: Optional[types.Texts] = None, delimiter: Optional[str] = None, classes: Optional[Path] = None,
-                classes_extra: Optional[types.ClassesExtra] = None, include: Optional[types.Texts] = None,
+                keep_columns: Optional[types.Texts] = None, classes: Optional[Path] = None,
+                include: Optional[types.Texts] = None,
                 split_folders: Optional[types.Texts] = None, follow_symlinks: Optional[bool] = None,
                 exif: Optional[types.Exif] = None, decode: Optional[types.Decode] = None, check: Optional[types.Check] = None,
                 accept_warnings: Optional[bool] = None, max_seconds_per_image: Optional[int] = None,
-                max_pixels: Optional[int] = None, max_input_bytes: Optional[int] = None, max_decode_bytes: Optional[int] = None,
-                resize: Optional[types.Side] = None, resize_long: Optional[int] = None, fit: Optional[types.Side] = None,
+                max_decode_bytes: Optional[int] = None,
+                resize: Optional[types.Side] = None, fit: Optional[types.Side] = None,
                 crop: Optional[types.Side] = None, pad_color: Optional[Sequence[int]] = None,
                 resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
                 sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
-                store: Optional[types.Store] = None, others: Optional[types.Others] = None, quality: Optional[int] = None,
+                store: Optional[types.Store] = None, quality: Optional[int] = None,
                 jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,
                 container: Optional[types.Container] = None, layout: Optional[types.Layout] = None, codec: Optional[str] = None,
                 chunk_samples: Optional[int] = None, chunk_bytes: Optional[int] = None, part_bytes: Optional[int] = None,
                 order: Optional[types.Order] = None, seed: Optional[int] = None, split: Optional[Dict[str, float]] = None,
                 on_error: Optional[types.OnError] = None, max_errors: Optional[types.Amount] = None,
-                on_io_error: Optional[types.OnIoError] = None, trust_inputs: Optional[bool] = None,
+                trust_inputs: Optional[bool] = None,
                 threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> Info:
     """Packs a folder of images, once; the same call resumes an interrupted run.
 
@@ -205,16 +205,16 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
 
     The options are those of the command pack-images (`--chunk-samples` is chunk_samples); None means the default:
     input     labels, file_column, label_column (a name or a list), label_type (of one column: "classes" or "numbers"),
-              keep_columns (a list; of tars, keys of the .json), delimiter, classes,
-              classes_extra, include, split_folders (lists), follow_symlinks, exif, decode, check, accept_warnings, max_seconds_per_image,
-              max_pixels, max_input_bytes, max_decode_bytes
-    samples   resize: (width, height) or the short side, resize_long: a side, fit, crop: (width, height) or one side,
+              keep_columns (a list; of tars, keys of the .json), classes,
+              include, split_folders (lists), follow_symlinks, exif, decode, check, accept_warnings, max_seconds_per_image,
+              max_decode_bytes
+    samples   resize: (width, height) or the short side, fit, crop: (width, height) or one side,
               pad_color: (red, green, blue), resample, channels
-    own sizes sizes ("own": each image its own size, by default in shards), max_side, short_side, store, others,
+    own sizes sizes ("own": each image its own size, by default in shards), max_side, short_side, store,
               quality, jpeg_tile, part_samples
     output    container, layout, codec, chunk_samples, chunk_bytes, part_bytes, order, seed,
               split: {"train": 0.9, "val": 0.1}
-    run       on_error, max_errors (a count, or a share as a float), on_io_error, trust_inputs, threads, memory_bytes,
+    run       on_error, max_errors (a count, or a share as a float), trust_inputs, threads, memory_bytes,
               force
 
     Returns what `pack_info` says of the pack, by their names if there are several. Warns (UserWarning) of what the command
@@ -253,7 +253,7 @@ def plan_status(folder: Path) -> Optional[Dict[str, Any]]:
 
 @checks_keywords
 def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None, stage: Optional[types.PlanStage] = None,
-             root: Optional[Path] = None, on_io_error: Optional[types.OnIoError] = None, threads: Optional[int] = None,
+             root: Optional[Path] = None, threads: Optional[int] = None,
              memory_bytes: Optional[int] = None, progress: Progress = None) -> Info:
     """Packs what `pack_images` or `pack_sparse` planned (plan=…). Any number of calls on any number of machines may run
     at once, also of the same task.
@@ -262,14 +262,13 @@ def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None, stag
     task         number of a task, or several: packs their missing parts; None: all that is missing, and finishes
     stage        ratings: "count", "columns" (once, without a task) or "pack", each after the one before; None: "all"
     root         folder of the inputs on this machine; None: the plan's
-    on_io_error  "retry", then Error "try_again"; or "reject" the file for good
     threads, memory_bytes, progress
                  as in pack_images
 
     Returns `plan_status`, or what `pack_info` says of the finished packs. Raises what pack_images does; after "try_again"
     the same call may succeed, here or on another machine.
     """
-    options = {"folder": native_path(folder, "folder"), "on_io_error": on_io_error, "threads": threads,
+    options = {"folder": native_path(folder, "folder"), "threads": threads,
                "memory_bytes": memory_bytes, "stage": stage, "root": None if root is None else native_path(root, "root"),
                "task": None if task is None else task_numbers(task)}
     with_progress(progress, lambda on_progress: _chunkhit.run_plan(options, on_progress))
@@ -288,13 +287,13 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
                 plan: Optional[int] = None, format: Optional[types.RatingFormat] = None, delimiter: Optional[str] = None,
                 header: Optional[bool] = None, user: Union[str, int, None] = None, item: Union[str, int, None] = None,
                 value: Union[str, int, None] = None, time: Union[str, int, None] = None, quote: Optional[types.Quote] = None,
-                comment: Optional[str] = None, decimal: Optional[str] = None, transpose: Optional[bool] = None,
-                layer: Optional[str] = None, index_base: Optional[int] = None,
+                comment: Optional[str] = None, transpose: Optional[bool] = None,
+                layer: Optional[str] = None, 
                 shared_rows: Optional[types.SharedRows] = None, encoding: Optional[types.Encoding] = None,
                 preset: Optional[types.Preset] = None,
                 duplicates: Optional[types.Duplicates] = None, zeros: Optional[types.Zeros] = None,
-                min_value: Optional[float] = None, above: Optional[float] = None, binarize: Optional[bool] = None,
-                min_user: Optional[int] = None, min_item: Optional[int] = None, filter_once: Optional[bool] = None,
+                above: Optional[float] = None, binarize: Optional[bool] = None,
+                min_user: Optional[int] = None, min_item: Optional[int] = None, 
                 values: Optional[str] = None, split_by: Optional[types.SplitBy] = None,
                 validation: Optional[types.Amount] = None, test: Optional[types.Amount] = None,
                 fold_in: Optional[float] = None, split_order: Optional[types.SplitOrder] = None,
@@ -303,7 +302,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
                 train_file: Optional[Paths] = None, validation_file: Optional[Paths] = None, test_file: Optional[Paths] = None,
                 id_order: Optional[types.IdOrder] = None, reuse_ids: Optional[Path] = None, order: Optional[types.Order] = None,
                 seed: Optional[int] = None, container: Optional[types.Container] = None, codec: Optional[str] = None,
-                storage: Optional[types.Storage] = None, chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
+                chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
                 item_columns: Optional[Path] = None, user_columns: Optional[Path] = None,
                 table_header: Optional[bool] = None, table_quote: Optional[types.Quote] = None, keep_times: Optional[bool] = None,
                 on_error: Optional[types.OnError] = None, max_errors: Optional[types.Amount] = None,
@@ -321,8 +320,8 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
 
     The options are those of the command pack-sparse; None means the default:
     input     format, delimiter, header (bool), user, item, value, time (names or numbers of columns; "none"), quote,
-              comment, decimal, transpose (bool), layer, index_base, shared_rows (of matrices), encoding (also of tables)
-    ratings   preset="vae-cf", duplicates, zeros, min_value, above, binarize, min_user, min_item, filter_once, values
+              comment, transpose (bool), layer, shared_rows (of matrices), encoding (also of tables)
+    ratings   preset="vae-cf", duplicates, zeros, above, binarize, min_user, min_item, values
               (stored type, as "u8:0.5")
     split     split_by, validation, test (a count, or a share as a float), fold_in, split_order, hide_validation
               (X of test lacks the ratings of validation), before (a time as the input has it), validation_users,
@@ -331,7 +330,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
               the ratings, else in one with a usual name ("movieId"), else in the first one; loaders give the others as
               item_column(name) and user_column(name). table_header=False: no header; table_quote="none": quotes are letters
     times     keep_times: keep the time of each rating, which loaders give in CSR batches as batch.times
-    output    id_order, reuse_ids, order, seed, container, codec, storage, chunk_rows, part_bytes
+    output    id_order, reuse_ids, order, seed, container, codec, chunk_rows, part_bytes
     run       on_error, max_errors, threads, memory_bytes, force
 
     Returns and raises what `pack_images` does. Warns (UserWarning) where on_error="skip" left lines out.

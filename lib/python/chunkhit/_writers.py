@@ -96,22 +96,22 @@ class ImageWriter(Writer):
 
     def __init__(self, output: Path, *, classes: Union[Path, Sequence[str], None] = None, progress: Progress = None,
                  label_column: Optional[types.Texts] = None, keep_columns: Optional[types.Texts] = None,
-                 classes_extra: Optional[types.ClassesExtra] = None,
+                 
                  exif: Optional[types.Exif] = None, decode: Optional[types.Decode] = None,
                  check: Optional[types.Check] = None, accept_warnings: Optional[bool] = None,
-                 max_seconds_per_image: Optional[int] = None, max_pixels: Optional[int] = None,
-                 max_input_bytes: Optional[int] = None, max_decode_bytes: Optional[int] = None,
-                 resize: Optional[types.Side] = None, resize_long: Optional[int] = None, fit: Optional[types.Side] = None,
+                 max_seconds_per_image: Optional[int] = None, 
+                 max_decode_bytes: Optional[int] = None,
+                 resize: Optional[types.Side] = None, fit: Optional[types.Side] = None,
                  crop: Optional[types.Side] = None, pad_color: Optional[Sequence[int]] = None,
                  resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
                  sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
-                 store: Optional[types.Store] = None, others: Optional[types.Others] = None, quality: Optional[int] = None,
+                 store: Optional[types.Store] = None, quality: Optional[int] = None,
                  jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,
                  container: Optional[types.Container] = None, layout: Optional[types.Layout] = None,
                  codec: Optional[str] = None, chunk_samples: Optional[int] = None, chunk_bytes: Optional[int] = None,
                  part_bytes: Optional[int] = None, order: Optional[types.Order] = None, seed: Optional[int] = None,
                  split: Optional[Dict[str, float]] = None, on_error: Optional[types.OnError] = None,
-                 max_errors: Optional[types.Amount] = None, on_io_error: Optional[types.OnIoError] = None,
+                 max_errors: Optional[types.Amount] = None, 
                  threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> None:
         options = given(locals())
         check_split(split)
@@ -172,9 +172,9 @@ class RatingWriter(Writer):
 
     def __init__(self, output: Path, *, progress: Progress = None,
                  preset: Optional[types.Preset] = None, duplicates: Optional[types.Duplicates] = None,
-                 zeros: Optional[types.Zeros] = None, min_value: Optional[float] = None, above: Optional[float] = None,
+                 zeros: Optional[types.Zeros] = None, above: Optional[float] = None,
                  binarize: Optional[bool] = None, min_user: Optional[int] = None, min_item: Optional[int] = None,
-                 filter_once: Optional[bool] = None, values: Optional[str] = None, split_by: Optional[types.SplitBy] = None,
+                 values: Optional[str] = None, split_by: Optional[types.SplitBy] = None,
                  validation: Optional[types.Amount] = None, test: Optional[types.Amount] = None,
                  fold_in: Optional[float] = None, split_order: Optional[types.SplitOrder] = None,
                  hide_validation: Optional[bool] = None, before: Optional[int] = None,
@@ -182,7 +182,7 @@ class RatingWriter(Writer):
                  id_order: Optional[types.IdOrder] = None, reuse_ids: Optional[Path] = None,
                  order: Optional[types.Order] = None, seed: Optional[int] = None,
                  container: Optional[types.Container] = None, codec: Optional[str] = None,
-                 storage: Optional[types.Storage] = None, chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
+                 chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
                  item_columns: Any = None, user_columns: Any = None, keep_times: Optional[bool] = None,
                  threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> None:
         options = given(locals())

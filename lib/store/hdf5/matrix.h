@@ -1,4 +1,4 @@
-// Matrices in HDF5: AnnData files, which anndata, scipy and h5py open as they are, and dense ones. Layout:
+// Matrices in HDF5: AnnData files, which anndata, scipy and h5py open as they are. Layout:
 // schemas/matrix-hdf5.md.
 #pragma once
 
@@ -20,12 +20,10 @@ inline constexpr std::uint64_t kMaxCsrEntries = INT32_MAX;
 
 /// How a matrix part is written.
 struct MatrixHdf5Options {
-  MatrixStorage storage = MatrixStorage::csr;
   int deflate_level = 4;  ///< 1..12; 0: stored raw
   /// Ratings of each item in the training matrix; empty: not written.
   std::vector<std::uint64_t> item_counts = {};
-  std::vector<SampleColumn> item_columns = {};              ///< kept beside the items' ids
-  std::uint64_t max_dense_bytes = std::uint64_t{64} << 30;  ///< limit for all cells of a dense part
+  std::vector<SampleColumn> item_columns = {};  ///< kept beside the items' ids
 };
 
 /// Writes a part of matrices aside. One thread at a time.
@@ -40,7 +38,7 @@ class MatrixHdf5Writer {
   /// Appends rows; `held_out` has as many, and none where the part has one matrix.
   void append(const CsrView& x, const CsrView& held_out);
   /// Writes what stands beside the matrices, reads all of it back, and flushes it. The report's hash is that
-  /// of the trailer; its chunks are those of /X/data and /X/indices (or /matrix).
+  /// of the trailer; its chunks are those of /X/data and /X/indices.
   [[nodiscard]] CompletePart complete(const PartSamples& samples);
   /// Completes the part and publishes it.
   PartReport finish(const PartSamples& samples);
@@ -67,7 +65,7 @@ struct Hdf5MatrixNames {
   std::string x = "X";  ///< "X", "layers/NAME", "raw/X"
 };
 
-/// Reads a part of ours (csr or dense), or the CSR, CSC or dense array of any AnnData file, over
+/// Reads a part of ours, or the CSR, CSC or dense array of any AnnData file, over
 /// which the HDF5 library may crash when it is damaged. Rows come sorted, and entries that are zero in a
 /// dense array are left out; throws bad_data when anything does not fit, or where a row has a column twice.
 [[nodiscard]] Hdf5Matrix read_matrix_hdf5(const InputFile& input, const Hdf5MatrixNames& names = {});
@@ -78,7 +76,7 @@ struct Hdf5MatrixNames {
 [[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(
     const std::vector<std::string>& paths, bool checks);
 
-/// Returns whether an HDF5 file holds a matrix (/X, or /matrix of ours) and no /images. Where `checks`, an
+/// Returns whether an HDF5 file holds a matrix (/X, /matrix) and no /images. Where `checks`, an
 /// external file need not be checked again when it is opened.
 [[nodiscard]] bool is_matrix_hdf5(const std::string& path, bool checks);
 

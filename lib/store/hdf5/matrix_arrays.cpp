@@ -20,7 +20,6 @@ namespace chunkhit {
 namespace {
 
 constexpr std::uint64_t kChunkEntries = 65536;
-constexpr std::uint64_t kDenseChunkBytes = 1 << 20;
 
 /// How a growing array is stored.
 struct GrowingArraySpec {
@@ -293,59 +292,6 @@ class CsrGroup final : public MatrixOutput {
   ByteBuffer numbers_;
 };
 
-class DenseArray final : public MatrixOutput {
- public:
-  DenseArray(const MatrixTarget& target, std::uint64_t max_bytes)
-      : path_(target.path),
-        shape_(target.shape),
-        max_bytes_(max_bytes),
-        cells_(target.output,
-               {.path = target.path,
-                .type = H5T_STD_U8LE,
-                .row_values = target.shape.column_count,
-                .chunk_rows = std::max<std::uint64_t>(kDenseChunkBytes / target.shape.column_count, 1),
-                .deflate_level = target.deflate_level}),
-        row_(target.shape.column_count) {
-    const Hdf5Check& check = target.output.check();
-    const Hdf5Handle array = open_dataset(check, target.output.file(), path_);
-    write_attribute(check, array.get(), kScaleAttribute, shape_.scale);
-  }
-
-  void append(const CsrView& rows) override {
-    const std::uint64_t bytes = (cells_.row_count() + rows.row_count()) * shape_.column_count;
-    if (bytes > max_bytes_)
-      throw Error(ErrorCode::bad_data, "a dense matrix of " + std::to_string(bytes) +
-                                           " cells and more, at most " + std::to_string(max_bytes_) +
-                                           ": leave it sparse");
-    numbers_.resize(rows.nnz());
-    std::ranges::fill(numbers_, std::uint8_t{1});
-    encode_ratings(rows.values, shape_,
-                   MutableBytes(numbers_).first(rows.nnz() * value_bytes(shape_.value_type)));
-    if (std::ranges::find(numbers_, std::uint8_t{0}) != numbers_.end())
-      throw Error(ErrorCode::bad_data, "a rating of 0, which in a dense matrix means none");
-    for (std::size_t row = 0; row < rows.row_count(); ++row) {
-      std::ranges::fill(row_, std::uint8_t{0});
-      for (std::uint64_t at = rows.indptr[row] - rows.indptr[0]; at < rows.indptr[row + 1] - rows.indptr[0];
-           ++at)
-        row_[rows.indices[at]] = numbers_[at];
-      cells_.append(row_);
-    }
-  }
-
-  void finish() override { cells_.finish(); }
-  void check_written(hid_t file) const override { cells_.check_written(file); }
-  [[nodiscard]] std::uint64_t chunk_count() const override { return cells_.chunk_count(); }
-  [[nodiscard]] std::uint64_t stored_bytes() const override { return cells_.stored_bytes(); }
-
- private:
-  std::string path_;
-  MatrixShape shape_;
-  std::uint64_t max_bytes_;
-  Hdf5GrowingArray cells_;
-  ByteBuffer row_;
-  ByteBuffer numbers_;
-};
-
 }  // namespace
 
 std::unique_ptr<MatrixOutput> start_csr_group(const MatrixTarget& target) {
@@ -354,14 +300,6 @@ std::unique_ptr<MatrixOutput> start_csr_group(const MatrixTarget& target) {
                 std::to_string(target.shape.column_count) +
                     " items, more than the 32-bit indices of HDF5 parts can name: use shards");
   return std::make_unique<CsrGroup>(target);
-}
-
-std::unique_ptr<MatrixOutput> start_dense_array(const MatrixTarget& target, std::uint64_t max_bytes) {
-  const ValueType type = target.shape.value_type;
-  if (type != ValueType::none && type != ValueType::u8)
-    throw Error(ErrorCode::bad_data,
-                "values of type " + name_of(type) + " do not fit the 8 bits of a dense matrix");
-  return std::make_unique<DenseArray>(target, max_bytes);
 }
 
 }  // namespace chunkhit

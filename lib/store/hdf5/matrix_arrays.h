@@ -17,8 +17,6 @@ inline constexpr const char* kXName = "X";
 inline constexpr const char* kHeldOutName = "layers/held_out";
 inline constexpr const char* kTimesName = "layers/times";
 inline constexpr const char* kHeldOutTimesName = "layers/held_out_times";
-inline constexpr const char* kDenseName = "matrix";
-inline constexpr const char* kDenseHeldOutName = "held_out";
 inline constexpr const char* kRowName = "obs/row";
 inline constexpr const char* kLabelName = "obs/label";
 inline constexpr const char* kItemCountsName = "var/ratings";
@@ -59,10 +57,5 @@ struct MatrixTarget {
 /// Starts a CSR group; its ratings are the values themselves. Times are another group, which shares its
 /// indices and indptr.
 [[nodiscard]] std::unique_ptr<MatrixOutput> start_csr_group(const MatrixTarget& target);
-
-/// Starts an array of all cells with stored numbers; throws bad_data when a number is 0 or there are more
-/// than `max_bytes` cells.
-[[nodiscard]] std::unique_ptr<MatrixOutput> start_dense_array(const MatrixTarget& target,
-                                                              std::uint64_t max_bytes);
 
 }  // namespace chunkhit

@@ -277,14 +277,9 @@ void check_ratings(const Hdf5Check& check, const CsrRows& rows, const MatrixShap
   }
 }
 
-/// Turns the stored numbers of a dense part into ratings.
-void apply_scale(CsrRows& rows, double scale) {
-  for (float& value : rows.values) value = static_cast<float>(value * scale);
-}
-
 /// The held-out matrix has the rows and columns of X.
-CsrRows read_held_out(const Hdf5Source& source, bool dense, bool has_times, const CsrFacts& x) {
-  AnnDataMatrix matrix(source, dense ? kDenseHeldOutName : kHeldOutName);
+CsrRows read_held_out(const Hdf5Source& source, bool has_times, const CsrFacts& x) {
+  AnnDataMatrix matrix(source, kHeldOutName);
   const CsrFacts& facts = matrix.facts();
   if (facts.column_count != x.column_count || facts.row_count != x.row_count)
     source.check().refuse("held_out has another shape than the matrix");
@@ -304,7 +299,7 @@ void read_times(const Hdf5Check& check, hid_t file, const std::string& path, Csr
 }
 
 /// Fills what only parts of ours have.
-void read_own_part(const Hdf5Source& source, bool dense, Hdf5Matrix& matrix) {
+void read_own_part(const Hdf5Source& source, Hdf5Matrix& matrix) {
   const Hdf5Check& check = source.check();
   const hid_t file = source.file();
   PartSpec spec = read_spec(check, file, matrix.column_count);
@@ -312,12 +307,9 @@ void read_own_part(const Hdf5Source& source, bool dense, Hdf5Matrix& matrix) {
   const std::uint64_t row_count = matrix.x.row_count();
   if (matrix.held_out.has_value() != (spec.matrix->matrix_count == 2))
     check.refuse("other matrices than it says");
-  if (dense) apply_scale(matrix.x, spec.matrix->scale);
-  if (dense && matrix.held_out) apply_scale(*matrix.held_out, spec.matrix->scale);
   ByteBuffer numbers;
   check_ratings(check, matrix.x, *spec.matrix, numbers);
   if (matrix.held_out) check_ratings(check, *matrix.held_out, *spec.matrix, numbers);
-  if (spec.matrix->has_times && dense) check.refuse("a dense matrix with times");
   if (spec.matrix->has_times) read_times(check, file, kTimesName, matrix.x);
   if (spec.matrix->has_times && matrix.held_out) read_times(check, file, kHeldOutTimesName, *matrix.held_out);
   matrix.samples.labels = read_labels(check, file, row_count, spec);
@@ -343,8 +335,7 @@ Hdf5Matrix read_matrix_hdf5(const InputFile& input, const Hdf5MatrixNames& names
   const bool ours =
       x == hdf5_path(kXName) && attribute_count(check, source.file(), kMatrixVersionAttribute) != 0;
   if (ours) refuse_damaged_index(source, input, kMatrixVersionAttribute);
-  const bool dense = ours && has_object(check, source.file(), kDenseName);
-  AnnDataMatrix found(source, dense ? kDenseName : x);
+  AnnDataMatrix found(source, x);
   const CsrFacts& facts = found.facts();
   Hdf5Matrix matrix;
   matrix.column_count = facts.column_count;
@@ -352,15 +343,15 @@ Hdf5Matrix read_matrix_hdf5(const InputFile& input, const Hdf5MatrixNames& names
       ours && one_number<std::uint64_t>(check, source.file(), kMatrixVersionAttribute) == kTimedMatrixVersion;
   matrix.x = read_rows(source, found, has_times);
   found.read_names();
-  if (ours && has_object(check, source.file(), dense ? kDenseHeldOutName : kHeldOutName))
-    matrix.held_out = read_held_out(source, dense, has_times, facts);
+  if (ours && has_object(check, source.file(), kHeldOutName))
+    matrix.held_out = read_held_out(source, has_times, facts);
   matrix.codec = codec_of(source, facts.path);
   matrix.samples.files = found.take_row_names();
   matrix.column_names = list_of(facts.column_names);
   matrix.samples.rows.resize(facts.row_count);
   std::iota(matrix.samples.rows.begin(), matrix.samples.rows.end(), std::uint64_t{0});
   matrix.samples.labels.ids.assign(facts.row_count, -1);
-  if (ours) read_own_part(source, dense, matrix);
+  if (ours) read_own_part(source, matrix);
   return matrix;
 }
 

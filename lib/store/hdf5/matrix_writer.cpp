@@ -99,21 +99,15 @@ struct MatrixHdf5Writer::State {
         options(std::move(writer_options)),
         items(item_names(spec)),
         output(path, kMetadataBlockBytes) {
-    if (options.storage == MatrixStorage::csr) {
-      write_encoding(check, output.file(), "anndata", "0.1.0");
-      static_cast<void>(create_group(check, output.file(), "layers", "dict", "0.1.0"));
-    }
+    write_encoding(check, output.file(), "anndata", "0.1.0");
+    static_cast<void>(create_group(check, output.file(), "layers", "dict", "0.1.0"));
     write_root(check, output.file(), spec);
-    const bool dense = options.storage == MatrixStorage::dense;
-    matrices.push_back(start(dense ? kDenseName : kXName, kTimesName));
-    if (spec.matrix->matrix_count == 2)
-      matrices.push_back(start(dense ? kDenseHeldOutName : kHeldOutName, kHeldOutTimesName));
+    matrices.push_back(start(kXName, kTimesName));
+    if (spec.matrix->matrix_count == 2) matrices.push_back(start(kHeldOutName, kHeldOutTimesName));
   }
 
   std::unique_ptr<MatrixOutput> start(const char* name, const char* times_name) {
-    const MatrixTarget target{output, name, *spec.matrix, options.deflate_level, times_name};
-    return options.storage == MatrixStorage::csr ? start_csr_group(target)
-                                                 : start_dense_array(target, options.max_dense_bytes);
+    return start_csr_group({output, name, *spec.matrix, options.deflate_level, times_name});
   }
 
   void check_samples(const PartSamples& samples) const {

@@ -27,7 +27,7 @@ std::vector<PackImagesSpec> many_specs() {
   specs[0].transform = {.resize = Resize::exact, .resize_width = 30, .resize_height = 20};
   specs[1].transform = {
       .resize = Resize::short_side, .resize_width = 256, .crop_width = 224, .crop_height = 200};
-  specs[2].transform = {.resize = Resize::long_side, .resize_width = 65535, .resample = Filter::nearest};
+  specs[2].transform = {.resize = Resize::short_side, .resize_width = 65535, .resample = Filter::nearest};
   specs[3].transform = {
       .resize = Resize::fit, .resize_width = 9, .resize_height = 8, .pad_color = {1, 0, 255}};
   specs[4].transform.channels = Channels::rgba;
@@ -36,9 +36,8 @@ std::vector<PackImagesSpec> many_specs() {
   specs[7].exif = Exif::ignore;
   specs[8].check = Check::region;
   specs[9].accept_warnings = specs[9].follow_symlinks = true;
-  specs[10].max_pixels = 1;
   specs[10].max_seconds_per_image = 0;
-  specs[10].max_input_bytes = specs[10].max_decode_bytes = std::numeric_limits<std::int64_t>::max();
+  specs[10].max_decode_bytes = std::numeric_limits<std::int64_t>::max();
   specs[11].container = "shard";
   specs[11].codec = "zstd:7";
   specs[12].chunk_samples = 17;
@@ -66,9 +65,9 @@ TEST(SpecOf, RefusesValuesThatNoSpecHas) {
   const std::vector<SpecEntry> good = recorded(many_specs()[3]);
   for (const SpecEntry& bad :
        {SpecEntry{"resample", "sinc"}, SpecEntry{"crop", "0x9"}, SpecEntry{"fit", "9x8x7"},
-        SpecEntry{"fit", "4294967296x1"}, SpecEntry{"pad-color", "0,0,256"}, SpecEntry{"max-pixels", "-1"},
-        SpecEntry{"max-pixels", "0"}, SpecEntry{"codec", "lzma"}, SpecEntry{"container", "tar"},
-        SpecEntry{"accept-warnings", "yes"}, SpecEntry{"part-bytes", ""}}) {
+        SpecEntry{"fit", "4294967296x1"}, SpecEntry{"pad-color", "0,0,256"},
+        SpecEntry{"max-decode-bytes", "-1"}, SpecEntry{"max-decode-bytes", "0"}, SpecEntry{"codec", "lzma"},
+        SpecEntry{"container", "tar"}, SpecEntry{"accept-warnings", "yes"}, SpecEntry{"part-bytes", ""}}) {
     std::vector<SpecEntry> spec = good;
     for (SpecEntry& entry : spec)
       if (entry.name == bad.name) entry = bad;

@@ -59,7 +59,7 @@ TEST_F(SampleDecoderTest, RejectsARangeThatHoldsNoImage) {
 }
 
 TEST_F(SampleDecoderTest, RejectsARangeOverTheLimitOfBytes) {
-  spec.max_input_bytes = first.size() - 1;
+  spec.max_decode_bytes = first.size() - 1;
   try {
     (void)sample(ranges, 0);
     FAIL() << "no reject";

@@ -155,7 +155,7 @@ def format_row(entry: Dict[str, Any]) -> Sequence[str]:
 
 def transform_text(scan: ImageScan) -> str:
     spec = scan.info.get("spec", {})
-    how = [f"{key} {spec[key]}" for key in ("resize", "resize-long", "fit", "crop", "max-side", "short-side")
+    how = [f"{key} {spec[key]}" for key in ("resize", "fit", "crop", "max-side", "short-side")
            if spec.get(key, "none") not in ("none", "0")]
     return f", before {', '.join(how)}" if how else "; nothing was resized or cropped"
 
