@@ -7,8 +7,6 @@ set(ways
   "chunkhit base types decode transform chunk codec store manifest cache batch augment read")
 string(REPLACE " " ";" folders "${ways}")
 list(REMOVE_DUPLICATES folders)
-# The plan of ratings is still both.
-set(exceptions ${LIB}/pack/images/run_plan.cpp ${LIB}/pack/ratings/run_ratings_plan.cpp)
 set(problems "")
 foreach(folder IN LISTS folders)
   # On several ways: only what is to the left on each of them.
@@ -27,7 +25,6 @@ foreach(folder IN LISTS folders)
     endif()
   endforeach()
   file(GLOB sources ${LIB}/${folder}/*.h ${LIB}/${folder}/*.cpp)
-  list(REMOVE_ITEM sources ${exceptions})
   foreach(source IN LISTS sources)
     file(STRINGS ${source} includes REGEX "^#include \"[a-z_]+/")
     foreach(line IN LISTS includes)

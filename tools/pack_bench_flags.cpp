@@ -101,7 +101,7 @@ void add_run_flags(CLI::App& app, PackBenchFlags& flags) {
                "New loader each epoch, after dropping its files from the page cache")
       ->group(group);
   app.add_flag("--tune", flags.tune,
-               "Search for the best threads, prefetch, window and cache, and print them as code")
+               "Loop until the loader has chosen threads and prefetch; print them as code")
       ->excludes(epochs)
       ->option_text(" ")
       ->group(group);

@@ -47,7 +47,7 @@ class BenchLoop {
   EpochTimes run_epoch(const GoOn& go_on = {});
   /// Sums up all epochs so far; with `cold`, of all loaders.
   [[nodiscard]] LoaderStats stats() const;
-  // Of the last epoch's loader; there is one once an epoch was run.
+  // Of the last epoch's loader; there is one while and after an epoch was run.
   [[nodiscard]] std::uint64_t batch_count() const;
   [[nodiscard]] MixingInfo mixing() const;
   /// With `cold`: what the kernel did not drop, before the epoch with most of it.

@@ -77,35 +77,18 @@ void print_bench(const BenchSpec& spec, const BenchReport& report) {
   for (const std::string& warning : report.warnings) std::printf("note: %s\n", warning.c_str());
 }
 
-void print_try(const TuneTry& tried, double best_samples_per_second) {
-  std::printf("threads %-4u prefetch %-4u window %-5u %-10s  ", tried.setting.threads, tried.setting.prefetch,
-              tried.setting.window_chunks, name_of(tried.setting.cache).c_str());
-  if (tried.end == TuneEnd::refused) {
-    std::printf("not possible: %s\n", printable_text(tried.reason).c_str());
-  } else if (tried.end == TuneEnd::stopped) {
-    std::printf("interrupted before the first result\n");
-  } else {
-    std::printf(
-        "%12s samples/s  %+6.1f %%%s%s\n", rate_text(tried.samples_per_second).c_str(),
-        best_samples_per_second > 0 ? 100 * (tried.samples_per_second / best_samples_per_second - 1) : 0,
-        tried.end == TuneEnd::gave_up ? ", gave up" : "", tried.is_again ? ", again" : "");
-  }
-  std::fflush(stdout);
-}
-
 void print_tuned(const BenchSpec& spec, const TuneReport& report) {
-  if (stop_requested) std::printf("note: stopped by a signal before the search was over\n");
-  if (report.best.samples_per_second <= 0) {
-    std::printf("nothing was measured\n");
-    return;
-  }
-  std::printf("best of %zu tries: %s samples/s\n", report.tries.size(),
-              rate_text(report.best.samples_per_second).c_str());
+  for (const std::string& text : report.tuning) std::printf("%s\n", text.c_str());
+  if (!report.has_settled) std::printf("note: stopped by a signal before the loader settled\n");
+  if (report.samples_per_second > 0)
+    std::printf("threads %u, prefetch %u, cache %s: %s samples/s\n", report.setting.threads,
+                report.setting.prefetch, name_of(report.setting.cache).c_str(),
+                rate_text(report.samples_per_second).c_str());
   if (spec.loader.shuffle == Shuffle::window)
     std::printf("mixing: %s a window, %.2f %% of neighbours from one chunk\n",
-                count_text(report.best.mixing.chunks_in_window, "chunk").c_str(),
-                100 * report.best.mixing.same_chunk_neighbors);
-  const LoaderSnippet snippet = loader_snippet(spec, report.best.setting);
+                count_text(report.mixing.chunks_in_window, "chunk").c_str(),
+                100 * report.mixing.same_chunk_neighbors);
+  const LoaderSnippet snippet = loader_snippet(spec, report.setting);
   std::printf("\n%s\n%s", snippet.cpp.c_str(), snippet.python.c_str());
 }
 
@@ -196,18 +179,6 @@ std::string dump(const Json& object) {
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Json try_json(const TuneTry& tried) {
-  Json object{{"threads", tried.setting.threads},
-              {"prefetch", tried.setting.prefetch},
-              {"window_chunks", tried.setting.window_chunks},
-              {"cache", name_of(tried.setting.cache)},
-              {"samples_per_second", tried.samples_per_second},
-              {"end", name_of(tried.end)},
-              {"again", tried.is_again}};
-  if (!tried.reason.empty()) object["reason"] = tried.reason;
-  return object;
-}
-
 }  // namespace
 
 std::string bench_json(const BenchSpec& spec, const BenchReport& report) {
@@ -230,14 +201,17 @@ std::string bench_json(const BenchSpec& spec, const BenchReport& report) {
 }
 
 std::string tune_json(const BenchSpec& spec, const TuneReport& report) {
-  Json tries = Json::array();
-  for (const TuneTry& tried : report.tries) tries.push_back(try_json(tried));
-  const LoaderSnippet snippet = loader_snippet(spec, report.best.setting);
-  const Json object{{"best", try_json(report.best)},
-                    {"same_chunk_neighbors", report.best.mixing.same_chunk_neighbors},
+  const LoaderSnippet snippet = loader_snippet(spec, report.setting);
+  const Json object{{"threads", report.setting.threads},
+                    {"prefetch", report.setting.prefetch},
+                    {"cache", name_of(report.setting.cache)},
+                    {"samples_per_second", report.samples_per_second},
+                    {"has_settled", report.has_settled},
+                    {"tuning", report.tuning},
+                    {"chunks_in_window", report.mixing.chunks_in_window},
+                    {"same_chunk_neighbors", report.mixing.same_chunk_neighbors},
                     {"snippet", {{"cpp", snippet.cpp}, {"python", snippet.python}}},
-                    {"settings", settings_json(spec)},
-                    {"tries", tries}};
+                    {"settings", settings_json(spec)}};
   return dump(object);
 }
 

@@ -6,7 +6,6 @@
 
 #include "pack_bench_loop.h"
 #include "pack_bench_spec.h"
-#include "pack_bench_tune.h"
 
 namespace chunkhit {
 
@@ -24,7 +23,16 @@ void print_bench(const BenchSpec& spec, const BenchReport& report);
 /// The totals are those of all epochs; `epochs` has each.
 [[nodiscard]] std::string bench_json(const BenchSpec& spec, const BenchReport& report);
 
-void print_try(const TuneTry& tried, double best_samples_per_second);
+/// What the loader chose over an empty loop.
+struct TuneReport {
+  LoaderSetting setting;          ///< that of the spec with the threads, prefetch and cache in use at the end
+  double samples_per_second = 0;  ///< of the epochs behind the last choice
+  bool has_settled = false;       ///< else it was stopped before
+  MixingInfo mixing;
+  std::vector<std::string> tuning;  ///< LoaderStats::tuning
+};
+
+/// Prints the settings, and the loader as code.
 void print_tuned(const BenchSpec& spec, const TuneReport& report);
 [[nodiscard]] std::string tune_json(const BenchSpec& spec, const TuneReport& report);
 

@@ -243,26 +243,16 @@ void print_report(const PlanReport& report) {
 
 void print_report(const RunPlanOptions& options, const RunPlanReport& report) {
   const std::string folder = printable_text(options.folder);
-  if (report.finished && report.packs.empty() && report.merged.empty()) {
+  if (report.finished && report.packs.empty()) {
     std::printf("%s: finished, nothing to do\n", folder.c_str());
     return;
   }
   for (const PackReport& pack : report.packs) print_pack(pack, report.finished);
-  for (const MergeReport& pack : report.merged)
-    std::printf("%s: %s, %s, %s\n", printable_text(pack.path).c_str(),
-                count_text(pack.samples, "row").c_str(), count_text(pack.parts, "part").c_str(),
-                bytes_text(static_cast<double>(pack.bytes)).c_str());
-  if (report.inputs_done_now > 0)
-    std::printf("%s in %.2f s\n", count_text(report.inputs_done_now, "input").c_str(), report.seconds);
   print_rate(report.samples_packed_now, report.seconds);
   if (report.interrupted)
-    print_interrupted(parts_of(report.packs) + report.inputs_done_now);
+    print_interrupted(parts_of(report.packs));
   else if (report.finished)
     print_next(options.folder);
-  else if (options.stage == PlanStage::count)
-    std::printf("next, once all tasks have ended: pack-run %s --stage columns\n", folder.c_str());
-  else if (options.stage == PlanStage::columns)
-    std::printf("next: all tasks of pack-run %s --stage pack\n", folder.c_str());
   else
     std::printf("next, once all tasks have ended: pack-run %s\n", folder.c_str());
 }
@@ -276,7 +266,6 @@ ShownProgress shown(const PackProgress& progress, bool is_from_stdin) {
       break;
     case PackProgress::Phase::packing:
       shown.phase = "packing", shown.things = "rows", shown.rate = "img/s";
-      if (progress.counts_inputs) shown.things = "inputs", shown.rate = "inputs/s";
       break;
     case PackProgress::Phase::finishing:
       shown.phase = "finishing", shown.words = "flushing the last part to disk …";

@@ -198,8 +198,10 @@ void print_stats(const RatingStats& stats) {
 /// Warns where more than a tenth of the ratings of a split's pack is left out.
 void print_lost(const PackInfo& info) {
   const MatrixInfo& matrix = info.matrix();
-  const std::pair<std::string, std::string> by_users("split-by", "users");
-  const bool has_own_x = std::ranges::find(info.spec, by_users) != info.spec.end();
+  // "users" and "users-by-id" hold out users as a whole.
+  const bool has_own_x = std::ranges::any_of(info.spec, [](const auto& entry) {
+    return entry.first == "split-by" && entry.second.starts_with("users");
+  });
   std::uint64_t lost = 0, kept = 0;
   for (const auto& [what, count] : matrix.stats.left_out)
     if (what.starts_with(matrix.split_name + ": ratings of")) lost += count;
@@ -346,26 +348,7 @@ std::string task_list(const std::vector<std::uint64_t>& tasks) {
   return text;
 }
 
-/// Prints how far the stages of a plan of ratings are.
-void print_ratings_status(const PlanStatus& status) {
-  const std::string folder = printable_text(shell_word(status.path));
-  std::printf("%s: plan of %s in %s\n", printable_text(status.path).c_str(),
-              count_text(status.parts, "input").c_str(), count_text(status.tasks, "task").c_str());
-  std::printf("stage      %s\n", name_of(status.stage).c_str());
-  std::printf("%s %s done, %s missing\n", status.stage == PlanStage::pack ? "packed    " : "counted   ",
-              count_text(status.parts_done, "input").c_str(),
-              count_text(status.parts - status.parts_done).c_str());
-  for (const std::string& name : status.begun) std::printf("begun      %s\n", printable_text(name).c_str());
-  const std::string missing = task_list(status.missing_tasks);
-  if (!missing.empty()) std::printf("missing    tasks %s, those that run now among them\n", missing.c_str());
-  std::printf("next: pack-run %s", folder.c_str());
-  if (status.stage == PlanStage::columns) std::printf(" --stage columns");
-  if (!missing.empty()) std::printf(" --stage %s --task %s", name_of(status.stage).c_str(), missing.c_str());
-  std::printf("%s\n", status.stage == PlanStage::pack && missing.empty() ? " finishes it" : "");
-}
-
 void print_plan_status(const PlanStatus& status) {
-  if (status.stage != PlanStage::all) return print_ratings_status(status);
   const std::string path = printable_text(status.path);
   std::printf("%s: plan of %s, %s in %s\n", path.c_str(), count_text(status.rows, "row").c_str(),
               count_text(status.parts, "part").c_str(), count_text(status.tasks, "task").c_str());

@@ -1,13 +1,9 @@
 // pack-run: the plan of packs → their parts, or the finished packs.
 #include <malloc.h>
 
-#include <algorithm>
-
-#include "base/cpu.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "cli.h"
-#include "pack/ratings/ratings_plan.h"
 #include "pack_images_report.h"
 #include "progress.h"
 
@@ -17,13 +13,11 @@ namespace {
 constexpr int kMappedBlockBytes = 1 << 20;
 
 constexpr const char* kDescription =
-    "Packs what pack-images --plan or pack-sparse --plan planned: some tasks, or all that is missing.\nAny "
-    "number of "
+    "Packs what pack-images --plan planned: some tasks, or all that is missing.\nAny number of "
     "processes on any number of machines may work on one plan, also on the same task.";
 constexpr const char* kExamples =
     "Without --task it packs what is missing and finishes the packs; a finished pack is left as it "
     "is.\n"
-    "Ratings: all tasks with --stage count; --stage columns, once; all tasks with --stage pack.\n"
     "Exit code 75: this machine cannot read the inputs now; run the task again, there or elsewhere.\n"
     "Examples:\n"
     "  pack-run /data/train --task \"$SLURM_ARRAY_TASK_ID\"\n"
@@ -33,7 +27,6 @@ constexpr const char* kExamples =
 struct PackRunFlags {
   RunPlanOptions options;
   std::string task;
-  std::string stage = "all";
   std::string threads = "all";
   std::string memory = "2G";
   std::string progress = "auto";
@@ -46,8 +39,6 @@ void add_flags(CLI::App& app, PackRunFlags& flags) {
   FlagGroup group(app, "Options");
   group.add("--task", "LIST", flags.task,
             "Pack only these tasks, counted from 0: 17 or 3,17,40-42 (all, then finish)");
-  group.add("--stage", "WORD", flags.stage, "Ratings: count, columns, pack, or (all) that is missing")
-      ->check(one_of<PlanStage>());
   group.add("--root", "FOLDER", flags.options.root, "Folder of the inputs on this machine (as in the plan)");
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
   group.add("--memory", "SIZE", flags.memory, "Memory limit of the process (2G)");
@@ -61,22 +52,8 @@ RunPlanOptions run_options(const CLI::App& app, const PackRunFlags& flags) {
   if (flags.threads != "all")
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);
-  options.stage = parse_choice<PlanStage>(flags.stage);
   options.folder = plan_folder(options.folder);
   return options;
-}
-
-/// Lets buffers of ratings be used again for the next input, as far as --memory has room for what threads
-/// keep: mapping them anew is a fifth of the CPU time of small inputs.
-void keep_buffers(const RunPlanOptions& options) {
-  constexpr std::uint64_t kMaxKeptBytes = 8 << 20;
-  constexpr std::uint64_t kShare = 64;
-  if (!read_ratings_plan(options.folder)) return;
-  const std::uint64_t threads = options.threads > 0 ? options.threads : allowed_cpus();
-  const auto kept = static_cast<int>(
-      std::clamp<std::uint64_t>(options.memory_bytes / kShare / threads, kMappedBlockBytes, kMaxKeptBytes));
-  mallopt(M_MMAP_THRESHOLD, kept);
-  mallopt(M_TRIM_THRESHOLD, 2 * kept);
 }
 
 /// Calls `work`; an error that names flags which pack-run has not says whose they are.
@@ -104,7 +81,6 @@ int run_pack_run(const CLI::App& app, const PackRunFlags& flags) {
   const RunPlanOptions options = run_options(app, flags);
   const auto show = [](const PackProgress& progress) { return shown(progress, false); };
   const RunPlanReport report = naming_planner(app, [&] {
-    keep_buffers(options);
     return with_progress(progress_style(flags.progress), options, show,
                          [](const RunPlanOptions& how) { return run_plan(how); });
   });

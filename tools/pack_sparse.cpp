@@ -64,22 +64,18 @@ int run_pack_sparse(CLI::App& app, const PackSparseFlags& flags, const std::stri
   const PackSparseSpec spec = pack_sparse_spec(flags);
   PackSparseOptions options = pack_sparse_options(flags);
   options.command_line = command_line;
+  if (flags.count_items && flags.dry_run)
+    throw Error(ErrorCode::usage, "--count-items and --dry-run exclude each other");
   if (!flags.save_config.empty()) save_config(app, flags.save_config);
   const bool is_from_stdin = std::ranges::find(options.inputs, "-") != options.inputs.end();
   const auto show = [&](const PackSparseProgress& progress) { return shown(progress, is_from_stdin); };
-  if (app.count("--plan") > 0) {
-    if (flags.dry_run) throw Error(ErrorCode::usage, "--plan and --dry-run exclude each other");
-    print_plan(naming_preset(flags.preset, [&] {
-      return plan_sparse(spec, options, parse_count("--plan", flags.plan, {1, UINT32_MAX}));
-    }));
-    return 0;
-  }
   const PackSparseReport report = naming_preset(flags.preset, [&] {
     return with_progress(progress_style(flags.progress), options, show, [&](const PackSparseOptions& how) {
+      if (flags.count_items) return count_items(spec, how);
       return flags.dry_run ? preview_sparse(spec, how) : pack_sparse(spec, how);
     });
   });
-  print_report(report, flags.dry_run);
+  flags.count_items ? print_counted(options.output, report) : print_report(report, flags.dry_run);
   return exit_code(report.interrupted);
 }
 

@@ -87,13 +87,13 @@ void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
   FlagGroup group(app, "Split");
   group
       .add("--split-by", "WORD", flags.split_by,
-           "Held out: users, ratio or leave-one-out of each one, time, given (none)")
+           "Held out: users, users-by-id, ratio, leave-one-out, time, given (none)")
       ->check(one_of<SplitKind>());
   group.add("--validation", "N|SHARE", flags.validation,
             "Size of validation: of users a number or share; else a share of ratings");
   group.add("--test", "N|SHARE", flags.test, "Size of test, likewise");
   group.add("--fold-in", "SHARE", flags.fold_in,
-            "users: share of a held-out user's items used as input (0.8)");
+            "users, users-by-id: share of a held-out user's items used as input (0.8)");
   group
       .add("--split-order", "WORD", flags.split_order,
            "random, time, input (ratio: random; leave-one-out: time)")
@@ -149,8 +149,8 @@ void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--progress", "WORD", flags.progress, "Progress output: auto, json, none (auto)")
       ->check(one_of({"auto", "json", "none"}));
   group
-      .add("--plan", "TASKS", flags.plan,
-           "Instead of packing, write a plan for pack-run, of at most TASKS tasks")
+      .add_switch("--count-items", flags.count_items,
+                  "Instead of packing, write the items to the file -o: --reuse-ids of parts")
       ->configurable(false);
   group.add_switch("--dry-run", flags.dry_run, "Report what would be packed, write nothing; needs no -o")
       ->configurable(false);

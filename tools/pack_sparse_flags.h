@@ -49,7 +49,7 @@ struct PackSparseFlags {
   std::string memory = "2G";
   std::string progress = "auto";
   std::string save_config;  ///< file for the effective recipe; empty: none
-  std::string plan;         ///< tasks; empty: pack
+  bool count_items = false;
   bool dry_run = false;
 };
 

@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "progress.h"
+#include "ratings/stored_values.h"
 #include "types/csr_rows.h"
 #include "types/enum_names.h"
 
@@ -117,9 +118,7 @@ void print_speed(const PackSparseReport& report) {
   std::printf("\n");
 }
 
-}  // namespace
-
-void print_report(const PackSparseReport& report, bool dry_run) {
+void print_read(const PackSparseReport& report) {
   print_inputs(report.stats);
   print_bad_lines(report);
   for (const std::string& notice : report.notices)
@@ -130,6 +129,12 @@ void print_report(const PackSparseReport& report, bool dry_run) {
     print_values(report.values);
     print_histogram(report.stats.values);
   }
+}
+
+}  // namespace
+
+void print_report(const PackSparseReport& report, bool dry_run) {
+  print_read(report);
   for (const MatrixPackReport& pack : report.packs) {
     const bool is_begun = report.interrupted && &pack == &report.packs.back();
     is_begun ? print_begun_pack(pack) : print_pack(pack, dry_run);
@@ -150,31 +155,18 @@ void print_report(const PackSparseReport& report, bool dry_run) {
               printable_text(first).c_str());
 }
 
-void print_plan(const PlanReport& plan) {
-  for (const std::string& notice : plan.notices)
-    std::printf("%s\n", printable_text(flag_text(notice)).c_str());
-  std::printf("%s: plan of %s in %s\n", printable_text(plan.path).c_str(),
-              count_text(plan.parts, "input").c_str(), count_text(plan.tasks, "task").c_str());
-  const std::string folder = printable_text(shell_word(plan.path));
-  const std::string tasks = std::to_string(plan.tasks);
-  const std::string array = "--array=0-" + std::to_string(plan.tasks - 1) + " slurm.sh " + folder;
-  std::printf("run its stages, each when the one before has ended; TASK is 0 to %llu, on any machine:\n",
-              static_cast<unsigned long long>(plan.tasks - 1));
-  std::printf("  pack-run %s --stage count --task TASK\n", folder.c_str());
-  std::printf("  pack-run %s --stage columns\n", folder.c_str());
-  std::printf("  pack-run %s --stage pack --task TASK\n", folder.c_str());
-  std::printf("by\n");
-  std::printf("  Slurm        count=$(sbatch --parsable %s --stage count)\n", array.c_str());
-  std::printf(
-      "               columns=$(sbatch --parsable -d afterany:$count --wrap 'pack-run %s --stage columns')\n",
-      folder.c_str());
-  std::printf("               sbatch -d afterany:$columns %s --stage pack\n", array.c_str());
-  std::printf("  Kubernetes   bash kubernetes_ratings.sh %s %s\n", folder.c_str(), tasks.c_str());
-  std::printf("  GNU parallel bash parallel.sh %s %s\n", folder.c_str(), tasks.c_str());
-  std::printf("  Dask         python3 dask_run.py %s %s\n", folder.c_str(), tasks.c_str());
-  std::printf(
-      "finish, or all of this here: pack-run %s; progress: pack-info %s; the scripts are in samples/jobs\n",
-      folder.c_str(), folder.c_str());
+void print_counted(const std::string& output, const PackSparseReport& report) {
+  print_read(report);
+  if (report.interrupted) {
+    std::printf("interrupted; nothing was written\n");
+    return;
+  }
+  const std::string items = printable_text(shell_word(output));
+  std::printf("%s: %s\n", printable_text(output).c_str(), count_text(report.items_counted, "item").c_str());
+  print_speed(report);
+  std::printf("next, for each part: pack-sparse PART --reuse-ids %s --values %s -o packs/PART\n",
+              items.c_str(), stored_values_text(report.values).c_str());
+  std::printf("then: pack-merge all packs/*\n");
 }
 
 }  // namespace chunkhit

@@ -1,6 +1,8 @@
 // What pack-sparse says at its end.
 #pragma once
 
+#include <string>
+
 #include "chunkhit/pack.h"
 
 namespace chunkhit {
@@ -8,7 +10,7 @@ namespace chunkhit {
 /// Prints the statistics of a run, or those that --dry-run expects.
 void print_report(const PackSparseReport& report, bool dry_run);
 
-/// Prints what was planned, and how to run it.
-void print_plan(const PlanReport& plan);
+/// Prints what --count-items wrote to `output`, and how the parts are packed with it.
+void print_counted(const std::string& output, const PackSparseReport& report);
 
 }  // namespace chunkhit

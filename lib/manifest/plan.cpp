@@ -138,7 +138,6 @@ std::string plan_status_json(const PlanStatus& status) {
             {"rejected", status.rejected},
             {"max_rejected", status.max_rejected},
             {"begun", status.begun}};
-  if (status.stage != PlanStage::all) json["stage"] = name_of(status.stage);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -52,8 +52,8 @@ void merge_common(std::span<const MergeInput> inputs, PackManifest& merged);
 /// Publishes the tables of the merged pack under the names that `name` gives them, and records them.
 using TableName = std::function<std::string(std::string_view table)>;
 void publish_tables(std::span<const MergeInput> inputs, const std::string& folder, const TableName& name,
-                    std::span<const std::uint64_t> item_ratings, Manifest& merged);
+                    Manifest& merged);
 void publish_tables(std::span<const MergeInput> inputs, const std::string& folder, const TableName& name,
-                    std::span<const std::uint64_t> item_ratings, MatrixManifest& merged);
+                    MatrixManifest& merged);
 
 }  // namespace chunkhit

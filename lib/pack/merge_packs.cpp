@@ -139,13 +139,12 @@ void check_left_parts(const OutputFolder& folder, const PackManifest& merged) {
 }
 
 /// Throws cannot_write where the output holds something else than these packs or this merge.
-void check_output(const MergeOptions& options, const OutputFolder& folder, std::span<const MergeInput> inputs,
+void check_output(const OutputFolder& folder, std::span<const MergeInput> inputs,
                   const PackManifest& merged) {
   const auto refuse = [&](const std::string& what) {
     throw Error(ErrorCode::cannot_write, folder.path() + ": holds " + what);
   };
-  if (options.planned_item_ratings.empty() && folder.has(std::string(kPlanName)))
-    refuse("a plan, whose tasks may be running; give another folder");
+  if (folder.has(std::string(kPlanName))) refuse("a plan, whose tasks may be running; give another folder");
   const std::optional<MergeInput> held = open_pack(folder.path());
   const auto output = std::ranges::find(inputs, true, &MergeInput::is_output);
   if (output != inputs.end()) {
@@ -259,14 +258,14 @@ void write_merged(const MergeOptions& options, std::span<const MergeInput> input
   name_parts(inputs, merged);
   const OutputFolder folder(options.output, false,
                             inputs.front().images ? PackKind::images : PackKind::matrices);
-  check_output(options, folder, inputs, merged);
+  check_output(folder, inputs, merged);
   place_parts(options, inputs, merged, report);
   if (report.interrupted) return;
   // The tables that the manifest still lists stay until it is replaced.
   const auto name = [&](std::string_view table) {
     return is_appended(inputs) ? merged_table_name(table, merged.pack_id) : std::string(table);
   };
-  publish_tables(inputs, folder.path(), name, options.planned_item_ratings, merged);
+  publish_tables(inputs, folder.path(), name, merged);
   write_run(folder.path(), merged.tool, options.command_line, start, 1, roots_of(inputs)).publish();
   if (!folder.is_whole(merged, tables(merged)))
     throw Error(ErrorCode::try_again,
@@ -330,12 +329,7 @@ MergeReport merge_packs(const MergeOptions& given) {
     write_merged(options, inputs, start, std::move(merged), report);
   } else {
     MatrixManifest merged = merge_ratings(inputs);
-    if (options.planned_spec.empty()) add_source_notices(merged.sources, report);
-    if (!options.planned_spec.empty()) merged.spec.clear();
-    for (const auto& [name, value] : options.planned_spec) merged.spec.push_back({name, value});
-    // An input that has no rows for this pack of a split is counted in the first one.
-    if (!options.planned_stats.empty())
-      merged.stats = open_pack(options.planned_stats).value().ratings->stats;
+    add_source_notices(merged.sources, report);
     write_merged(options, inputs, start, std::move(merged), report);
   }
   report.seconds = start.seconds();

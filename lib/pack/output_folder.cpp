@@ -188,14 +188,12 @@ void OutputFolder::remove_entries(bool all) const {
   // The manifest goes first: a pack without it is unfinished, whatever happens meanwhile.
   if (all) remove_file(file(kManifestName));
   for (const std::string& name : folder_entries(path_))
-    if (is_left_over(name) ? is_unowned(path_, name, all) : all && !is_stage_folder(name))
-      remove_file(file(name));
-  if (all) remove_stage_folders(path_);
+    if (is_left_over(name) ? is_unowned(path_, name, all) : all) remove_file(file(name));
 }
 
 void OutputFolder::remove_others(const std::set<std::string>& names) const {
   for (const std::string& name : folder_entries(path_))
-    if (!names.contains(name) && !is_left_over(name) && !is_stage_folder(name)) remove_file(file(name));
+    if (!names.contains(name) && !is_left_over(name)) remove_file(file(name));
 }
 
 void OutputFolder::clear() const { remove_entries(true); }

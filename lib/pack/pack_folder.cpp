@@ -20,7 +20,6 @@
 #include "manifest/id_list.h"
 #include "manifest/manifest.h"
 #include "manifest/plan.h"
-#include "manifest/ratings_plan.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -147,11 +146,6 @@ bool is_left_over(std::string_view name) {
   return is_pack_file(written) || written == kSpillName || name.starts_with(kOldSpillBegin);
 }
 
-bool is_stage_folder(std::string_view name) {
-  std::uint64_t id = 0;
-  return name.starts_with(kStageFolderBegin) && parse_hash(name.substr(kStageFolderBegin.size()), id);
-}
-
 std::vector<std::string> folder_entries(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -161,29 +155,6 @@ std::vector<std::string> folder_entries(const std::string& folder) {
   // Another run may have made the folder and removed it again.
   if (error && error.value() != ENOENT) throw_write_error(folder, "cannot list the folder", error.value());
   return names;
-}
-
-namespace {
-
-/// Whether all names in a folder are of what stages leave, so that no other file is removed with it.
-bool holds_only_stages(const std::string& folder) {
-  return std::ranges::all_of(folder_entries(folder), [](std::string_view name) {
-    if (const std::string_view written = name_written_aside(name); !written.empty()) name = written;
-    return name.starts_with("count-") || name.starts_with("pack-") || name == "columns.json" ||
-           name == kItemsName || name == kGivenItemsName || name == kItemColumnsName ||
-           name == kUserColumnsName || name == kSpillName || name.starts_with(kOldSpillBegin);
-  });
-}
-
-}  // namespace
-
-void remove_stage_folders(const std::string& folder, const std::string& except) {
-  for (const std::string& name : folder_entries(folder)) {
-    const std::string path = folder + "/" + name;
-    std::error_code error;
-    if (is_stage_folder(name) && path != except && holds_only_stages(path))
-      std::filesystem::remove_all(path, error);
-  }
 }
 
 std::string held_format(const std::string& folder) {
@@ -202,8 +173,7 @@ std::string held_format(const std::string& folder) {
 std::string unknown_file(const std::string& folder, const std::set<std::string>& except) {
   std::vector<std::string> names = folder_entries(folder);
   std::sort(names.begin(), names.end());
-  std::erase_if(names,
-                [&](const std::string& name) { return except.contains(name) || is_stage_folder(name); });
+  std::erase_if(names, [&](const std::string& name) { return except.contains(name); });
   for (const std::string& name : names)
     if (!is_pack_file(name) && !is_left_over(name)) return name;
   if (!held_format(folder).empty()) return "";

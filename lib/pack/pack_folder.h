@@ -43,12 +43,6 @@ enum class PackKind { images, matrices };
 /// not fit into memory.
 [[nodiscard]] bool is_left_over(std::string_view name);
 
-/// Whether a name is that of a folder for the stages of a plan of ratings.
-[[nodiscard]] bool is_stage_folder(std::string_view name);
-
-/// Removes the folders of stages in a plan's folder but `except`.
-void remove_stage_folders(const std::string& folder, const std::string& except = {});
-
 /// Lists the names in a folder; throws cannot_write where it cannot be read.
 [[nodiscard]] std::vector<std::string> folder_entries(const std::string& folder);
 

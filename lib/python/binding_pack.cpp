@@ -371,7 +371,6 @@ bool bind_run_plan(const py::dict& keywords, const py::object& on_progress) {
   RunPlanOptions options;
   from.take("folder", options.folder);
   from.take("task", options.tasks);
-  from.take_word("stage", options.stage);
   from.take("root", options.root);
   from.take("threads", options.threads);
   from.take("memory_bytes", options.memory_bytes);
@@ -409,15 +408,6 @@ py::object bind_pack_sparse(const py::dict& keywords, const py::object& on_progr
   return packs;
 }
 
-void bind_plan_sparse(const py::dict& keywords, std::uint64_t tasks) {
-  OptionDict from(keywords);
-  PackSparseOptions options = sparse_options(from);
-  const PackSparseSpec spec = sparse_spec(from, options.inputs);
-  from.finish();
-  const ReleasedGil release;
-  static_cast<void>(plan_sparse(spec, options, tasks));
-}
-
 std::vector<std::string> bind_merge_packs(const std::vector<std::string>& packs, const std::string& output,
                                           const std::string& command_line) {
   const ReleasedGil release;
@@ -435,7 +425,6 @@ void bind_packing(py::module_& module) {
   module.def("pack_images", &bind_pack_images, py::arg("options"), py::arg("on_progress"),
              py::arg("dry_run"));
   module.def("plan_images", &bind_plan_images, py::arg("options"), py::arg("on_progress"), py::arg("tasks"));
-  module.def("plan_sparse", &bind_plan_sparse, py::arg("options"), py::arg("tasks"));
   module.def("run_plan", &bind_run_plan, py::arg("options"), py::arg("on_progress"));
   module.def("plan_status_json", &bind_plan_status_json, py::arg("folder"));
   module.def("pack_sparse", &bind_pack_sparse, py::arg("options"), py::arg("on_progress"),

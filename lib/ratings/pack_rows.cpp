@@ -115,7 +115,9 @@ void UserRows::make_held_out_user(const RatingRow& row) {
   const auto is_unseen = [&](std::uint32_t index) { return column_of(row, index) == kNoColumn; };
   unseen_ = std::erase_if(entries_, is_unseen);
   items_.clear();
-  for (const std::uint32_t index : entries_) items_.push_back(row.items[index]);
+  const bool is_by_id = source_.split.is_by_id();
+  for (const std::uint32_t index : entries_)
+    items_.push_back(is_by_id ? column_of(row, index) : row.items[index]);
   source_.split.fold(row.user, items_, asked_);
   for (std::size_t at = 0; at < entries_.size(); ++at)
     add(row, entries_[at], asked_[at] != 0 ? held_out_ : x_);

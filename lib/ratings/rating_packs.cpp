@@ -219,7 +219,7 @@ void add_stats(const PackStats& from, PackStats& to) {
 }
 
 /// Counts one bucket for one pack; sets `is_in` to 1 for each user of the pack.
-PackStats scan_users(const RatingRows& bucket, Split split, SplitKind kind, UserRows& rows,
+PackStats scan_users(const RatingRows& bucket, Split split, bool is_by_user, UserRows& rows,
                      std::vector<std::uint8_t>& is_in) {
   PackStats stats;
   for (std::size_t index = 0; index < bucket.row_count(); ++index) {
@@ -232,7 +232,7 @@ PackStats scan_users(const RatingRows& bucket, Split split, SplitKind kind, User
       // X of a user who is held out as a whole is the split's, too.
       const bool is_lost = rows.is_concerned() && split != Split::train;
       if (is_lost) stats.ratings_left_out += rows.held_out().size();
-      if (is_lost && kind == SplitKind::users) stats.ratings_left_out += rows.x().size();
+      if (is_lost && is_by_user) stats.ratings_left_out += rows.x().size();
       continue;
     }
     add_matrix(rows.x().size(), stats.x);
@@ -264,7 +264,7 @@ PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Split
     UserRows rows(source);
     const PackStats stats = spec.split.kind == SplitKind::none
                                 ? scan_whole_users(bucket, rows, is_in)
-                                : scan_users(bucket, split, spec.split.kind, rows, is_in);
+                                : scan_users(bucket, split, spec.split.is_by_user(), rows, is_in);
     const std::lock_guard lock(stats_mutex);
     add_stats(stats, found.stats);
   });
@@ -337,22 +337,18 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   CleanRows rows = clean_rows(store, spec.rules, row_form(spec.split), spec.keep_times, made.steps);
   LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),
                    std::vector<std::uint8_t>(store.item_count(), 1)};
-  const bool are_chosen = items.frozen && !(items.planned && items.planned->are_all_items);
-  if (are_chosen) keep_known_items(rows, *items.frozen, live, made.steps);
+  if (items.frozen) keep_known_items(rows, *items.frozen, live, made.steps);
   keep_frequent(rows, spec.rules, live, made.steps);
 
   RatingSplit split(spec.split, spec.seed, rows, live, made.steps.back().ratings, store.has_times(),
                     std::move(given));
-  std::optional<StoredValues> values = spec.rules.values;
-  if (!values && items.planned) values = items.planned->stored;
-  const TrainingStats stats = scan_ratings(rows, live, split, values);
+  const TrainingStats stats = scan_ratings(rows, live, split, spec.rules.values);
   made.values = stats.values.histogram();
-  made.fit = stats.values.fit();
-  made.stored = values.value_or(made.fit.stored());
+  made.stored = spec.rules.values.value_or(stats.values.fit().stored());
   ItemColumns columns = items.frozen ? reuse_items(stats.item_counts, *items.frozen)
                                      : order_items(stats.item_counts, spec.item_order, items.sorted);
   leave_out_dropped(live, columns);
-  if (!items.planned) check_something_left(columns, made.steps);
+  if (spec.split.kind != SplitKind::users_by_id) check_something_left(columns, made.steps);
 
   auto source = std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),
                                                       std::move(columns), made.stored.type != ValueType::none,

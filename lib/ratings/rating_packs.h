@@ -41,16 +41,11 @@ class ValueFit {
     bool fits = true;
     std::uint64_t largest = 0;
   };
-  ValueFit() = default;
-  ValueFit(bool all_one, const std::array<Scale, kScales.size()>& scales)
-      : all_one_(all_one), scales_(scales) {}
   void add(float value);
   void add(const ValueFit& other);
   /// none where all values are 1; else the largest of kScales of which all values are whole multiples, 0 to
   /// 255 (u8) or to 65,535 (u16) times; else f32.
   [[nodiscard]] StoredValues stored() const;
-  [[nodiscard]] bool all_one() const { return all_one_; }
-  [[nodiscard]] const std::array<Scale, kScales.size()>& scales() const { return scales_; }
 
  private:
   bool all_one_ = true;
@@ -94,25 +89,16 @@ class ValueStats {
 struct RatingPacks {
   std::vector<PackStep> steps;
   ValueHistogram values;  ///< values of the ratings that the split divides
-  ValueFit fit;           ///< of the same values
   StoredValues stored;
   std::unique_ptr<const RowSource> source;
   std::vector<PackRows> packs;  ///< train first
   [[nodiscard]] const ItemColumns& columns() const { return source->columns; }
 };
 
-/// What the counts of all inputs of a plan fix for the packs of each.
-struct PlannedValues {
-  bool are_all_items = false;  ///< the frozen columns are the items of all inputs, not a choice of them
-  std::optional<StoredValues> stored;  ///< type of the values; not set while counting
-  bool lacks_users = false;            ///< the table of user columns has no row of some user of an input
-};
-
 /// The items that may be columns, and their order; by number.
 struct ItemChoice {
   std::span<const std::uint32_t> sorted;  ///< items in the order of their ids; for ItemOrder::sorted
   std::optional<std::span<const std::uint32_t>> frozen;  ///< the columns of another pack, kNoItem allowed
-  std::optional<PlannedValues> planned{};  ///< for one input of a plan, of which nothing may be left
 };
 
 /// A rating, as the rules left it, that the spec's type of values cannot hold.

@@ -144,8 +144,9 @@ void choose(std::vector<Drawn>& drawn, std::uint64_t first, std::uint64_t second
   if (first + second < drawn.size()) std::nth_element(at(first), at(first + second), drawn.end());
 }
 
-Drawn draw(std::uint64_t seed, Purpose purpose, std::uint32_t user, std::uint32_t item, std::uint32_t index) {
-  return {random_bits(seed ^ mix_bits(std::uint64_t{user} + 1), purpose, item), item, index};
+/// `user` is a number, or the hash of an id.
+Drawn draw(std::uint64_t seed, Purpose purpose, std::uint64_t user, std::uint32_t item, std::uint32_t index) {
+  return {random_bits(seed ^ mix_bits(user + 1), purpose, item), item, index};
 }
 
 /// A number that is the lower the later a time is.
@@ -217,8 +218,8 @@ void check_split(const RatingSplitSpec& spec) {
   if (share >= 1) throw_usage("`validation` and `test`: expected shares of less than 1 together");
   if (!(spec.fold_in > 0 && spec.fold_in < 1))
     throw_usage("`fold_in`: expected a share above 0 and below 1, found " + std::to_string(spec.fold_in));
-  if (spec.fold_in != RatingSplitSpec().fold_in && spec.kind != SplitKind::users)
-    throw_usage("`fold_in`: only for `split_by` users, found " + name_of(spec.kind));
+  if (spec.fold_in != RatingSplitSpec().fold_in && !spec.is_by_user())
+    throw_usage("`fold_in`: only for `split_by` users and users-by-id, found " + name_of(spec.kind));
   if (spec.before && spec.kind != SplitKind::time) throw_usage("`before`: only for `split_by` time");
   if (spec.before && !spec.test.is_none()) throw_usage("`test`, `before`: expected one of them");
   if (spec.order != SplitOrder::automatic && !divides_by_user(spec.kind))
@@ -227,12 +228,12 @@ void check_split(const RatingSplitSpec& spec) {
     check_one("validation", spec.validation);
     check_one("test", spec.test);
   }
-  if (spec.hide_validation && (!divides_rows(spec.kind) || !spec.has_validation() || !spec.has_test()))
+  if (spec.hide_validation &&
+      (spec.kind == SplitKind::none || spec.is_by_user() || !spec.has_validation() || !spec.has_test()))
     throw_usage("`hide_validation`: only where a user's ratings have both a validation and a test split");
   check_lists(spec);
-  if (spec.users_by_id && (spec.kind != SplitKind::users || spec.validation.count + spec.test.count > 0 ||
-                           !spec.validation_users.empty() || !spec.test_users.empty()))
-    throw_usage("`users_by_id`: only for `split_by` users with shares as `validation` and `test`");
+  if (spec.kind == SplitKind::users_by_id && spec.validation.count + spec.test.count > 0)
+    throw_usage("`validation`, `test`: with `split_by` users-by-id expected shares below 1, found a count");
   check_files(spec);
   const bool amounts = !spec.validation.is_none() || !spec.test.is_none();
   if (spec.kind == SplitKind::none && amounts)
@@ -249,7 +250,7 @@ RatingSplit::RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const 
   check_split(spec);
   if (spec.has_validation()) splits_.push_back(Split::validation);
   if (spec.has_test()) splits_.push_back(Split::test);
-  if (spec.kind == SplitKind::users) choose_users(live);
+  if (spec.is_by_user()) choose_users(live);
   if (spec.is_by_time() && !has_times) refuse_without_times(spec.kind);
   if (spec.kind == SplitKind::time) choose_times(rows, live, ratings);
 }
@@ -266,7 +267,7 @@ void RatingSplit::choose_users(const LiveRatings& live) {
     const auto number = static_cast<std::uint32_t>(user);
     users.push_back({random_bits(seed_, Purpose::split, number), number, number});
   }
-  if (spec_.users_by_id) return;  // all of them are listed
+  if (is_by_id()) return;  // all of them are listed
   // Shares are of all live users, the listed ones included.
   const std::uint64_t all = users.size() + listed;
   const std::uint64_t test = spec_.test.of(all);
@@ -373,9 +374,10 @@ void RatingSplit::fold(std::uint32_t user, std::span<const std::uint32_t> items,
                        std::vector<std::uint8_t>& asked) const {
   asked.assign(items.size(), 0);
   if (items.size() < kMinItemsToFold) return;
+  const std::uint64_t key = is_by_id() ? given_.id_hashes[user] : user;
   std::vector<Drawn> drawn(items.size());
   for (std::uint32_t index = 0; index < drawn.size(); ++index)
-    drawn[index] = draw(seed_, Purpose::fold_in, user, items[index], index);
+    drawn[index] = draw(seed_, Purpose::fold_in, key, items[index], index);
   const std::uint64_t count = share_of(1 - spec_.fold_in, items.size());
   choose(drawn, count, 0);
   for (std::uint64_t at = 0; at < count; ++at) asked[drawn[at].index] = 1;

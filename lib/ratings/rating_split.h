@@ -39,15 +39,11 @@ struct GivenSplit {
   std::vector<std::uint32_t> train_counts;       ///< given: ratings of each user in the training files; may
                                                  ///< end before the last user
   std::vector<std::uint32_t> validation_counts;  ///< given: in the validation files
+  std::vector<std::uint64_t> id_hashes;          ///< users_by_id: of each user's id
 };
 
 /// Users with fewer items than this are not asked for any of them (vae_cf).
 inline constexpr std::size_t kMinItemsToFold = 5;
-
-/// Whether a user's ratings may belong to several splits.
-[[nodiscard]] inline bool divides_rows(SplitKind kind) {
-  return kind != SplitKind::none && kind != SplitKind::users;
-}
 
 /// The latest time of all ratings, and how many have it.
 struct LatestTime {
@@ -63,9 +59,11 @@ class RatingSplit {
   RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const CleanRows& rows, const LiveRatings& live,
               std::uint64_t ratings, bool has_times, GivenSplit given = {});
   /// Whether whole users belong to a split.
-  [[nodiscard]] bool is_by_user() const { return spec_.kind == SplitKind::users; }
+  [[nodiscard]] bool is_by_user() const { return spec_.is_by_user(); }
+  /// Whether held-out users are chosen and divided by their ids, not by their numbers in the input.
+  [[nodiscard]] bool is_by_id() const { return spec_.kind == SplitKind::users_by_id; }
   /// Whether a user's ratings may belong to several splits.
-  [[nodiscard]] bool divides_rows() const { return chunkhit::divides_rows(spec_.kind); }
+  [[nodiscard]] bool divides_rows() const { return spec_.kind != SplitKind::none && !is_by_user(); }
   /// The packs: train, and those that were asked for.
   [[nodiscard]] const std::vector<Split>& splits() const { return splits_; }
   /// Returns the split of each of a row's `entries` (indices into the row, of live ratings), for training or
@@ -80,7 +78,8 @@ class RatingSplit {
   [[nodiscard]] Split split_of(std::uint32_t user) const {
     return is_by_user() ? split_of_user_[user] : Split::train;
   }
-  /// Returns which of a held-out user's items, all of which are columns, are asked for: 1, else 0.
+  /// Returns which of a held-out user's items, all of which are columns, are asked for: 1, else 0. `items`
+  /// are their numbers, with is_by_id their columns.
   void fold(std::uint32_t user, std::span<const std::uint32_t> items, std::vector<std::uint8_t>& asked) const;
 
   /// Found where a split by time gives test or validation no rating.

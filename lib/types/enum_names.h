@@ -30,7 +30,6 @@ enum class Layout;
 enum class OnCorrupt;
 enum class OnError;
 enum class Order;
-enum class PlanStage;
 enum class Quoting : std::uint8_t;
 enum class RankRemainder;
 enum class RowNorm;
@@ -92,9 +91,6 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Order>{"shuffle", "input"};
 template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<PlanStage>{"all", "count", "columns",
-                                                                              "pack"};
-template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Quoting>{"none", "double", "auto"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Encoding>{"utf-8", "latin-1"};
@@ -114,8 +110,8 @@ template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<SparseFormat>{"dense_f32", "dense_f16",
                                                                                  "dense_u8", "csr"};
 template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<6> kEnumWords<SplitKind>{
-    "none", "users", "ratio", "leave-one-out", "time", "given"};
+[[gnu::visibility("hidden")]] inline constexpr Words<7> kEnumWords<SplitKind>{
+    "none", "users", "users-by-id", "ratio", "leave-one-out", "time", "given"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<SplitOrder>{"auto", "time", "input",
                                                                                "random"};

@@ -2,9 +2,6 @@
 # Runs the tasks of a plan as a Slurm array. FOLDER is the --output that was planned, on storage that all nodes share:
 #   tasks=$(sbatch --parsable --array=0-199%50 slurm.sh FOLDER)
 #   sbatch --dependency=afterany:$tasks --cpus-per-task=8 --mem=4G --wrap 'pack-run FOLDER'
-# Ratings, instead of the first line, each job behind the one before (--dependency=afterany:JOB):
-#   sbatch --array=0-199 slurm.sh FOLDER --stage count; sbatch --wrap 'pack-run FOLDER --stage columns'
-#   sbatch --array=0-199 slurm.sh FOLDER --stage pack
 # afterany: the last job packs what lost tasks left, and says so where something is wrong. Run the command directly, as
 # here, not by srun: then a preempted task is requeued and goes on behind its last finished part.
 #SBATCH --job-name=pack

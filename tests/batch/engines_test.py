@@ -9,7 +9,6 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import BIN, Workspace, check, files_of, make_images, run
-from sparse_packs import random_ratings, write_csv
 
 JOBS = os.path.join(os.path.dirname(__file__), "../../samples/jobs")
 
@@ -35,12 +34,6 @@ def run_parallel(space):
     out, golden = begin(space, "parallel", 4)
     engine("bash", f"{JOBS}/parallel.sh", out, "4", "-j", "2")
     check(files_of(out) == golden, "differs")
-    tables = [write_csv(space(f"{first}.csv"), [rating for rating in random_ratings(3) if rating[0] % 3 == first]) for first in range(3)]
-    run("pack-sparse", *tables, "--output", space("stages"), "--progress", "none", "--plan", 3)
-    engine("bash", f"{JOBS}/parallel.sh", space("stages"), "3", "-j", "2")
-    for stage in ("count", "pack"):
-        with open(space(f"stages.{stage}.log")) as log:
-            check(len(log.read().splitlines()) == 4, stage, "is not in its log")
 
 
 def run_dask(space):
@@ -101,50 +94,9 @@ def run_the_command_of_the_kubernetes_job(space):
     check(files_of(out) == golden, "differs")
 
 
-KUBECTL = """#!/usr/bin/python3
-import os, subprocess, sys, yaml
-if sys.argv[1] == "apply":
-    job = yaml.safe_load(sys.stdin)
-    (container,), pods = job["spec"]["template"]["spec"]["containers"], job["spec"]["completions"]
-    assert job["spec"]["maxFailedIndexes"] <= pods
-    codes = [subprocess.run(container["command"], env={**os.environ, "JOB_COMPLETION_INDEX": str(index)}).returncode
-             for index in reversed(range(pods))]
-    with open(os.environ["JOBS"], "a") as jobs:
-        print(f"job/{job['metadata']['name']}", "Failed" if any(codes) else "Complete", pods, file=jobs)
-else:
-    with open(os.environ["JOBS"]) as jobs:
-        print(*(line.split()[1] for line in jobs if line.split()[0] == sys.argv[2]))
-"""
-
-
-def run_the_stages_of_ratings_on_kubernetes(space):
-    """Each pod of each Job runs its command once, in a stand-in for kubectl."""
-    try:
-        import yaml
-    except ImportError:
-        return "python3-yaml is not installed"
-    assert yaml
-    tables = [write_csv(space(f"{first}.csv"), [rating for rating in random_ratings(3) if rating[0] % 3 == first]) for first in range(3)]
-    for out in ("plain", "pods"):
-        run("pack-sparse", *tables, "--output", space(out), "--progress", "none", "--plan", 3)
-    run("pack-run", space("plain"), "--progress", "none")
-    os.makedirs(space("bin"))
-    with open(space("bin/kubectl"), "w") as file:
-        file.write(KUBECTL)
-    os.chmod(space("bin/kubectl"), 0o755)
-    os.environ.update(JOBS=space("jobs"), PATH=space("bin") + ":" + os.environ["PATH"])
-    engine("bash", f"{JOBS}/kubernetes_ratings.sh", space("pods"), "3")
-    with open(space("jobs")) as file:
-        found = [line.split() for line in file]
-    check(found == [["job/ratings-count", "Complete", "3"], ["job/ratings-columns", "Complete", "1"],
-                    ["job/ratings-pack", "Complete", "3"], ["job/ratings-finish", "Complete", "1"]], found)
-    check(files_of(space("pods")) == files_of(space("plain")), "differs")
-
-
 os.environ["PATH"] = BIN + ":" + os.environ["PATH"]
 ENGINES = {"parallel": run_parallel, "dask": run_dask, "dask_killed": run_dask_worker_killed_while_its_task_runs,
-           "kubernetes": run_the_command_of_the_kubernetes_job,
-           "kubernetes_ratings": run_the_stages_of_ratings_on_kubernetes}
+           "kubernetes": run_the_command_of_the_kubernetes_job}
 with Workspace() as workspace:
     reason = ENGINES[sys.argv[3]](workspace)
     print(sys.argv[3], "skipped: " + reason if reason else "passed", flush=True)

@@ -85,7 +85,8 @@ def check_wrong_use(space, train):
                              ([train, "--cache", "decoded", "--cache-bytes", "1K"], "--cache-bytes: cache decoded needs"),
                              ([train, "--threads", "automatic"], "--threads"), ([train, "--threads", 0], "--threads"),
                              ([train, "--prefetch", 4097], "--prefetch"),
-                             ([train, "--tune", "--epochs", 2], "--epochs")):
+                             ([train, "--tune", "--epochs", 2], "--epochs"),
+                             ([train, "--tune", "--threads", 2, "--prefetch", 2], "give one of them at most")):
         text = run("pack-bench", *arguments, expect=2)
         check(words in text, arguments, text)
     for path in (space("nowhere"), space("photos"), space("photos/labels.csv")):
@@ -132,7 +133,7 @@ def check_interrupt(train):
     found = json.loads(interrupted(train, *endless, "--json"))
     check(any("signal" in warning for warning in found["warnings"]) and found["samples_per_second"] > 0, found)
     text = interrupted(train, "--tune", "--step-ms", 100)
-    check("stopped by a signal" in text and "nothing was measured" in text and "0 samples" not in text, text)
+    check("stopped by a signal before the loader settled" in text and "0 samples" not in text, text)
 
 
 def check_warnings(space, train):
@@ -158,32 +159,22 @@ def check_damage(space, train):
 def check_tune(space, train):
     arguments = [train, "--tune", "--batch-size", 20, "--shuffle", "window", "--resized-crop", "24x20"]
     text = run("pack-bench", *arguments)
-    check("best of" in text and "neighbours from one chunk" in text, text)
+    check("settled on threads" in text and " samples/s" in text and "neighbours from one chunk" in text, text)
     cpp, python = snippets(text, "ImageLoader")
     compile_snippet(space, cpp)
     run_snippet(python)
 
-    found = bench(*arguments, "--dtype", "float32", "--layout", "nchw")
+    found = bench(*arguments, "--dtype", "float32", "--layout", "nchw", "--threads", 2)
     compile_snippet(space, found["snippet"]["cpp"])
     run_snippet(found["snippet"]["python"])
-    tries = [tuple(one[key] for key in ("threads", "prefetch", "window_chunks", "cache"))
-             for one in found["tries"] if not one["again"]]
-    check(len(tries) == len(set(tries)) >= 5, "no setting is tried twice:", tries)
-    for knob, name in enumerate(("threads", "prefetch", "window_chunks", "cache")):
-        check(len({one[knob] for one in tries}) >= 2, name, "was not searched:", tries)
-    best = tuple(found["best"][key] for key in ("threads", "prefetch", "window_chunks", "cache"))
-    check(best in tries and found["best"]["end"] == "measured", found["best"])
-    for key, value in (("threads", best[0]), ("prefetch", best[1]), ("window_chunks", best[2])):
-        check(f".{key} = {value}" in found["snippet"]["cpp"], key, found["snippet"])
-        check(f" {key}={value}" in found["snippet"]["python"], key, found["snippet"])
-
-    again = [tuple(one[key] for key in ("threads", "prefetch", "window_chunks", "cache"))
-             for one in found["tries"] if one["again"]]
-    check(set(again) <= set(tries) and (best in again or not again), "the best of those that were measured in turns", again)
-
-    refused = bench(train, "--tune", "--cache-bytes", "100K", "--cache", "none")
-    check(any(one["end"] == "refused" and "--cache-bytes: " in one["reason"] for one in refused["tries"]), refused["tries"])
-    check(refused["best"]["cache"] != "decoded", refused["best"])
+    check(found["has_settled"] and "settled on threads 2, prefetch " in found["tuning"][-1], found["tuning"])
+    check((found["settings"]["threads"], found["settings"]["prefetch"]) == (2, "auto"), found["settings"])
+    check(found["threads"] == 2 and 1 <= found["prefetch"] <= 64 and found["samples_per_second"] > 0, found)
+    for key, cpp, python in (("threads", found["threads"], found["threads"]), ("prefetch", found["prefetch"], found["prefetch"]),
+                             ("cache", f"chunkhit::Cache::{found['cache']}", f'"{found["cache"]}"')):
+        check(f".{key} = {cpp}" in found["snippet"]["cpp"], key, found["snippet"])
+        check(f" {key}={python}" in found["snippet"]["python"], key, found["snippet"])
+    check(found["cache"] == bench(train)["stats"]["cache"], "another cache than the loader's own choice", found["cache"])
 
 
 def make_matrices(space):

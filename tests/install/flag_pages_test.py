@@ -27,7 +27,7 @@ CASES = {
     "pack-sparse ": {"labels.csv", "photos"},
     "pack-sparse --duplicates ": {"error", "sum", "max", "last", "first"},
     "pack-bench --shuffle ": {"none", "window", "global"},
-    "pack-run --st": {"--stage"},
+    "pack-run --ta": {"--task"},
     "pack-verify --qu": {"--quick"},
     "pack-export --cl": {"--classes"},
     "pack-export ": {"photos"},

@@ -22,7 +22,6 @@ MORE_CASES = {
     "types_as_decoded": TYPES + ["--sizes", "own", "--store", "zstd", "--channels", "rgba"],
     "types_shrunk": TYPES + ["--sizes", "own", "--max-side", "30"],
     "planned": CASES["images_folders"] + ["--plan", "9"],
-    "ratings_planned": CASES["ratings_leave_one_out"] + ["--plan", "3"],
 }
 
 

@@ -234,46 +234,6 @@ def grouped(tables, folder):
     return [folder / "0.csv", folder / "1.csv"]
 
 
-def test_plans_have_the_columns_of_one_machine(tables, tmp_path):
-    inputs = grouped(tables, tmp_path)
-    shutil.copy(tables / "users.csv", tmp_path / "users.csv")
-    how = dict(options(tables), user_columns=tmp_path / "users.csv", min_user=10)
-    chunkhit.pack_sparse(inputs, tmp_path / "planned", plan=2, **how)
-    (tmp_path / "users.csv").unlink()  # the plan has its own copy
-    for stage, tasks in (("count", (0, 1)), ("columns", (None,)), ("pack", (1, 0))):
-        for task in tasks:
-            chunkhit.run_plan(tmp_path / "planned", stage=stage, task=task)
-    chunkhit.run_plan(tmp_path / "planned")
-    assert not list((tmp_path / "planned").glob("plan-*"))
-    chunkhit.pack_sparse(inputs, tmp_path / "alone", **options(tables), min_user=10)
-    assert_columns(chunkhit.SparseDataset(tmp_path / "planned"))
-    assert (tmp_path / "planned" / "items.csv").read_bytes() == (tmp_path / "alone" / "items.csv").read_bytes()
-    assert chunkhit.verify_pack(tmp_path / "planned")["problems"] == []
-
-
-def test_tasks_of_a_plan_agree_on_types_where_one_lacks_a_user(tables, tmp_path):
-    rows = list(csv.reader(open(tables / "users.csv", newline="")))
-    write_table(tmp_path / "users.csv", rows[0], [row for row in rows[1:] if row[1] != "7"])
-    inputs = grouped(tables, tmp_path)
-    for name, plan in (("planned", 2), ("alone", None)):
-        chunkhit.pack_sparse(inputs, tmp_path / name, plan=plan, user_columns=tmp_path / "users.csv", user="userId")
-    chunkhit.run_plan(tmp_path / "planned")
-    for name in ("planned", "alone"):
-        dataset = chunkhit.SparseDataset(tmp_path / name)
-        assert dataset.info["user_columns"][0] == {"name": "age", "type": "float64"}
-        found = dict(zip(dataset.row_ids().tolist(), dataset.user_column("age")))
-        assert math.isnan(found.pop(7)) and all(age == user - 40 for user, age in found.items())
-
-
-def test_a_table_that_changed_after_planning_is_an_error(tables, tmp_path):
-    chunkhit.pack_sparse(grouped(tables, tmp_path), tmp_path / "planned", plan=2, **options(tables))
-    (stage,) = (tmp_path / "planned").glob("plan-*")
-    with open(stage / "item-columns.csv", "a") as file:
-        file.write("m1000,x,,1,1,1,1\n")
-    with pytest.raises(chunkhit.Error, match="item-columns.csv: is not what was planned"):
-        chunkhit.run_plan(tmp_path / "planned")
-
-
 def test_merged_packs_keep_the_columns(tables, tmp_path):
     first, second = grouped(tables, tmp_path)
     chunkhit.pack_sparse(first, tmp_path / "a", **options(tables))

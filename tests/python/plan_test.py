@@ -67,29 +67,6 @@ def test_a_folder_without_a_plan_and_a_dry_run_have_none(packs, tmp_path):
         chunkhit.run_plan(7)
 
 
-def test_stages_of_ratings_write_what_one_call_does(tmp_path):
-    inputs = []
-    for number in range(3):
-        inputs.append(tmp_path / f"{number}.csv")
-        inputs[-1].write_text("user,item,rating\n" + "".join(f"{user},{user * item % 17},{1 + (user + item) % 5}\n"
-                              for user in range(number, 90, 3) for item in range(1, 6) if user * item % 17 or item == 1))
-    out, alone = tmp_path / "out", tmp_path / "alone"
-    status = chunkhit.pack_sparse(inputs, out, plan=2, duplicates="last")
-    assert (status["tasks"], status["parts"], status["stage"], status["missing_tasks"]) == (2, 3, "count", [0, 1])
-    assert "run pack-run" in raised("bad_data", chunkhit.SparseLoader, out)
-    assert "stage" in raised("usage", chunkhit.run_plan, out, task=0)
-    assert "stage" in raised("usage", chunkhit.run_plan, out, stage="sum")
-    for task in (1, 0):
-        chunkhit.run_plan(out, stage="count", task=task)
-    assert chunkhit.run_plan(out, stage="columns")["stage"] == "pack"
-    chunkhit.run_plan(out, stage="pack", task=[0, 1])
-    info = chunkhit.run_plan(out)
-    chunkhit.pack_sparse(inputs, alone, plan=1, duplicates="last")
-    assert chunkhit.run_plan(alone)["matrices"] == info["matrices"] and files_of(out) == files_of(alone)
-    assert info["matrices"] == chunkhit.pack_sparse(inputs, tmp_path / "plain", duplicates="last")["matrices"]
-    assert sum(len(batch.rows) for batch in chunkhit.SparseLoader(out, batch_size=16)) == 90
-
-
 def test_ctrl_c_ends_waiting_for_a_plan_that_is_not_there(tmp_path):
     """It was heard after three seconds, and the folder called bad."""
     command = [os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-run"), str(tmp_path)]

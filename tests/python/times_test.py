@@ -172,16 +172,13 @@ def test_a_pack_is_packed_again_with_its_times(rated, table, tmp_path):
     assert held_out[0] == held_out[1]
 
 
-def test_a_plan_and_a_merged_pack_keep_times(tmp_path):
+def test_a_merged_pack_keeps_times(tmp_path):
     all_rated = {}
     for number in range(3):
         part = {(user + 1000 * number, item): entry for (user, item), entry in ratings(number, 60, 40, 700).items()}
         write_csv(tmp_path / f"{number}.csv", part)
         all_rated.update(part)
     files = [tmp_path / f"{number}.csv" for number in range(3)]
-    chunkhit.pack_sparse(files, tmp_path / "plan", keep_times=True, plan=3)
-    chunkhit.run_plan(tmp_path / "plan")
-    assert loaded(tmp_path / "plan") == (all_rated, {})
     chunkhit.pack_sparse(files[0], tmp_path / "first", keep_times=True)
     items = tmp_path / "first" / "items.csv"
     for number in (1, 2):

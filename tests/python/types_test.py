@@ -60,13 +60,11 @@ def test_words_of_packing_are_those_of_cpp(tmp_path):
     for name, option, literal in PACKING:
         message = raised("usage", getattr(chunkhit, name), tmp_path, tmp_path / "out", **{option: "no such word"})
         assert words_expected(message, option) == set(typing.get_args(literal)), option
-    message = raised("usage", chunkhit.run_plan, tmp_path, stage="no such word")
-    assert words_expected(message, "stage") == set(typing.get_args(types.PlanStage))
 
 
 def test_all_words_are_compared():
     literals = {name for name, each in vars(types).items() if typing.get_origin(each) is typing.Literal}
-    compared = {id(literal) for _, _, literal in READING + PACKING} | {id(types.PlanStage)}
+    compared = {id(literal) for _, _, literal in READING + PACKING}
     # typing caches literals: equal ones are one object. Filters of batches are those of packing.
     assert {name for name in literals if id(getattr(types, name)) not in compared} == set()
 
@@ -133,7 +131,7 @@ with chunkhit.ImageWriter("out", resize=64, crop=(64, 64), container="shard", cl
 with chunkhit.RatingWriter("out", preset="vae-cf", values="u8:0.5") as ratings:
     ratings.add([1, 2], ["a", "b"], [0.5, 1])
 print(chunkhit.pack_dataset([(b"", 0)], "out", workers=2, label="labels", split={"train": 0.9, "val": 0.1})["train"])
-print(chunkhit.run_plan("out", stage="count", task=range(3)), chunkhit.merge_packs(["a", "b"], "c")["samples"])
+print(chunkhit.run_plan("out", task=range(3)), chunkhit.merge_packs(["a", "b"], "c")["samples"])
 """
 
 WRONG = """
@@ -176,7 +174,7 @@ chunkhit.pack_images("a", "b", resize="64x64")
 chunkhit.pack_images("a", "b", split=[0.9, 0.1])
 chunkhit.pack_sparse("a", "b", split_by="user")
 chunkhit.pack_sparse("a", "b", preset="vae_cf")
-chunkhit.run_plan("a", stage="counts")
+chunkhit.run_plan("a", task="1")
 chunkhit.merge_packs("a")
 chunkhit.ImageWriter("a", container="tar")
 chunkhit.ImageWriter("a", labels="labels.csv")

@@ -34,7 +34,6 @@ struct PackProgress {
   std::uint64_t rows_total = 0;
   std::uint64_t rows_skipped = 0;  ///< done by an earlier run
   std::uint64_t rejected = 0;
-  bool counts_inputs = false;  ///< a plan of ratings: rows_* are numbers of inputs
 };
 
 /// How pack_images runs; not recorded, except in run.json.
@@ -154,12 +153,12 @@ struct PackImagesPreview {
 [[nodiscard]] CHUNKHIT_API PackImagesPreview preview_images(const PackImagesSpec& spec,
                                                             const PackImagesOptions& options);
 
-/// Outcome of plan_images and plan_sparse.
+/// Outcome of plan_images.
 struct PlanReport {
   std::string path;  ///< folder of the plan
   std::uint64_t tasks = 0;
-  std::uint64_t parts = 0;     ///< of all packs; inputs of ratings
-  std::uint64_t rows = 0;      ///< of images
+  std::uint64_t parts = 0;  ///< of all packs
+  std::uint64_t rows = 0;
   std::uint64_t rejected = 0;  ///< while listing
   std::uint64_t bytes = 0;     ///< of the plan's files
   LabelSummary labels;
@@ -180,10 +179,6 @@ CHUNKHIT_API PlanReport plan_images(const PackImagesSpec& spec, const PackImages
 struct MergeOptions {
   std::string output;  ///< folder of the merged pack; named among `packs`, they are appended to it
   std::vector<std::string> packs;
-  /// The packs are those of the plan in `output`: ratings of each item in all its inputs; else empty.
-  std::vector<std::uint64_t> planned_item_ratings{};
-  std::vector<std::pair<std::string, std::string>> planned_spec{};  ///< choices of the plan
-  std::string planned_stats{};              ///< merged pack of the plan that has the statistics of all inputs
   std::string command_line;                 ///< for run.json
   const std::atomic<bool>* stop = nullptr;  ///< set it to stop while files are copied
 };
@@ -215,18 +210,13 @@ struct MergeReport {
 /// try_again.
 CHUNKHIT_API MergeReport merge_packs(const MergeOptions& options);
 
-/// Stages of a plan of ratings: every input is counted; the columns of all are made, once; every input is
-/// packed. all: what is missing of these, then the packs are merged.
-enum class PlanStage { all, count, columns, pack };
-
 /// How run_plan runs.
 struct RunPlanOptions {
-  std::string folder;  ///< output of plan_images or plan_sparse
+  std::string folder;  ///< output of plan_images
   std::vector<std::uint64_t>
-      tasks;  ///< the parts of these tasks alone; empty: all that is missing, and finish
-  PlanStage stage = PlanStage::all;  ///< ratings
-  std::string root;                  ///< folder of the inputs where it is another one here; empty: the plan's
-  std::uint32_t threads = 0;         ///< as in PackImagesOptions
+      tasks;                  ///< the parts of these tasks alone; empty: all that is missing, and finish
+  std::string root;           ///< folder of the inputs where it is another one here; empty: the plan's
+  std::uint32_t threads = 0;  ///< as in PackImagesOptions
   std::uint64_t memory_bytes = 2ull << 30;
   std::function<void(const PackProgress&)> on_progress;
   const std::atomic<bool>* stop = nullptr;
@@ -236,8 +226,6 @@ struct RunPlanOptions {
 struct RunPlanReport {
   std::vector<PackReport> packs;  ///< of the parts of this call's tasks
   std::uint64_t samples_packed_now = 0;
-  std::vector<MergeReport> merged;    ///< finished packs of ratings
-  std::uint64_t inputs_done_now = 0;  ///< counted or packed
   double seconds = 0;
   bool finished = false;     ///< the packs are whole, and the plan is removed
   bool interrupted = false;  ///< `stop` was set
@@ -245,9 +233,6 @@ struct RunPlanReport {
 
 /// Packs the parts of some tasks of a plan, or all that is missing and finishes the packs, whose bytes are
 /// those that pack_images writes. Any number of calls may run at once, also of the same task.
-///
-/// Each stage of a plan of ratings needs the one before of all tasks; `pack` throws try_again until the
-/// columns are made.
 ///
 /// Throws Error: usage for a task that the plan has not, or memory that cannot hold an image; bad_data if the
 /// plan is damaged, gone, or of another version of chunkhit or its libraries; too_many_rejects; cannot_write;
@@ -261,9 +246,8 @@ struct PlanStatus {
   std::uint64_t rows = 0;
   std::uint64_t tasks = 0;
   std::uint64_t parts = 0;
-  std::uint64_t parts_done = 0;      ///< of ratings: inputs that are counted, once there are columns packed
-  PlanStage stage = PlanStage::all;  ///< ratings: the first that is not done
-  std::vector<std::uint64_t> missing_tasks;  ///< tasks with missing parts (of the stage), ascending
+  std::uint64_t parts_done = 0;
+  std::vector<std::uint64_t> missing_tasks;  ///< tasks with missing parts, ascending
   std::uint64_t rejected = 0;                ///< while listing and in finished parts
   std::uint64_t max_rejected = 0;
   std::vector<std::string> begun;  ///< files being written, or left by a killed task, with their writers
@@ -326,7 +310,8 @@ struct PackSparseReport {
   StoredValues values;
   std::vector<std::string> notices;
   std::string codec;
-  std::uint64_t input_bytes = 0;  ///< texts after decompression, matrices as stored
+  std::uint64_t items_counted = 0;  ///< by count_items
+  std::uint64_t input_bytes = 0;    ///< texts after decompression, matrices as stored
   double seconds = 0;
   double read_seconds = 0;
   bool interrupted = false;  ///< `stop` was set: a rerun starts over
@@ -336,13 +321,11 @@ struct PackSparseReport {
 /// Throws as pack_images.
 CHUNKHIT_API PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& options);
 
-/// Plans packs of ratings that any number of processes make together with run_plan: freezes spec and inputs
-/// in `options.output`. Each user is in one input alone. `tasks` is lowered to the number of inputs. The
-/// packs hold the rows and values of pack_sparse, merged of one pack for each input: rows are shuffled within
-/// an input, users are split by their ids. Throws as pack_sparse, and usage for what needs all inputs at
-/// once.
-CHUNKHIT_API PlanReport plan_sparse(const PackSparseSpec& spec, const PackSparseOptions& options,
-                                    std::uint64_t tasks);
+/// Counts items for packs of parts of these inputs: writes the items.csv that packs of all inputs would have
+/// to the file `options.output`, which PackSparseSpec::reuse_ids of each part takes. Rules and split apply;
+/// `items_counted` and the type of the values are reported. Throws as pack_sparse, and usage for what the
+/// items do not depend on.
+CHUNKHIT_API PackSparseReport count_items(const PackSparseSpec& spec, const PackSparseOptions& options);
 
 /// Reads the inputs and plans; writes nothing. Without options.output no earlier pack is compared. Throws as
 /// pack_sparse.

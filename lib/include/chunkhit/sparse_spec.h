@@ -83,9 +83,11 @@ struct RatingRules {
 [[nodiscard]] CHUNKHIT_API std::optional<StoredValues> parse_stored_values(const std::string& text);
 
 /// How ratings are divided. users: whole users are held out; a share of their items is X, the rest held_out.
+/// users_by_id: the same, chosen and divided by seed and id alone, whatever other users the input has: packs
+/// of separate inputs agree. Shares are met on average; a pack that gets no user is not written.
 /// ratio: a share of each user's ratings is held out. leave_one_out: one rating of each user. time: the
 /// latest ratings of all. given: the inputs are files of each pack.
-enum class SplitKind { none, users, ratio, leave_one_out, time, given };
+enum class SplitKind { none, users, users_by_id, ratio, leave_one_out, time, given };
 
 /// Ratings of a user that ratio and leave_one_out hold out. time: the latest, of equal times the later in the
 /// input. input: the last in the input. automatic: time for leave_one_out, random for ratio.
@@ -111,14 +113,12 @@ struct GivenFiles {
 /// Split of the ratings into packs.
 struct CHUNKHIT_API RatingSplitSpec {
   SplitKind kind = SplitKind::none;
-  /// Number or share of users (users), of a user's ratings (ratio), of ratings (time); leave_one_out: 1: each
-  /// user's last but one.
+  /// Number or share of users (users; users_by_id: share), of a user's ratings (ratio), of ratings (time);
+  /// leave_one_out: 1: each user's last but one.
   SplitAmount validation{};
-  SplitAmount test{};    ///< the same; leave_one_out: always one
-  double fold_in = 0.8;  ///< users: share of a held-out user's items that is X
-  /// users: chosen by seed and id alone, whatever other users the input has: shares are met on average.
-  bool users_by_id = false;
-  std::optional<std::int64_t> before{};      ///< time: start of the test period
+  SplitAmount test{};                    ///< the same; leave_one_out: always one
+  double fold_in = 0.8;                  ///< users, users_by_id: share of a held-out user's items that is X
+  std::optional<std::int64_t> before{};  ///< time: start of the test period
   SplitOrder order = SplitOrder::automatic;  ///< ratio, leave_one_out
   /// ratio, leave_one_out, time, given: X of test lacks the ratings that are held out for validation.
   bool hide_validation = false;
@@ -130,6 +130,8 @@ struct CHUNKHIT_API RatingSplitSpec {
   /// Returns the order that `automatic` means for the kind.
   [[nodiscard]] SplitOrder resolved_order() const;
   [[nodiscard]] bool is_by_time() const;
+  /// Whether whole users are held out.
+  [[nodiscard]] bool is_by_user() const { return kind == SplitKind::users || kind == SplitKind::users_by_id; }
 };
 
 /// Order of the columns. popularity: items with more ratings first, of equal ones the one that the input has

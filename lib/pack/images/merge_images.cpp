@@ -249,7 +249,7 @@ FileRecord publish_table(const std::string& folder, const std::string& name, con
 }  // namespace
 
 void publish_tables(std::span<const MergeInput> inputs, const std::string& folder, const TableName& name,
-                    std::span<const std::uint64_t>, Manifest& merged) {
+                    Manifest& merged) {
   merged.rejects =
       publish_table(folder, name(kRejectsName),
                     join_tables(inputs, [](const Manifest& manifest) { return &manifest.rejects; }));

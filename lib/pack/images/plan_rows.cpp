@@ -156,24 +156,19 @@ void remove_plan(const std::string& folder) {
 }
 
 std::string version_difference(const PackPlan& plan) {
-  return version_difference("pack-images", plan.tool, plan.libraries);
-}
-
-std::string version_difference(std::string_view command, std::string_view planned_tool,
-                               const std::vector<SpecEntry>& planned) {
   const auto text = [](const std::string& name, const std::string& here, const std::string& there) {
     return name + " " + here + " here, " + there + " in the plan";
   };
-  const std::string tool = std::string(command) + " " + version();
-  if (planned_tool != tool) return text("tool", tool, std::string(planned_tool));
+  const std::string tool = "pack-images " + version();
+  if (plan.tool != tool) return text("tool", tool, plan.tool);
   const auto libraries = library_versions();
   for (const auto& [name, number] : libraries) {
-    const auto there = std::ranges::find(planned, name, &SpecEntry::name);
-    const std::string found = there == planned.end() ? "none" : there->value;
+    const auto there = std::ranges::find(plan.libraries, name, &SpecEntry::name);
+    const std::string found = there == plan.libraries.end() ? "none" : there->value;
     if (found != number) return text(name, number, found);
   }
-  if (planned.size() == libraries.size()) return "";
-  return text("libraries", std::to_string(libraries.size()), std::to_string(planned.size()));
+  if (plan.libraries.size() == libraries.size()) return "";
+  return text("libraries", std::to_string(libraries.size()), std::to_string(plan.libraries.size()));
 }
 
 void remove_plan_left_overs(const std::string& folder) {

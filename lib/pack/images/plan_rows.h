@@ -25,8 +25,6 @@ void remove_plan(const std::string& folder);
 
 /// Says in which version this build differs from the one that planned ("zstd 1.5.5 here, 1.5.4 in the plan");
 /// empty where it is the same.
-[[nodiscard]] std::string version_difference(std::string_view command, std::string_view tool,
-                                             const std::vector<SpecEntry>& libraries);
 [[nodiscard]] std::string version_difference(const PackPlan& plan);
 
 /// Removes what killed runs left of a plan's files.

@@ -33,8 +33,6 @@
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
 #include "pack/parallel_files.h"
-#include "pack/ratings/ratings_plan.h"
-#include "ratings/rating_split.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -310,9 +308,6 @@ bool is_split_finished(const std::string& folder, const std::string& own_name, c
 
 /// Whether a folder without a plan holds what some run finished: a pack, or all packs of a split.
 bool holds_finished_packs(const std::string& folder) {
-  // The train pack of ratings is merged first, and the plan stays until the last is.
-  for (const std::string& path : {folder, folder + "/" + name_of(Split::train)})
-    if (held_format(path) == kMatrixFormat) return true;
   if (held_format(folder) == kImagesFormat) {
     check_parts(folder, *OutputFolder::held_images(folder));
     return true;
@@ -326,28 +321,21 @@ bool holds_finished_packs(const std::string& folder) {
   return false;
 }
 
-/// A plan of either kind.
-struct AnyPlan {
-  std::optional<PackPlan> images;
-  std::optional<RatingsPlan> ratings;
-};
-
 /// Reads the plan in a folder; none if its packs are finished. Retries, because a shared file system may
 /// show what another machine wrote a second or two late; none once `stop` is true. Throws bad_data if there
 /// is neither.
-AnyPlan await_plan(const std::string& folder, const std::atomic<bool>* stop) {
+std::optional<PackPlan> await_plan(const std::string& folder, const std::atomic<bool>* stop) {
   constexpr int kTries = 4, kLooks = 20;
   const auto is_stopped = [stop] { return stop != nullptr && *stop; };
   for (int tries = 1;; ++tries) {
-    AnyPlan plan{{}, read_ratings_plan(folder)};
-    if (!plan.ratings) plan.images = read_plan(folder);
-    if (plan.images || plan.ratings || holds_finished_packs(folder)) return plan;
+    std::optional<PackPlan> plan = read_plan(folder);
+    if (plan || holds_finished_packs(folder)) return plan;
     if (tries == kTries)
       throw Error(ErrorCode::bad_data, folder + ": holds no " + std::string(kPlanName) +
-                                           "; --plan TASKS of pack-images or pack-sparse writes one");
+                                           "; --plan TASKS of pack-images writes one");
     for (int look = 0; look < kLooks && !is_stopped(); ++look)
       std::this_thread::sleep_for(std::chrono::milliseconds(1000) / kLooks);
-    if (is_stopped()) return {};
+    if (is_stopped()) return std::nullopt;
   }
 }
 
@@ -359,42 +347,15 @@ void check_tasks(const std::vector<std::uint64_t>& tasks, std::uint64_t planned)
                                         count_text(planned, "task"));
 }
 
-/// run_plan of ratings.
-RunPlanReport run_ratings(const RunPlanOptions& options, const RatingsPlan& plan) {
-  check_tasks(options.tasks, plan.tasks);
-  check_versions(version_difference("pack-sparse", plan.tool, plan.libraries), options.folder);
-  const auto is_over = [&] {
-    return !read_ratings_plan(options.folder) && holds_finished_packs(options.folder);
-  };
-  RunPlanReport done;
-  done.finished = true;
-  try {
-    RunPlanReport report = run_ratings_plan(options, plan);
-    if (report.finished || !is_over()) return report;
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::usage || !is_over()) throw;
-  }
-  // Another process finished the packs meanwhile; what this one wrote for them is not needed.
-  remove_stage_folders(options.folder);
-  return done;
-}
-
 }  // namespace
 
 RunPlanReport run_plan(const RunPlanOptions& options) {
-  const AnyPlan found = await_plan(options.folder, options.stop);
-  if (found.ratings) return run_ratings(options, *found.ratings);
-  const std::optional<PackPlan>& plan = found.images;
+  const std::optional<PackPlan> plan = await_plan(options.folder, options.stop);
   RunPlanReport done;
   done.interrupted = !plan && options.stop != nullptr && *options.stop;
   done.finished = !done.interrupted;
   if (done.interrupted) return done;
-  if (!plan) {
-    remove_stage_folders(options.folder);  // where a run was killed behind its last pack
-    return done;
-  }
-  if (options.stage != PlanStage::all)
-    throw Error(ErrorCode::usage, "`stage`: only for plans of ratings; this one is of images");
+  if (!plan) return done;
   check_tasks(options.tasks, plan->tasks);
   if (are_finished(options.folder, *plan)) {
     for (const PlannedPack& pack : plan->packs)
@@ -452,13 +413,11 @@ void add_pack(const std::string& folder, const PlannedPack& pack, std::uint64_t 
 }  // namespace
 
 bool has_plan(const std::string& folder) {
-  if (read_ratings_plan(folder)) return true;
   const std::optional<PackPlan> plan = read_plan(folder);
   return plan && !are_finished(folder, *plan);
 }
 
 PlanStatus read_plan_status(const std::string& folder) {
-  if (const auto ratings = read_ratings_plan(folder)) return ratings_plan_status(folder, *ratings);
   const std::optional<PackPlan> plan = read_plan(folder);
   if (!plan) throw Error(ErrorCode::bad_data, folder + ": holds no " + std::string(kPlanName));
   PlanStatus status{.path = folder,

@@ -236,13 +236,6 @@ std::string ColumnTable::row_text(std::size_t row) const {
   return text += '\n';
 }
 
-void ColumnTable::write(const std::string& folder, std::string_view file_name) const {
-  PendingFile file(folder + "/" + std::string(file_name));
-  file.append(as_bytes(header_text_));
-  for (std::size_t row = 0; row < row_count(); ++row) file.append(as_bytes(row_text(row)));
-  file.publish();
-}
-
 /// Ids without a row have the number behind the last row.
 void ColumnTable::decide_types(bool has_missing) {
   for (Column& column : columns_) {
@@ -345,8 +338,7 @@ class RowUse {
   std::uint64_t without_row_ = 0;
 };
 
-/// Whether a user of the ratings that were read, also of those that no pack has, is not in the table: the
-/// tasks of a plan, which see some of the users, must decide alike.
+/// Whether a user of the ratings that were read, also of those that no pack has, is not in the table.
 bool lacks_users(const ColumnTable& table, const IdMap& users) {
   for (std::uint32_t user = 0; user < users.size(); ++user)
     if (table.find(users.text(user)) == table.row_count()) return true;
@@ -356,8 +348,7 @@ bool lacks_users(const ColumnTable& table, const IdMap& users) {
 }  // namespace
 
 void ColumnTables::finish(std::span<const std::string> item_ids, const IdMap& all_users,
-                          const RatingPacks& packs, const std::optional<PlannedValues>& planned,
-                          RatingStats& stats) {
+                          const RatingPacks& packs, RatingStats& stats) {
   if (items) {
     RowUse use(*items);
     for (const std::string& id : item_ids) use.add(id);
@@ -372,9 +363,9 @@ void ColumnTables::finish(std::span<const std::string> item_ids, const IdMap& al
     for (const std::uint32_t user : rows.users()) is_packed[user] = true;
   for (std::uint32_t user = 0; user < all_users.size(); ++user)
     if (is_packed[user]) use.add(all_users.text(user));
-  if (!planned) use.require_common(all_users.text(0));
+  use.require_common(all_users.text(0));
   stats.user_columns = use.stats();
-  users->decide_types(planned ? planned->lacks_users : lacks_users(*users, all_users));
+  users->decide_types(lacks_users(*users, all_users));
 }
 
 namespace {

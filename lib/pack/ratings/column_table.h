@@ -49,12 +49,9 @@ class ColumnTable {
   /// The row of an id, or row_count().
   [[nodiscard]] std::size_t find(std::string_view id) const { return ids_.find(id); }
   [[nodiscard]] std::string id(std::size_t row) const { return ids_.text(static_cast<std::uint32_t>(row)); }
-  /// Hash of the bytes that `write` writes: of ids, names and texts, whatever the file's delimiter and
-  /// quotes.
+  /// Hash of ids, names and texts as CSV, whatever the file's delimiter and quotes.
   [[nodiscard]] std::uint64_t xxh3() const { return xxh3_; }
   [[nodiscard]] std::uint64_t held_bytes() const;
-  /// Writes a table that reads as this one. Before `decide_types`.
-  void write(const std::string& folder, std::string_view file_name) const;
 
   /// Throws bad_data where the header's field of the ids is `id`, an id of the ratings: it is a row then.
   void check_header(std::string_view id) const;
@@ -112,10 +109,9 @@ struct ColumnTables {
   void record(RecordedIds& recorded) const;
   [[nodiscard]] std::uint64_t held_bytes() const;
   /// Decides the types once items and users are known, and counts into `stats`. Throws bad_data where hardly
-  /// an id of a table is an item of the packs, or a user, of those that `users` are all unless the run is
-  /// `planned`.
+  /// an id of a table is an item of the packs, or a user.
   void finish(std::span<const std::string> item_ids, const IdMap& users, const RatingPacks& packs,
-              const std::optional<PlannedValues>& planned, RatingStats& stats);
+              RatingStats& stats);
   /// What a report says of the tables.
   [[nodiscard]] std::vector<std::string> notices(const RatingStats& stats) const;
 };

@@ -237,15 +237,11 @@ FileRecord publish_list(IdListWriter& writer) {
 }  // namespace
 
 void publish_tables(std::span<const MergeInput> inputs, const std::string& folder, const TableName& name,
-                    std::span<const std::uint64_t> item_ratings, MatrixManifest& merged) {
+                    MatrixManifest& merged) {
   const MergedItems items = merge_items(inputs);
-  if (!item_ratings.empty() && item_ratings.size() != items.ids.size())
-    throw Error(ErrorCode::bad_data, folder + ": the plan has " + count_text(item_ratings.size(), "item") +
-                                         ", its packs have " + count_text(items.ids.size()));
   IdListWriter item_list(folder, name(kItemsName), kItemsHeader, merged.item_columns);
   for (std::size_t column = 0; column < items.ids.size(); ++column)
-    item_list.add(item_ratings.empty() ? items.ratings[column] : item_ratings[column], items.ids[column],
-                  items.kept[column]);
+    item_list.add(items.ratings[column], items.ids[column], items.kept[column]);
   merged.items = publish_list(item_list);
   IdListWriter user_list(folder, name(kUsersName), kUsersHeader, merged.user_columns);
   visit_users(inputs, [&](const MergeInput&, const IdListReader& user) {

@@ -11,10 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/bytes.h"
 #include "base/cpu.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
@@ -178,6 +176,13 @@ void check_has_rows(const RatingPacks& packs, const PackRows& rows, const Rating
   throw Error(ErrorCode::usage, text);
 }
 
+/// Throws bad_data where no pack of a split by id has rows; some may have none.
+void check_any_rows(const RatingPacks& packs, const RatingSplitSpec& split) {
+  const auto has_rows = [](const PackRows& rows) { return rows.row_count() > 0; };
+  if (split.kind != SplitKind::users_by_id || std::ranges::any_of(packs.packs, has_rows)) return;
+  throw Error(ErrorCode::bad_data, "no ratings are left, in any pack");
+}
+
 /// Throws usage where the output would be written over a pack that is an input: it is cleared before that is
 /// read.
 void check_inputs_outside(const PackSparseOptions& options) {
@@ -197,9 +202,8 @@ void check_inputs_outside(const PackSparseOptions& options) {
 /// One run of pack_sparse or preview_sparse: read the input, sort and split the ratings, write the packs.
 class SparseRun {
  public:
-  SparseRun(const PackSparseSpec& spec, const PackSparseOptions& options,
-            std::optional<PlannedValues> planned = {})
-      : spec_(spec), options_(options), threads_(options.threads), planned_(planned), start_(start_run()) {}
+  SparseRun(const PackSparseSpec& spec, const PackSparseOptions& options)
+      : spec_(spec), options_(options), threads_(options.threads), start_(start_run()) {}
 
   PackSparseReport pack(RatingReader* reader = nullptr) {
     GivenIds ids = read_given();
@@ -215,30 +219,17 @@ class SparseRun {
     return std::move(report_);
   }
 
-  InputCount count() {
-    GivenIds ids = read_given_ids(spec_, {options_.memory_bytes, threads_});
-    ids.planned = planned_;
-    SparseInput input(spec_, options_, threads_, options_.output, std::move(ids));
-    InputCount count;
-    count.interrupted = !input.read();
-    if (count.interrupted) return count;
-    count.columns_text = input.table_text();
-    count.input_xxh3 = input.xxh3();
-    for (std::uint32_t user = 0; user < input.users().size(); ++user)
-      count.users.push_back(xxh3(as_bytes(input.users().text(user))));
-    std::ranges::sort(count.users);
-    const RatingPacks packs = input.make_packs();
-    const RatingInput read = input.stats().total();
-    count.lines = read.lines;
-    count.bad_lines = read.bad_lines;
-    count.values = packs.fit;
-    count.rows = packs.packs[0].row_count();
-    count.ratings = packs.packs[0].stats().x.nnz;
-    for (const PackRows& rows : packs.packs)
-      count.longest_row =
-          std::max(count.longest_row, rows.stats().x.longest_row + rows.stats().held_out.longest_row);
-    count_items(input, packs.columns(), count);
-    return count;
+  /// Writes the items.csv that packs of the input would have.
+  PackSparseReport count_items() {
+    const std::filesystem::path output(options_.output);
+    const std::string folder = output.has_parent_path() ? output.parent_path().string() : ".";
+    make_folders(folder);
+    SparseInput input(spec_, options_, threads_, folder, read_given());
+    report_.interrupted = !input.read();
+    report_.read_seconds = start_.seconds();
+    if (!report_.interrupted) write_item_list(input, folder, output.filename().string());
+    report_.seconds = start_.seconds();
+    return std::move(report_);
   }
 
   PackSparseReport preview() {
@@ -260,23 +251,14 @@ class SparseRun {
   GivenIds read_given() {
     const SparseMemory memory(options_.memory_bytes, threads_);
     GivenIds ids = read_given_ids(spec_, memory);
-    ids.planned = planned_;
     read_columns(memory);
     ids.column_bytes = columns_.held_bytes();
     return ids;
   }
 
-  /// The copies of a plan are CSV with the ids in their first columns.
   void read_columns(const SparseMemory& memory) {
     if (spec_.item_columns.empty() && spec_.user_columns.empty()) return;
-    PackSparseSpec spec = spec_;
-    if (planned_) {
-      spec.table_header = Header::yes;
-      spec.table_quoting = Quoting::automatic;
-      spec.input.encoding = Encoding::utf8;
-    }
-    columns_ = ColumnTables::read(
-        spec, planned_ ? IdColumnNames() : id_column_names(spec_.input, options_.inputs), &memory);
+    columns_ = ColumnTables::read(spec_, id_column_names(spec_.input, options_.inputs), &memory);
   }
 
   void tell(Phase phase) {
@@ -284,19 +266,20 @@ class SparseRun {
     if (options_.on_progress) options_.on_progress(progress_);
   }
 
-  /// Lists the given columns, else all items of the input: where an item appears first decides between
-  /// equally popular ones, even if the rules leave no rating of it here.
-  void count_items(SparseInput& input, const ItemColumns& columns, InputCount& count) const {
-    if (!spec_.reuse_ids.empty()) {
-      count.items = input.item_ids(columns);
-      count.item_ratings = columns.counts;
-      return;
-    }
-    for (std::uint32_t item = 0; item < columns.columns.size(); ++item) {
-      const std::uint32_t column = columns.columns[item];
-      count.items.push_back(input.items().text(item));
-      count.item_ratings.push_back(column == kNoColumn ? 0 : columns.counts[column]);
-    }
+  void write_item_list(SparseInput& input, const std::string& folder, const std::string& name) {
+    tell(Phase::sorting);
+    const RatingPacks packs = input.make_packs();
+    const std::vector<std::string> ids = input.item_ids(packs.columns());
+    if (ids.empty()) throw Error(ErrorCode::bad_data, "no ratings are left for training");
+    add_read(input, report_);
+    report_.stats = make_rating_stats(input.stats(), packs);
+    report_.values = packs.stored;
+    IdListWriter list(folder, name, kItemsHeader);
+    for (std::size_t column = 0; column < ids.size(); ++column)
+      list.add(packs.columns().counts[column], ids[column]);
+    CompleteList complete = list.complete();
+    complete.file.publish();
+    report_.items_counted = ids.size();
   }
 
   void write(SparseInput& input, SparseOutputs& outputs) {
@@ -306,7 +289,7 @@ class SparseRun {
       return;
     }
     tell(Phase::sorting);
-    if (!planned_) columns_.check_headers(input.users(), input.items());
+    columns_.check_headers(input.users(), input.items());
     const RatingPacks packs = input.make_packs();
     const std::vector<std::string> item_ids = input.item_ids(packs.columns());
     const LabelTable labels = input.labels();
@@ -314,6 +297,7 @@ class SparseRun {
     add_packs(packs, input.stats(), report_);
     finish_columns(input, packs, item_ids);
     report_.codec = codec_choice(spec_).codec;
+    check_any_rows(packs, spec_.packs.split);
     for (const PackRows& rows : packs.packs) progress_.rows_total += rows.row_count();
     const std::string times = input.time_unit();
     const MatrixRun run{spec_,
@@ -341,9 +325,16 @@ class SparseRun {
 
   void finish_columns(const SparseInput& input, const RatingPacks& packs,
                       const std::vector<std::string>& item_ids) {
-    if (!planned_ && input.table()) columns_.check_id_columns(id_column_names(*input.table()));
-    columns_.finish(item_ids, input.users(), packs, planned_, report_.stats);
+    if (input.table()) columns_.check_id_columns(id_column_names(*input.table()));
+    columns_.finish(item_ids, input.users(), packs, report_.stats);
     for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
+  }
+
+  /// Whether a split by id gives a pack of this input no rows; a notice says so.
+  [[nodiscard]] bool leaves_out(const PackRows& rows) {
+    if (spec_.packs.split.kind != SplitKind::users_by_id || rows.row_count() > 0) return false;
+    report_.notices.push_back(rows.name() + " gets no user of this input, and is not written");
+    return true;
   }
 
   void write_pack(const MatrixRun& run, const PackRows& rows, const SparseOutput& output) {
@@ -351,7 +342,7 @@ class SparseRun {
       report_.packs.push_back(finished_report(output));
       return;
     }
-    if (planned_ && rows.row_count() == 0) return;
+    if (leaves_out(rows)) return;
     check_has_rows(run.packs, rows, spec_.packs.split);
     progress_.pack = output.folder.path();
     MatrixPackWriter writer(run, rows, output.folder, output.identity);
@@ -371,7 +362,9 @@ class SparseRun {
     add_packs(packs, input.stats(), report_);
     finish_columns(input, packs, item_ids);
     report_.codec = codec_choice(spec_).codec;
+    check_any_rows(packs, spec_.packs.split);
     for (const PackRows& rows : packs.packs) {
+      if (leaves_out(rows)) continue;
       check_has_rows(packs, rows, spec_.packs.split);
       const MatrixShape shape = matrix_shape(packs, rows);
       MatrixPackReport pack;
@@ -394,7 +387,6 @@ class SparseRun {
   const PackSparseSpec& spec_;
   const PackSparseOptions& options_;
   std::uint32_t threads_;
-  std::optional<PlannedValues> planned_;  ///< of one input of a plan
   RunStart start_;
   ColumnTables columns_;
   PackSparseProgress progress_;
@@ -473,15 +465,10 @@ PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOpti
   return run_with_threads(options.threads, [&] { return SparseRun(spec, options).preview(); });
 }
 
-InputCount count_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
+PackSparseReport count_items(const PackSparseSpec& spec, const PackSparseOptions& given) {
+  check_countable(spec, given);
   const PackSparseOptions options = checked_options(spec, given);
-  return run_with_threads(options.threads, [&] { return SparseRun(spec, options, PlannedValues()).count(); });
-}
-
-PackSparseReport pack_sparse_input(const PackSparseSpec& spec, const PackSparseOptions& given,
-                                   const PlannedValues& planned) {
-  const PackSparseOptions options = checked_options(spec, given);
-  return run_with_threads(options.threads, [&] { return SparseRun(spec, options, planned).pack(); });
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options).count_items(); });
 }
 
 }  // namespace chunkhit

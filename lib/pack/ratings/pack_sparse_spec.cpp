@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -56,86 +56,16 @@ class SpecWriter {
   void values(const char* name, const std::optional<StoredValues>& value) {
     add(name, stored_values_text(value));
   }
-  /// A field that is recorded only where something is chosen.
-  [[nodiscard]] static bool has(const char*, bool is_chosen) { return is_chosen; }
   std::vector<SpecEntry> entries;
 
  private:
   void add(const char* name, std::string value) { entries.push_back({name, std::move(value)}); }
 };
 
-/// Sets the fields that it is shown from recorded entries; throws bad_data for what no field records.
-class SpecReader {
- public:
-  explicit SpecReader(const std::vector<SpecEntry>& entries) : entries_(entries) {}
-  template <class Enum>
-  void word(const char* name, Enum& value) const {
-    const std::optional<Enum> found = enum_of<Enum>(entry(name));
-    if (!found) refuse(name);
-    value = *found;
-  }
-  void text(const char* name, std::string& value, const char* if_empty = "") const {
-    value = entry(name) == if_empty ? "" : entry(name);
-  }
-  void flag(const char* name, bool& value, const char* if_true = "true",
-            const char* if_false = "false") const {
-    value = entry(name) == if_true;
-    if (!value && entry(name) != if_false) refuse(name);
-  }
-  void count(const char* name, std::uint64_t& value, const char* if_zero = "0") const {
-    value = entry(name) == if_zero ? 0 : number<std::uint64_t>(name);
-  }
-  template <class Integer>
-  void integer(const char* name, std::optional<Integer>& value, const char* if_none) const {
-    value.reset();
-    if (entry(name) != if_none) value = number<Integer>(name);
-  }
-  void share(const char* name, double& value) const { value = number<double>(name); }
-  void limit(const char* name, std::optional<float>& value) const {
-    value.reset();
-    if (entry(name) != "none") value = number<float>(name);
-  }
-  void amount(const char* name, SplitAmount& value) const {
-    value = {};
-    if (entry(name).find_first_not_of("0123456789") == std::string::npos)
-      value.count = number<std::uint64_t>(name);
-    else
-      value.share = number<double>(name);
-  }
-  void values(const char* name, std::optional<StoredValues>& value) const {
-    value = parse_stored_values(entry(name));
-  }
-  [[nodiscard]] bool has(const char* name, bool) const {
-    return std::ranges::find(entries_, name, &SpecEntry::name) != entries_.end();
-  }
+// Each shows the fields of a spec in the order in which they are recorded.
 
- private:
-  [[nodiscard]] const std::string& entry(const char* name) const {
-    const auto found = std::ranges::find(entries_, name, &SpecEntry::name);
-    if (found == entries_.end())
-      throw Error(ErrorCode::bad_data, "spec: " + std::string(name) + " is missing");
-    return found->value;
-  }
-  template <class Number>
-  [[nodiscard]] Number number(const char* name) const {
-    const std::string& text = entry(name);
-    Number value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) refuse(name);
-    return value;
-  }
-  [[noreturn]] void refuse(const char* name) const {
-    throw Error(ErrorCode::bad_data, "spec: " + std::string(name) + ": found '" + entry(name) + "'");
-  }
-
-  const std::vector<SpecEntry>& entries_;
-};
-
-// Each shows the fields of a spec in the order in which they are recorded; `Spec` is const for a SpecWriter.
-
-template <class Spec, class Fields>
-void show_input(Spec& spec, Fields& fields) {
-  auto& table = spec.input.table;
+void show_input(const PackSparseSpec& spec, SpecWriter& fields) {
+  const RatingTableSpec& table = spec.input.table;
   fields.text("format", spec.input.format, "auto");
   fields.text("delimiter", table.delimiter, "auto");
   fields.word("header", table.header);
@@ -148,14 +78,13 @@ void show_input(Spec& spec, Fields& fields) {
   fields.values("values", spec.packs.rules.values);
   fields.word("transpose", spec.input.transpose);
   fields.text("layer", spec.input.layer);
-  auto& shared = spec.input.shared_rows;
-  if (fields.has("shared-rows", shared != SharedRows::error)) fields.word("shared-rows", shared);
-  auto& encoding = spec.input.encoding;
-  if (fields.has("encoding", encoding != Encoding::utf8)) fields.word("encoding", encoding);
+  const SharedRows shared = spec.input.shared_rows;
+  if (shared != SharedRows::error) fields.word("shared-rows", shared);
+  const Encoding encoding = spec.input.encoding;
+  if (encoding != Encoding::utf8) fields.word("encoding", encoding);
 }
 
-template <class Rules, class Fields>
-void show_rules(Rules& rules, Fields& fields) {
+void show_rules(const RatingRules& rules, SpecWriter& fields) {
   fields.word("duplicates", rules.duplicates);
   fields.word("zeros", rules.zeros);
   fields.limit("above", rules.above);
@@ -165,16 +94,13 @@ void show_rules(Rules& rules, Fields& fields) {
 }
 
 /// Until this was recorded, splits by ratio and time hid the validation ratings, the other ones did not.
-template <class Split, class Fields>
-void show_hidden(Split& split, Fields& fields) {
+void show_hidden(const RatingSplitSpec& split, SpecWriter& fields) {
   const bool is_new = split.kind == SplitKind::ratio || split.kind == SplitKind::time;
   const bool has_both = split.has_validation() && split.has_test();
-  if (fields.has("hide-validation", split.hide_validation || (is_new && has_both)))
-    fields.flag("hide-validation", split.hide_validation);
+  if (split.hide_validation || (is_new && has_both)) fields.flag("hide-validation", split.hide_validation);
 }
 
-template <class Split, class Ids, class Fields>
-void show_split(Split& split, Ids& ids, Fields& fields) {
+void show_split(const RatingSplitSpec& split, const RecordedIds& ids, SpecWriter& fields) {
   fields.word("split-by", split.kind);
   if (split.kind == SplitKind::none) return;
   if (split.kind == SplitKind::given) {
@@ -186,21 +112,16 @@ void show_split(Split& split, Ids& ids, Fields& fields) {
   }
   fields.amount("validation", split.validation);
   fields.amount("test", split.test);
-  const bool has_lists = !ids.validation_users.empty(), has_test_list = !ids.test_users.empty();
-  if (fields.has("validation-users", has_lists)) fields.text("validation-users", ids.validation_users);
-  if (fields.has("test-users", has_test_list)) fields.text("test-users", ids.test_users);
-  if (split.kind == SplitKind::users) {
-    fields.share("fold-in", split.fold_in);
-    if (fields.has("users-by-id", split.users_by_id)) fields.flag("users-by-id", split.users_by_id);
-  }
+  if (!ids.validation_users.empty()) fields.text("validation-users", ids.validation_users);
+  if (!ids.test_users.empty()) fields.text("test-users", ids.test_users);
+  if (split.is_by_user()) fields.share("fold-in", split.fold_in);
   if (split.kind == SplitKind::ratio || split.kind == SplitKind::leave_one_out)
     fields.word("split-order", split.order);
-  if (fields.has("before", split.before.has_value())) fields.integer("before", split.before, "none");
+  if (split.before.has_value()) fields.integer("before", split.before, "none");
   show_hidden(split, fields);
 }
 
-template <class Spec, class Ids, class Fields>
-void show_spec(Spec& spec, Ids& ids, Fields& fields) {
+void show_spec(const PackSparseSpec& spec, const RecordedIds& ids, SpecWriter& fields) {
   show_input(spec, fields);
   show_rules(spec.packs.rules, fields);
   show_split(spec.packs.split, ids, fields);
@@ -212,9 +133,9 @@ void show_spec(Spec& spec, Ids& ids, Fields& fields) {
   fields.text("codec", spec.codec);
   if (spec.container == "shard") fields.count("chunk-rows", spec.chunk_rows, "auto");
   fields.count("part-bytes", spec.part_bytes);
-  if (fields.has("keep-times", spec.packs.keep_times)) fields.flag("keep-times", spec.packs.keep_times);
-  if (fields.has("item-columns", !ids.item_columns.empty())) fields.text("item-columns", ids.item_columns);
-  if (fields.has("user-columns", !ids.user_columns.empty())) fields.text("user-columns", ids.user_columns);
+  if (spec.packs.keep_times) fields.flag("keep-times", spec.packs.keep_times);
+  if (!ids.item_columns.empty()) fields.text("item-columns", ids.item_columns);
+  if (!ids.user_columns.empty()) fields.text("user-columns", ids.user_columns);
 }
 
 void check_sizes(const PackSparseSpec& spec) {
@@ -227,6 +148,23 @@ void check_sizes(const PackSparseSpec& spec) {
     throw_usage("`chunk_rows`: must be at most " + std::to_string(container("shard").max_chunk_bytes));
 }
 
+/// Throws cannot_write where the list of items would replace a folder, an input, or, but for `force`, a file.
+void check_list_output(const PackSparseOptions& options) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::exists(options.output, error)) return;
+  const auto is_output = [&](const std::string& path) {
+    std::error_code missing;
+    return path != "-" && fs::equivalent(path, options.output, missing);
+  };
+  if (std::ranges::any_of(options.inputs, is_output))
+    throw Error(ErrorCode::cannot_write, options.output + ": is an input; give another `output`");
+  if (fs::is_directory(options.output, error))
+    throw Error(ErrorCode::cannot_write, options.output + ": is a folder; expected a file for the items");
+  if (!options.force)
+    throw Error(ErrorCode::cannot_write, options.output + ": is there already; `force` replaces it");
+}
+
 }  // namespace
 
 std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedIds& ids,
@@ -235,21 +173,9 @@ std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedI
   chosen.codec = codec_text(codec_choice(spec));
   chosen.packs.split.order = spec.packs.split.resolved_order();
   SpecWriter writer;
-  show_spec(std::as_const(chosen), ids, writer);
+  show_spec(chosen, ids, writer);
   if (!split_name.empty()) writer.text("split-name", split_name);
   return std::move(writer.entries);
-}
-
-PackSparseSpec sparse_spec_of(const std::vector<SpecEntry>& recorded, RecordedIds& ids) {
-  PackSparseSpec spec;
-  SpecReader reader(recorded);
-  show_spec(spec, ids, reader);
-  try {
-    check_spec(spec);
-  } catch (const Error& error) {
-    throw Error(ErrorCode::bad_data, std::string("spec: ") + error.what());
-  }
-  return spec;
 }
 
 CodecChoice codec_choice(const PackSparseSpec& spec) {
@@ -277,6 +203,33 @@ void check_spec(const PackSparseSpec& spec) {
   check_sizes(spec);
   check_split(spec.packs.split);
   static_cast<void>(codec_choice(spec));
+}
+
+void check_countable(const PackSparseSpec& spec, const PackSparseOptions& options) {
+  const PackSparseSpec plain;
+  const RatingSplitSpec& split = spec.packs.split;
+  const std::pair<const char*, bool> given[] = {{"reuse_ids", !spec.reuse_ids.empty()},
+                                                {"item_columns", !spec.item_columns.empty()},
+                                                {"user_columns", !spec.user_columns.empty()},
+                                                {"keep_times", spec.packs.keep_times},
+                                                {"order", !spec.packs.shuffles_rows},
+                                                {"container", spec.container != plain.container},
+                                                {"codec", !spec.codec.empty()},
+                                                {"chunk_rows", spec.chunk_rows != plain.chunk_rows},
+                                                {"part_bytes", spec.part_bytes != plain.part_bytes}};
+  for (const auto& [field, is_given] : given)
+    if (is_given) throw_usage("`count_items`: does not take `" + std::string(field) + "`");
+  if (split.kind == SplitKind::users)
+    throw_usage("`count_items`: needs `split_by` users-by-id, found users: parts would hold out others");
+  if (split.kind == SplitKind::given) throw_usage("`count_items`: does not take `split_by` given");
+  if (split.kind == SplitKind::time && (!split.before || !split.validation.is_none()))
+    throw_usage("`count_items`: `split_by` time needs `before`, and no `validation`");
+  if (split.kind == SplitKind::ratio && split.resolved_order() == SplitOrder::random)
+    throw_usage("`count_items`: `split_by` ratio needs `split_order` time or input");
+  if (split.kind == SplitKind::leave_one_out && split.resolved_order() == SplitOrder::random)
+    throw_usage("`count_items`: `split_by` leave-one-out needs `split_order` time or input");
+  if (options.output.empty()) throw_usage("`output` is required: a file for the items, as items.csv");
+  check_list_output(options);
 }
 
 }  // namespace chunkhit

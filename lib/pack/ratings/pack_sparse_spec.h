@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "chunkhit/pack.h"
 #include "chunkhit/sparse_spec.h"
 #include "manifest/manifest.h"
 #include "pack/codec_choice.h"
@@ -24,10 +25,6 @@ struct RecordedIds {
 [[nodiscard]] std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedIds& ids,
                                                    const std::string& split_name);
 
-/// Returns the spec that was recorded, and fills `ids` with what stands for ids from files, whose paths are
-/// not recorded. Throws bad_data.
-[[nodiscard]] PackSparseSpec sparse_spec_of(const std::vector<SpecEntry>& recorded, RecordedIds& ids);
-
 /// Returns the codec that a spec means; throws usage.
 [[nodiscard]] CodecChoice codec_choice(const PackSparseSpec& spec);
 
@@ -36,5 +33,10 @@ struct RecordedIds {
 
 /// Checks the spec at the door; throws usage naming the flag.
 void check_spec(const PackSparseSpec& spec);
+
+/// Throws usage for what a list of items does not depend on, and for splits that see all users at once: parts
+/// that are packed separately with the list would hold out others. Throws cannot_write where
+/// `output` must not be replaced.
+void check_countable(const PackSparseSpec& spec, const PackSparseOptions& options);
 
 }  // namespace chunkhit

@@ -14,6 +14,7 @@
 #include "base/text_stream.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "pack/pack_folder.h"
 #include "pack/ratings/hdf5_ratings.h"
 #include "pack/ratings/pack_ratings.h"
 #include "ratings/matrix_market.h"

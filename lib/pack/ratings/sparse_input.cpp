@@ -115,6 +115,7 @@ void SparseInput::add_beside(BesideIds& beside) const {
   const GivenFiles& files = spec_.packs.split.files;
   beside.user_bytes =
       2 * sizeof(std::uint32_t) * ((files.train > 0 ? 1 : 0) + (files.validation > 0 ? 1 : 0));
+  if (spec_.packs.split.kind == SplitKind::users_by_id) beside.user_bytes += sizeof(std::uint64_t);
 }
 
 void SparseInput::fit_ids(const IdMap& users, const IdMap& items, const IntakeProgress& read) {
@@ -172,22 +173,6 @@ void SparseInput::note_table() {
     text += "; fields stand in quotes (detected)";
   facts_.notices.insert(facts_.notices.begin(), text);
   facts_.notices.insert(facts_.notices.begin() + 1, table.notices.begin(), table.notices.end());
-}
-
-std::string SparseInput::table_text() const {
-  if (!intake_.table()) return "";
-  const RatingTable& table = *intake_.table();
-  const auto name = [&](std::size_t column) {
-    return column < table.column_names.size() ? table.column_names[column] : std::to_string(column + 1);
-  };
-  const RatingColumns& columns = table.text.columns;
-  std::string text = "user " + name(columns.user) + ", item " + name(columns.item);
-  if (columns.value) text += ", value " + name(*columns.value);
-  if (columns.time) text += ", time " + name(*columns.time);
-  // Where no quote was seen, a later one makes its line bad.
-  const bool are_letters = table.text.quoting == Quoting::letters || table.text.quoting == Quoting::none;
-  text += ", delimiter " + table.text.delimiter + (are_letters ? ", quotes are letters" : "");
-  return text;
 }
 
 std::string SparseInput::time_unit() const {
@@ -279,11 +264,13 @@ std::vector<std::uint32_t> SparseInput::user_numbers(const std::vector<std::stri
   return numbers;
 }
 
-/// Draws held-out users by seed and id alone.
+/// Draws held-out users by seed and id alone; their items are divided by the same hash of the id.
 void SparseInput::draw_users(GivenSplit& parts) const {
   const RatingSplitSpec& split = spec_.packs.split;
+  parts.id_hashes.reserve(intake_.users().size());
   for (std::uint32_t user = 0; user < intake_.users().size(); ++user) {
     const std::uint64_t id = chunkhit::xxh3(as_bytes(intake_.users().text(user)));
+    parts.id_hashes.push_back(id);
     const double drawn =
         static_cast<double>(random_below(kDraws, spec_.packs.seed, Purpose::split, id)) / kDraws;
     if (drawn < split.test.share)
@@ -304,7 +291,7 @@ GivenSplit SparseInput::given_split() {
   if (!both.empty())
     throw Error(ErrorCode::bad_data, "`validation_users`, `test_users`: " + count_text(both.size(), "user") +
                                          " in both, the first is " + intake_.users().text(both[0]));
-  if (spec_.packs.split.users_by_id) draw_users(parts);
+  if (spec_.packs.split.kind == SplitKind::users_by_id) draw_users(parts);
   return parts;
 }
 
@@ -341,7 +328,6 @@ RatingPacks SparseInput::make_packs() {
     sorted = intake_.items().sorted();
     choice.sorted = sorted;
   }
-  choice.planned = given_.planned;
   GivenSplit given = given_split();
   // All ids have been looked up: the hash tables are freed before rows are sorted.
   intake_.drop_id_index();

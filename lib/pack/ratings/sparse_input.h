@@ -22,8 +22,7 @@ struct GivenIds {
   std::optional<std::vector<std::string>> items;  ///< columns of another pack, which are reused
   std::vector<std::string> validation_users;      ///< held out
   std::vector<std::string> test_users;
-  std::optional<PlannedValues> planned{};  ///< of one input of a plan
-  std::uint64_t column_bytes = 0;          ///< held by the tables of columns
+  std::uint64_t column_bytes = 0;  ///< held by the tables of columns
 };
 
 /// Reads the inputs of a run once, then makes its packs.
@@ -44,8 +43,6 @@ class SparseInput {
   /// The items' own ids, by column; once, behind make_packs.
   [[nodiscard]] std::vector<std::string> item_ids(const ItemColumns& columns);
   [[nodiscard]] LabelTable labels();
-  /// Says which columns of a table are read, its delimiter and its quoting; empty for other formats.
-  [[nodiscard]] std::string table_text() const;
   [[nodiscard]] const std::optional<RatingTable>& table() const { return intake_.table(); }
   /// The unit of the input's times as MatrixManifest::times has it.
   [[nodiscard]] std::string time_unit() const;

@@ -246,21 +246,20 @@ def check_split(split: Any) -> None:
 def plan_status(folder: Path) -> Optional[Dict[str, Any]]:
     """How far the packs of a plan are, as `pack-info --json` prints it: path, rows, tasks, parts, parts_done,
     missing_tasks (those with missing parts), rejected, max_rejected, begun (files that are being written or left over), finished
-    (False); of ratings also stage, the first that is not done: "count", "columns" or "pack". None where the folder has no plan, as when its packs are finished."""
+    (False). None where the folder has no plan, as when its packs are finished."""
     status = _chunkhit.plan_status_json(native_path(folder, "folder"))
     return None if status is None else json.loads(status)
 
 
 @checks_keywords
-def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None, stage: Optional[types.PlanStage] = None,
+def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None,
              root: Optional[Path] = None, threads: Optional[int] = None,
              memory_bytes: Optional[int] = None, progress: Progress = None) -> Info:
-    """Packs what `pack_images` or `pack_sparse` planned (plan=…). Any number of calls on any number of machines may run
+    """Packs what `pack_images` planned (plan=…). Any number of calls on any number of machines may run
     at once, also of the same task.
 
     folder       output of the plan
     task         number of a task, or several: packs their missing parts; None: all that is missing, and finishes
-    stage        ratings: "count", "columns" (once, without a task) or "pack", each after the one before; None: "all"
     root         folder of the inputs on this machine; None: the plan's
     threads, memory_bytes, progress
                  as in pack_images
@@ -269,7 +268,7 @@ def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None, stag
     the same call may succeed, here or on another machine.
     """
     options = {"folder": native_path(folder, "folder"), "threads": threads,
-               "memory_bytes": memory_bytes, "stage": stage, "root": None if root is None else native_path(root, "root"),
+               "memory_bytes": memory_bytes, "root": None if root is None else native_path(root, "root"),
                "task": None if task is None else task_numbers(task)}
     with_progress(progress, lambda on_progress: _chunkhit.run_plan(options, on_progress))
     return plan_status(folder) or finished_info(folder)
@@ -284,11 +283,11 @@ def task_numbers(task: Union[int, Sequence[int]]) -> List[int]:
 
 @checks_keywords
 def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
-                plan: Optional[int] = None, format: Optional[types.RatingFormat] = None, delimiter: Optional[str] = None,
+                format: Optional[types.RatingFormat] = None, delimiter: Optional[str] = None,
                 header: Optional[bool] = None, user: Union[str, int, None] = None, item: Union[str, int, None] = None,
                 value: Union[str, int, None] = None, time: Union[str, int, None] = None, quote: Optional[types.Quote] = None,
                 comment: Optional[str] = None, transpose: Optional[bool] = None,
-                layer: Optional[str] = None, 
+                layer: Optional[str] = None,
                 shared_rows: Optional[types.SharedRows] = None, encoding: Optional[types.Encoding] = None,
                 preset: Optional[types.Preset] = None,
                 duplicates: Optional[types.Duplicates] = None, zeros: Optional[types.Zeros] = None,
@@ -315,15 +314,13 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     progress, dry_run
               as in pack_images; the function's dict has also bytes_done and bytes_total of the input, and dry_run
               gives {folder: {rows, columns}}
-    plan      write a plan of so many tasks (at most one an input) for `run_plan` instead; each user is in one input
-              alone. Returns `plan_status`
 
     The options are those of the command pack-sparse; None means the default:
     input     format, delimiter, header (bool), user, item, value, time (names or numbers of columns; "none"), quote,
               comment, transpose (bool), layer, shared_rows (of matrices), encoding (also of tables)
     ratings   preset="vae-cf", duplicates, zeros, above, binarize, min_user, min_item, values
               (stored type, as "u8:0.5")
-    split     split_by, validation, test (a count, or a share as a float), fold_in, split_order, hide_validation
+    split     split_by ("users-by-id": parts packed alone agree), validation, test (a count, or a share as a float), fold_in, split_order, hide_validation
               (X of test lacks the ratings of validation), before (a time as the input has it), validation_users,
               test_users, train_file, validation_file, test_file
     columns   item_columns, user_columns: CSVs with a row for each item or user, whose ids are in the column named as in
@@ -348,12 +345,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     for name in ("user", "item", "value", "time"):
         if isinstance(options.get(name), int) and not isinstance(options[name], bool):
             options[name] = str(options[name])
-    if plan is None:
-        return pack(_chunkhit.pack_sparse, output, progress, dry_run, options)
-    if dry_run:
-        raise Error("plan, dry_run: exclude each other; a dry run writes nothing", "usage")
-    _chunkhit.plan_sparse(pack_options(output, options), whole_number("plan", plan))
-    return plan_status(output) or pack_info(output)
+    return pack(_chunkhit.pack_sparse, output, progress, dry_run, options)
 
 
 @checks_keywords

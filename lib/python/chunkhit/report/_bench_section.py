@@ -23,9 +23,9 @@ def read_bench(path: str) -> Dict[str, Any]:
     except ValueError as error:
         raise Error(f"{shown(path)}: expected JSON of pack-bench --json, found {error}", "bad_data") from None
     keys = sorted(bench) if isinstance(bench, dict) else []
-    if "settings" not in keys or not ("epochs" in keys or "tries" in keys):
+    if "settings" not in keys or not ("epochs" in keys or "tuning" in keys):
         found = ", ".join(keys[:5]) or type(bench).__name__
-        raise Error(f"{shown(path)}: expected the keys settings and epochs (or tries) of pack-bench --json, "
+        raise Error(f"{shown(path)}: expected the keys settings and epochs (or tuning) of pack-bench --json, "
                     f"found {shown(found)}", "bad_data")
     return dict(bench)
 
@@ -33,7 +33,7 @@ def read_bench(path: str) -> Dict[str, Any]:
 def bench_section(path: str) -> Section:
     bench = read_bench(path)
     try:
-        return tune_section(bench) if "tries" in bench else epochs_section(bench)
+        return tune_section(bench) if "tuning" in bench else epochs_section(bench)
     except (KeyError, TypeError, AttributeError) as error:
         raise Error(f"{shown(path)}: expected what pack-bench --json writes; {type(error).__name__}: {error}",
                     "bad_data") from None
@@ -81,15 +81,11 @@ def stage_block(stats: Dict[str, Any]) -> Block:
 
 
 def tune_section(bench: Dict[str, Any]) -> Section:
-    section = Section("bench", "Settings, as pack-bench --tune tried them")
-    tries = [each for each in bench["tries"] if each["samples_per_second"] > 0]
-    best = bench["best"]
-    labels = [f"{each['threads']} threads, {each['prefetch']} ahead, window {each['window_chunks']}, {each['cache']}"
-              for each in tries]
-    title = (f"{best['samples_per_second']:,.0f} samples a second at best, with {counted(best['threads'], 'thread')} and "
-             f"{best['prefetch']} batches ahead")
-    rates = Series("samples a second", [each["samples_per_second"] for each in tries[:40]])
-    svg = charts.bars("bench", labels[:40], [rates]) if tries else ""
-    section.blocks.append(Block(title, f"{counted(len(bench['tries']), 'setting')} tried.", svg))
+    section = Section("bench", "Settings, as the loader chose them for pack-bench --tune")
+    title = (f"{bench['samples_per_second']:,.0f} samples a second with {counted(bench['threads'], 'thread')}, "
+             f"{counted(bench['prefetch'], 'batch')} ahead and cache {shown(bench['cache'])}")
+    rows = [(str(number), shown(text)) for number, text in enumerate(bench["tuning"], 1)]
+    section.blocks.append(Block(title, "" if bench["has_settled"] else "Stopped before the loader settled.",
+                                header=("", "what was tried, and why"), rows=rows))
     section.blocks.append(settings_block(bench["settings"]))
     return section

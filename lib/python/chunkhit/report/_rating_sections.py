@@ -109,7 +109,7 @@ def coverage(scan: RatingScan) -> str:
 
 def is_by_users(scan: RatingScan) -> bool:
     """Whether users are held out as a whole: X of their packs is not that of training."""
-    return bool(scan.info["spec"].get("split-by") == "users")
+    return scan.info["spec"].get("split-by") in ("users", "users-by-id")
 
 
 def own_ratings(scan: RatingScan) -> int:

@@ -1,0 +1,210 @@
+"""Parts of ratings that are packed alone, with the items that --count-items lists, and merged hold what one run over all holds.
+The scripts of samples/jobs do so; sqlite3 runs the SQL of the one for DuckDB."""
+import glob
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from packing import BIN, Workspace, check, run
+from sparse_packs import Pack, SMALL, as_entries, pack, random_ratings, write_csv
+
+JOBS = os.path.join(os.path.dirname(__file__), "../../samples/jobs")
+HELD_OUT = ["train", "validation", "test"]
+BY_ID = ["--split-by", "users-by-id", "--validation", "0.2", "--test", "0.1"]
+
+
+def grouped(space, name, files=5, header="userId,movieId,rating,timestamp", **how):
+    """Ratings in files, each user in one of them."""
+    ratings = random_ratings(1, **how)
+    os.makedirs(space(name))
+    return [write_csv(space(f"{name}/part-{index}.csv"), [rating for rating in ratings if rating[0] // 7 % files == index], header)
+            for index in range(files)], ratings
+
+
+def merge_all(space, name, names):
+    for split in names:
+        packs = sorted(os.path.dirname(path) for path in glob.glob(os.path.join(space(f"{name}-packs"), "*", split, "manifest.json")))
+        run("pack-merge", os.path.join(space(f"{name}-all"), split), *packs)
+    return {split: Pack(os.path.join(space(f"{name}-all"), split)) for split in names}
+
+
+def packed_in_parts(space, name, paths, names, flags, counted=()):
+    pack(*paths, *flags, *counted, "--count-items", "-o", space(f"{name}-items.csv"))
+    for index, path in enumerate(paths):
+        pack(path, *SMALL, *flags, "--reuse-ids", space(f"{name}-items.csv"), "--values", "u8:0.5", "-o", space(f"{name}-packs/{index}"))
+    return merge_all(space, name, names)
+
+
+def packed_at_once(space, name, paths, names, flags):
+    pack(*paths, *SMALL, *flags, "--values", "u8:0.5", "-o", space(name))
+    return {split: Pack(os.path.join(space(name), split)) for split in names}
+
+
+def check_same_rows(merged, plain, *what):
+    for name in plain:
+        check(merged[name].x == plain[name].x, *what, name, "other entries of X")
+        check(merged[name].held_out == plain[name].held_out, *what, name, "other entries of held_out")
+        check([item for item, _ in merged[name].items] == [item for item, _ in plain[name].items], *what, name, "other items")
+        check(sorted(merged[name].users) == sorted(plain[name].users), *what, name, "other users")
+
+
+# Flags of all commands; those of counting alone, which the items keep to; packs.
+CASES = [
+    ([], [], [""]),
+    (["--duplicates", "sum", "--zeros", "keep"], [], [""]),
+    (["--min-user", "11", "--above", "2"], [], [""]),
+    (["--min-user", "15"], ["--min-item", "30"], [""]),
+    ([], ["--min-item", "40"], [""]),
+    ([], ["--id-order", "sorted"], [""]),
+    (BY_ID, [], HELD_OUT),
+    ([*BY_ID, "--fold-in", "0.5", "--seed", "3"], [], HELD_OUT),
+    (["--split-by", "leave-one-out", "--split-order", "input", "--validation", "1"], [], HELD_OUT),
+    (["--split-by", "time", "--before", "400"], [], ["train", "test"]),
+]
+
+
+def test_parts_with_counted_items_hold_what_one_run_holds(space):
+    paths, _ = grouped(space, "same")
+    for number, (flags, counted, names) in enumerate(CASES):
+        merged = packed_in_parts(space, f"parts{number}", paths, names, flags, counted)
+        plain = packed_at_once(space, f"once{number}", paths, names, [*flags, *counted])
+        check_same_rows(merged, plain, flags, counted)
+        with open(os.path.join(space(f"once{number}"), names[0], "items.csv")) as own, open(space(f"parts{number}-items.csv")) as counts:
+            check(own.read() == counts.read(), flags, counted, "the list is not the items.csv of one pack")
+        run("pack-verify", space(f"parts{number}-all"))
+
+
+def test_users_are_split_by_their_ids_whatever_files_they_are_in(space):
+    of_user = {}
+    for files in (3, 7):
+        paths, ratings = grouped(space, f"ids{files}", files=files, users=900, count=12000)
+        packs = packed_in_parts(space, f"ids{files}", paths, HELD_OUT, BY_ID)
+        split = {user: name for name, each in packs.items() for user, _ in each.users}
+        check(of_user in ({}, split), "other files, another split")
+        of_user = split
+        entries = {}
+        for each in packs.values():
+            check(not entries.keys() & (each.x.keys() | each.held_out.keys()), "an entry twice")
+            entries |= each.x | each.held_out
+        missing = as_entries(ratings).items() - entries.items()
+        check(len(missing) < 20 and entries.items() <= as_entries(ratings).items(), "entries", len(missing))
+    share = {name: sum(1 for found in of_user.values() if found == name) / len(of_user) for name in HELD_OUT}
+    check(0.15 < share["validation"] < 0.25 and 0.06 < share["test"] < 0.14, share)
+
+
+def test_a_part_without_held_out_users_lacks_their_packs(space):
+    ratings = [(user, item, 4.5, 0) for user in range(40) for item in range(8)]
+    paths = [write_csv(space(f"few{index}.csv"), [rating for rating in ratings if (rating[0] < 2) == (index == 0)]) for index in (0, 1)]
+    flags = ["--split-by", "users-by-id", "--test", "0.3", "--seed", "1"]
+    pack(*paths, *flags, "--count-items", "-o", space("few-items.csv"))
+    said = [pack(path, *flags, "--reuse-ids", space("few-items.csv"), "--values", "u8:0.5", "-o", space(f"few-packs/{index}"))
+            for index, path in enumerate(paths)]
+    held = sorted(os.listdir(space("few-packs/0")))
+    check(len(held) == 1 and "gets no user of this input, and is not written" in said[0], held, said[0])
+    check(sorted(os.listdir(space("few-packs/1"))) == ["test", "train"] and "gets no user" not in said[1], said[1])
+    check_same_rows(merge_all(space, "few", ["train", "test"]), packed_at_once(space, "few-once", paths, ["train", "test"], flags), flags)
+
+
+def test_what_counting_does_not_need_is_an_error(space):
+    (path, *_), _ = grouped(space, "wrong")
+    run("pack-sparse", path, "-o", space("items"), "--progress", "none")
+    out = ["--count-items", "-o", space("list.csv")]
+    for flags, said in (
+            (["--reuse-ids", space("items")], "--count-items: does not take --reuse-ids"), (["--codec", "none"], "does not take --codec"),
+            (["--container", "hdf5"], "does not take --container"), (["--chunk-rows", "8"], "does not take --chunk-rows"),
+            (["--part-bytes", "1M"], "does not take --part-bytes"), (["--keep-times"], "does not take --keep-times"),
+            (["--order", "input"], "does not take --order"), (["--item-columns", path], "does not take --item-columns"),
+            (["--split-by", "users", "--test", "0.1"], "needs --split-by users-by-id, found users"),
+            (["--split-by", "ratio", "--test", "0.1"], "--split-by ratio needs --split-order time or input"),
+            (["--split-by", "time", "--test", "0.1"], "--split-by time needs --before"), (["--dry-run"], "exclude each other"),
+            (["--split-by", "users-by-id", "--test", "5"], "with --split-by users-by-id expected shares below 1"),
+            (["--min-item", "100000"], "no ratings are left")):
+        text = run("pack-sparse", path, *flags, *out, "--progress", "none", expect=(2, 65))[1]
+        check(said in text, flags, text)
+    check(not os.path.exists(space("list.csv")), "a list beside an error")
+    run("pack-sparse", path, *out)
+    with open(space("list.csv")) as file:
+        whole = file.read()
+    check("is there already; --force replaces it" in run("pack-sparse", path, *out, expect=73), "replaced")
+    run("pack-sparse", path, *out, "--force", "--min-item", "20")
+    with open(space("list.csv")) as file:
+        check(len(file.read()) < len(whole), "not replaced")
+    check("is an input" in run("pack-sparse", path, "--count-items", "--force", "-o", path, expect=73), "the input replaced")
+
+
+def engine(*command, **env):
+    path = {"PATH": f"{BIN}:{os.environ['PATH']}"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **path, **env}, timeout=300)
+    check(done.returncode == 0, command, done.stdout.decode(errors="replace"))
+    return done.stdout.decode(errors="replace")
+
+
+def test_the_tasks_of_the_slurm_array(space):
+    paths, _ = grouped(space, "array", files=3)
+    said = run("pack-sparse", *paths, *BY_ID, "--count-items", "-o", space("array-items.csv"))
+    check(f"--reuse-ids {space('array-items.csv')} --values u8:0.5 " in said, said)
+    for index in range(3):
+        engine("bash", f"{JOBS}/slurm_ratings.sh", space("array"), space("array-packs"), "--reuse-ids", space("array-items.csv"), *BY_ID,
+               "--values", "u8:0.5", SLURM_ARRAY_TASK_ID=str(index))
+    check_same_rows(merge_all(space, "array", HELD_OUT), packed_at_once(space, "array-once", paths, HELD_OUT, BY_ID), "Slurm")
+
+
+def test_the_dask_script(space):
+    if subprocess.run(["/usr/bin/python3", "-c", "import dask.dataframe, distributed"], stderr=subprocess.DEVNULL).returncode != 0:
+        return print("python3-dask or python3-distributed is not installed")
+    ratings = random_ratings(5)
+    halves = [write_csv(space(f"half{half}.csv"), ratings[half::2], "user,item,rating,time") for half in range(2)]
+    flags = [*BY_ID, "--values", "u8:0.5"]
+    engine("/usr/bin/python3", f"{JOBS}/dask_ratings.py", space("dask"), "4", *halves, "--", *flags, "--min-item", "5")
+    check(len(glob.glob(space("dask/part-*.csv"))) == 4, os.listdir(space("dask")))
+    merged = {name: Pack(space(f"dask/all/{name}")) for name in HELD_OUT}
+    # Equally popular items are in the order of the input, which is the grouped files here.
+    plain = packed_at_once(space, "dask-once", sorted(glob.glob(space("dask/part-*.csv"))), HELD_OUT, [*BY_ID, "--min-item", "5"])
+    check_same_rows(merged, plain, "Dask")
+
+
+DUCKDB = """#!/usr/bin/python3
+import csv, os, re, sqlite3, sys
+text = sys.stdin.read()
+source = re.search(r"FROM '(.*)';", text).group(1)
+tables = sqlite3.connect(":memory:")
+tables.create_function("hash", 1, lambda user: sum(user.encode()))
+tables.execute('CREATE TABLE ratings ("user" TEXT, item TEXT, rating TEXT)')
+with open(source, newline="") as file:
+    tables.executemany("INSERT INTO ratings VALUES (?, ?, ?)", [row[:3] for row in list(csv.reader(file))[1:]])
+for query, to, how in re.findall(r"COPY \\((.*?)\\)\\s+TO '(.*?)' \\((.*?)\\);\\n", text, re.S):
+    found = tables.execute(query)
+    names = [column[0] for column in found.description]
+    if "PARTITION_BY" in how:
+        for *row, part in found:
+            os.makedirs(f"{to}/part={part}", exist_ok=True)
+            with open(f"{to}/part={part}/data_0.csv", "a", newline="") as file:
+                csv.writer(file).writerow(row)
+    else:
+        with open(to, "w", newline="") as file:
+            csv.writer(file).writerows([names, *found])
+"""
+
+
+def test_the_duckdb_script_whose_sql_runs_in_sqlite(space):
+    """The stand-in for duckdb runs both queries; reading the source and COPY … TO are its own."""
+    os.makedirs(space("bin"))
+    with open(space("bin/duckdb"), "w") as file:
+        file.write(DUCKDB)
+    os.chmod(space("bin/duckdb"), 0o755)
+    ratings = random_ratings(6)
+    source = write_csv(space("source.csv"), ratings, "user,item,rating,time")
+    path = f"{space('bin')}:{BIN}:{os.environ['PATH']}"
+    engine("bash", f"{JOBS}/duckdb_ratings.sh", source, space("duck"), "3", "--values", "u8:0.5", PATH=path)
+    check(len(glob.glob(space("duck/packs/*/manifest.json"))) == 3, os.listdir(space("duck")))
+    merged = Pack(space("duck/all"))
+    check(merged.x == as_entries(ratings), "entries")
+    counts = merged.item_counts()
+    check(merged.items == sorted(counts.items(), key=lambda each: (-each[1], each[0])), "items are not by popularity")
+
+
+with Workspace() as workspace:
+    for test in [each for name, each in list(globals().items()) if name.startswith("test_")]:
+        test(workspace)
+        print(test.__name__, "passed", flush=True)
