@@ -57,9 +57,9 @@ TEST(MatrixShard, IsRefusedWhereImagesAreExpectedAndTheOtherWayRound) {
              {.storage = MatrixStorage::dense});
   for (const char* name : {"rows.h5", "dense.h5"}) {
     EXPECT_NE(open_images(name).find("holds matrices, expected images"), std::string::npos) << name;
-    EXPECT_TRUE(is_matrix_hdf5(folder.path(name), true));
+    EXPECT_TRUE(is_matrix_hdf5(folder.path(name)));
   }
-  EXPECT_FALSE(is_matrix_hdf5(folder.path("images.h5"), true));
+  EXPECT_FALSE(is_matrix_hdf5(folder.path("images.h5")));
   EXPECT_NE(error_of([&] {
               static_cast<void>(read_matrix_hdf5(InputFile(folder.path("images.h5"))));
             }).find("no /X"),
