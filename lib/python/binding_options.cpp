@@ -136,7 +136,6 @@ void take_reader_options(OptionDict& from, Options& options) {
   from.take_word("cache", options.cache);
   from.take("cache_bytes", options.cache_bytes);
   from.take_word("check_hashes", options.check_hashes);
-  from.take("check_external", options.check_external);
 }
 
 py::dict dict_option(OptionDict& from, const char* name) {

@@ -14,8 +14,7 @@ namespace chunkhit {
 
 struct ImageDataset::Impl {
   Impl(const std::vector<std::string>& paths, const ImageDatasetOptions& options)
-      : source(paths, {options.images, options.labels}, options.check_external),
-        reader(source.chunks(), options) {}
+      : source(paths, {options.images, options.labels}), reader(source.chunks(), options) {}
   /// Calls use(at, image) for each of `samples`, samples[at], of images of their own sizes.
   template <class Use>
   void visit_sized(std::span<const std::uint64_t> samples, const Use& use);

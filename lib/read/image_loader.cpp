@@ -113,7 +113,7 @@ BatchBuffer make_buffer(const ImageSource& source, const SampleWriter& writer,
 
 struct ImageLoader::Impl {
   Impl(const std::vector<std::string>& paths, const ImageLoaderOptions& options, const EpochReaderSpec& spec)
-      : source(paths, {options.images, options.labels}, options.check_external),
+      : source(paths, {options.images, options.labels}),
         sized(source.chunks().own_sizes() ? std::make_unique<SizedImageWriter>(sample_format(options, source))
                                           : nullptr),
         own_writer(sized ? nullptr : std::make_unique<SampleWriter>(sample_format(options, source))),

@@ -143,7 +143,7 @@ ImageSource::PathChunks path_chunks(const std::string& path,
 
 /// Opens the parts of all sources; `of_sources` gets the range of parts of each source, `paths` the chunks.
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>& sources,
-                                                   const Hdf5Names& names, bool check_external,
+                                                   const Hdf5Names& names,
                                                    std::vector<SourceParts>& of_sources,
                                                    std::vector<ImageSource::PathChunks>& paths) {
   for (const PackSource& source : sources)
@@ -164,7 +164,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
       }
     } else {
       of_sources.push_back({source.path, first, 1});
-      parts.push_back(open_part(source.part, names, check_external));
+      parts.push_back(open_part(source.part, names));
     }
     paths.push_back(path_chunks(source.path, parts, first));
   }
@@ -229,11 +229,11 @@ std::vector<std::string> names_of(const std::vector<PackColumn>& columns) {
 
 }  // namespace
 
-ImageSource::ImageSource(const std::vector<std::string>& paths, const Hdf5Names& names, bool check_external)
-    : ImageSource(open_sources(paths), names, check_external) {}
+ImageSource::ImageSource(const std::vector<std::string>& paths, const Hdf5Names& names)
+    : ImageSource(open_sources(paths), names) {}
 
-ImageSource::ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names, bool check_external)
-    : chunks_(open_all(sources, names, check_external, sources_, paths_)),
+ImageSource::ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names)
+    : chunks_(open_all(sources, names, sources_, paths_)),
       info_(source_info(sources.front(), chunks_)),
       classes_(chunks_, sources_) {
   if (chunks_.sample_count() == 0)

@@ -56,7 +56,7 @@ class ImageSource {
  public:
   /// Throws bad_data when a source is damaged, is empty, or differs from the first one in shape or kind of
   /// labels. Classes are joined by name (JoinedClasses).
-  ImageSource(const std::vector<std::string>& paths, const Hdf5Names& names, bool check_external = true);
+  ImageSource(const std::vector<std::string>& paths, const Hdf5Names& names);
   [[nodiscard]] const ChunkSet& chunks() const { return chunks_; }
   /// Of the first source; of several, `classes` are those of all.
   [[nodiscard]] const PackInfo& info() const { return info_; }
@@ -78,7 +78,7 @@ class ImageSource {
   [[nodiscard]] ColumnValues column(std::string_view name, std::span<const std::uint64_t> samples) const;
 
  private:
-  ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names, bool check_external);
+  ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names);
 
   std::vector<SourceParts> sources_;  // filled while chunks_ is made
   std::vector<PathChunks> paths_;     // the same

@@ -175,7 +175,7 @@ class SampleLines {
 ListedSamples list_samples(const std::string& path, const std::function<void(std::string_view)>& write) {
   const std::vector<std::string> packs = packs_of(path);
   check_listable(packs);
-  const ImageSource source(packs, {}, true);
+  const ImageSource source(packs, {});
   const Origins origins = origins_of(open_sources(packs));
   const SampleLines lines(source, origins);
   std::string text = lines.header();

@@ -116,12 +116,11 @@ std::optional<PackInfo> pack_info(const PackSource& source) {
 
 }  // namespace
 
-PackInfo single_part_info(const std::string& path, const Hdf5Names& names, bool check_external) {
-  if (names != Hdf5Names{}) return part_info(*open_part(path, names, check_external));
+PackInfo single_part_info(const std::string& path, const Hdf5Names& names) {
+  if (names != Hdf5Names{}) return part_info(*open_part(path, names));
   const bool is_shard = container_of(path).name == "shard";
-  const bool holds_matrices = is_shard ? is_matrix_shard(path) : is_matrix_hdf5(path, check_external);
-  const std::unique_ptr<ChunkReader> part =
-      holds_matrices ? open_matrix_part(path, 0, false) : open_part(path, {}, false);
+  const bool holds_matrices = is_shard ? is_matrix_shard(path) : is_matrix_hdf5(path);
+  const std::unique_ptr<ChunkReader> part = holds_matrices ? open_matrix_part(path) : open_part(path);
   PackInfo info = part_info(*part);
   try {
     if (holds_matrices && is_shard) set_entries(*part, info);
@@ -329,7 +328,7 @@ PackInfo read_pack_info(const std::string& path, const Hdf5Names& names) {
   check_names({&source, 1}, names);
   std::optional<PackInfo> listed = pack_info(source);
   if (listed) check_part_sizes(source.folder, *listed);
-  PackInfo info = listed ? *std::move(listed) : single_part_info(source.part, names, true);
+  PackInfo info = listed ? *std::move(listed) : single_part_info(source.part, names);
   if (auto* const images = std::get_if<ImagesInfo>(&info.contents)) {
     if (info.single_part) set_caches(info, *images);
     const std::filesystem::path folder =

@@ -13,7 +13,7 @@ namespace chunkhit {
 [[nodiscard]] PackInfo part_info(const ChunkReader& part);
 
 /// Opens and describes a single part, or an external HDF5 file.
-[[nodiscard]] PackInfo single_part_info(const std::string& path, const Hdf5Names& names, bool check_external);
+[[nodiscard]] PackInfo single_part_info(const std::string& path, const Hdf5Names& names);
 
 /// Describes a finished pack in `folder` without looking at its parts.
 [[nodiscard]] PackInfo manifest_info(const std::string& folder, const Manifest& manifest);

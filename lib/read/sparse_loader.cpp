@@ -87,7 +87,7 @@ const CsrBatch& SparseMatrix::csr() const {
 struct SparseLoader::Impl {
   Impl(const std::vector<std::string>& paths, const SparseLoaderOptions& options, const EpochReaderSpec& spec)
       : source(paths, options.cache_bytes != 0 ? options.cache_bytes : options.memory_bytes,
-               options.check_external, options.times && options.format == SparseFormat::csr),
+               options.times && options.format == SparseFormat::csr),
         format(sparse_format(options, source)),
         core(source.chunks(), spec, sampling_spec(options, source),
              sparse_buffer_bytes(format, source, spec.batches.batch_size),

@@ -163,8 +163,7 @@ void check_same_times(const PackSource& source, const std::vector<PackSource>& s
 }
 
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>& sources,
-                                                   std::uint64_t cache_bytes, bool check_external,
-                                                   float& magnitude) {
+                                                   std::uint64_t cache_bytes, float& magnitude) {
   std::vector<std::unique_ptr<ChunkReader>> parts;
   const std::string& first_path = sources.front().path;
   for (const PackSource& source : sources) {
@@ -172,7 +171,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
     if (source.manifest)
       throw Error(ErrorCode::bad_data,
                   source.path + ": holds images, expected matrices; ImageLoader reads it");
-    if (!source.matrix) parts.push_back(open_matrix_part(source.part, cache_bytes, check_external));
+    if (!source.matrix) parts.push_back(open_matrix_part(source.part, cache_bytes));
     if (first < parts.size()) check_same_items(*parts[first], source.path, *parts.front(), first_path);
     if (!source.matrix) continue;
     magnitude = std::max(magnitude, magnitude_of(source.matrix->stats));
@@ -227,13 +226,12 @@ std::vector<std::uint64_t> sum_item_counts(const std::vector<PackSource>& source
 
 }  // namespace
 
-SparseSource::SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes,
-                           bool check_external, bool reads_times)
-    : SparseSource(open_sources(paths), cache_bytes, check_external, reads_times) {}
+SparseSource::SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes, bool reads_times)
+    : SparseSource(open_sources(paths), cache_bytes, reads_times) {}
 
 SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t cache_bytes,
-                           bool check_external, bool reads_times)
-    : chunks_(open_all(sources, cache_bytes, check_external, known_magnitude_)),
+                           bool reads_times)
+    : chunks_(open_all(sources, cache_bytes, known_magnitude_)),
       row_ids_(chunks_, IdAxis::row),
       column_ids_(chunks_, IdAxis::column),
       info_(source_info(sources.front(), chunks_)) {

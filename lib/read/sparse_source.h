@@ -57,8 +57,7 @@ class SparseSource {
   /// that. Throws usage when ids and indices of a pack need more than `cache_bytes`, which are 64 MiB at
   /// least; 0: half of what the process may still take.
   /// `reads_times`: rows come with the times of their ratings, where the source has them.
-  SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes = 0,
-               bool check_external = true, bool reads_times = true);
+  SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes = 0, bool reads_times = true);
   [[nodiscard]] const ChunkSet& chunks() const { return chunks_; }
   [[nodiscard]] const MatrixShape& matrix() const { return *chunks_.matrix(); }
   [[nodiscard]] const PackInfo& info() const { return info_; }
@@ -80,8 +79,7 @@ class SparseSource {
   [[nodiscard]] const ListColumns& user_columns() const { return user_columns_; }
 
  private:
-  SparseSource(const std::vector<PackSource>& sources, std::uint64_t cache_bytes, bool check_external,
-               bool reads_times);
+  SparseSource(const std::vector<PackSource>& sources, std::uint64_t cache_bytes, bool reads_times);
 
   void add_columns(const std::vector<PackSource>& sources);
 

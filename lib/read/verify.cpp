@@ -154,9 +154,9 @@ void compare_with_pack(const ChunkReader& part, const Expected& expected,
 }
 
 std::unique_ptr<ChunkReader> open_expected(const Expected& expected, const VerifyOptions& options) {
-  if (expected.holds_matrices) return open_matrix_part(expected.path, 0, false);
+  if (expected.holds_matrices) return open_matrix_part(expected.path);
   return expected.pack != nullptr ? container_of(expected.path).open(expected.path)
-                                  : open_part(expected.path, options.names, false);
+                                  : open_part(expected.path, options.names);
 }
 
 /// Checks the hash in the trailer of an HDF5 part of matrices, which covers all bytes of the file. Returns
@@ -270,15 +270,10 @@ void check_unknown_files(const std::string& folder, const std::set<std::string>&
       problems.push_back(folder + "/" + name + ": is not part of the pack");
 }
 
-/// Returns whether libhdf5 has to parse the file, which crashes on some damaged files.
-bool may_crash(const std::string& path, const Hdf5Names& names) {
-  return container_of(path).name == "hdf5" && (names != Hdf5Names{} || !read_hdf5_trailer(InputFile(path)));
-}
-
 /// Returns whether a single part holds matrices; false where that cannot be detected.
 bool is_matrix_part(const std::string& path) {
   try {
-    return container_of(path).name == "hdf5" ? is_matrix_hdf5(path, false) : is_matrix_shard(path);
+    return container_of(path).name == "hdf5" ? is_matrix_hdf5(path) : is_matrix_shard(path);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;
     return false;
@@ -286,12 +281,6 @@ bool is_matrix_part(const std::string& path) {
 }
 
 std::vector<std::string> check_single_part(const std::string& path, const VerifyOptions& options) {
-  try {
-    if (may_crash(path, options.names)) check_external_file(path, {.names = options.names});
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::try_again) throw;
-    return {error.what()};
-  }
   ContentSums sums;
   return check_part({path, options.names == Hdf5Names{} && is_matrix_part(path)}, options, sums);
 }
@@ -299,7 +288,7 @@ std::vector<std::string> check_single_part(const std::string& path, const Verify
 /// Returns whether a file that could not be checked is an HDF5 file without our trailer.
 bool is_external_hdf5(const std::string& path) {
   try {
-    return may_crash(path, {});
+    return container_of(path).name == "hdf5" && !read_hdf5_trailer(InputFile(path));
   } catch (const Error&) {
     return false;  // neither an HDF5 file nor a shard
   }
@@ -315,7 +304,7 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options) 
     report.external = is_external_hdf5(path);
     return report;
   }
-  const PackInfo info = single_part_info(path, options.names, false);
+  const PackInfo info = single_part_info(path, options.names);
   report.chunks = info.parts[0].chunks;
   report.samples = info.samples;
   report.external = info.external;

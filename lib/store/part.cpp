@@ -27,7 +27,7 @@ std::unique_ptr<ChunkReader> open_image_shard(const std::string& path) {
 }
 
 /// Shards have no other names for their samples.
-std::unique_ptr<ChunkReader> open_single_shard(const std::string& path, const Hdf5Names&, bool) {
+std::unique_ptr<ChunkReader> open_single_shard(const std::string& path, const Hdf5Names&) {
   return open_image_shard(path);
 }
 
@@ -239,8 +239,8 @@ const Container& container_of(const std::string& path) {
   throw Error(ErrorCode::bad_data, path + ": neither an HDF5 file nor a chunkhit shard");
 }
 
-std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names, bool checks) {
-  return container_of(path).open_lone(path, names, checks);
+std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names) {
+  return container_of(path).open_lone(path, names);
 }
 
 std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths) {
@@ -252,15 +252,14 @@ std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::stri
   return parts;
 }
 
-std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path, std::uint64_t memory_bytes,
-                                              bool checks) {
-  return std::move(open_matrix_parts({path}, memory_bytes, checks).front());
+std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path, std::uint64_t memory_bytes) {
+  return std::move(open_matrix_parts({path}, memory_bytes).front());
 }
 
 std::vector<std::unique_ptr<ChunkReader>> open_matrix_parts(const std::vector<std::string>& paths,
-                                                            std::uint64_t memory_bytes, bool checks) {
+                                                            std::uint64_t memory_bytes) {
   if (paths.empty()) return {};
-  if (container_of(paths.front()).name == "hdf5") return open_matrices_hdf5(paths, checks);
+  if (container_of(paths.front()).name == "hdf5") return open_matrices_hdf5(paths);
   std::uint64_t left = std::max(memory_bytes != 0 ? memory_bytes : available_memory() / 2, kMinIndexMemory);
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {

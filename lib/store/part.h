@@ -262,7 +262,7 @@ struct Container {
   std::unique_ptr<ChunkWriter> (*create)(const std::string& path, const PartSpec& spec);
   std::unique_ptr<ChunkReader> (*open)(const std::string& path);  ///< a part of ours
   /// A single part, or an external file.
-  std::unique_ptr<ChunkReader> (*open_lone)(const std::string& path, const Hdf5Names& names, bool checks);
+  std::unique_ptr<ChunkReader> (*open_lone)(const std::string& path, const Hdf5Names& names);
 };
 
 /// All containers.
@@ -275,10 +275,9 @@ struct Container {
 [[nodiscard]] const Container& container_of(const std::string& path);
 
 /// Opens a part of images of any container, or another HDF5 file with an array of bytes under `names.images`;
-/// throws bad_data when it is none or damaged. `checks`: an external file is opened by another program before
+/// throws bad_data when it is none or damaged. An external file is opened by another program before
 /// (store/hdf5/external_check.h).
-[[nodiscard]] std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names = {},
-                                                     bool checks = true);
+[[nodiscard]] std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names = {});
 
 /// Opens the parts of a pack, which are of one container; throws as `open_part`, and for external files.
 [[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths);
@@ -286,13 +285,12 @@ struct Container {
 /// Opens a part of matrices, or an AnnData file: its `spec().matrix` is there, its chunks decode to row
 /// blocks. Throws bad_data when it is none or damaged, usage when the ids and the index of a shard need more
 /// than `memory_bytes`: of all parts together; 0: half of what the process may still take, and try_again.
-/// `checks` as for `open_part`.
+/// External files are opened as by `open_part`.
 [[nodiscard]] std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path,
-                                                            std::uint64_t memory_bytes = 0,
-                                                            bool checks = true);
+                                                            std::uint64_t memory_bytes = 0);
 
 /// Opens the parts of a pack of matrices, which are of one container; throws as `open_matrix_part`.
 [[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_matrix_parts(
-    const std::vector<std::string>& paths, std::uint64_t memory_bytes = 0, bool checks = true);
+    const std::vector<std::string>& paths, std::uint64_t memory_bytes = 0);
 
 }  // namespace chunkhit

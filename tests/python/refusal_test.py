@@ -70,15 +70,15 @@ def test_says_that_images_are_packed_first(packs):
     assert "manifest.json is missing; pack it first with pack-images" in message
 
 
-def test_an_external_file_is_opened_by_another_program_first_unless_told_otherwise(tmp_path):
+def test_an_external_file_is_opened_by_another_program_once(tmp_path):
     with h5py.File(tmp_path / "others.h5", "w") as file:
         file["images"] = np.zeros((4, 6, 8, 3), np.uint8)
         file["labels"] = np.arange(4)
 
-    def pages_of_children(reader, **options):
+    def pages_of_children(reader):
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
-        assert len(reader(tmp_path / "others.h5", **options).labels()) == 4
+        assert len(reader(tmp_path / "others.h5").labels()) == 4
         return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before
 
     assert pages_of_children(chunkhit.ImageDataset) > 0
-    assert pages_of_children(chunkhit.ImageDataset, check_external=False) == 0
+    assert pages_of_children(chunkhit.ImageDataset) == 0

@@ -93,7 +93,7 @@ TEST(TunedLoader, SharesMemoryBytesBetweenChunksAndBatches) {
 TEST(TunedLoader, TakesAsManyThreadsAsMemoryHasRoomFor) {
   const TemporaryFolder folder;
   const std::string part = write_part(folder, "shard", "zstd");
-  const ImageSource source(std::vector{part}, {}, true);
+  const ImageSource source(std::vector{part}, {});
   const std::uint64_t room_of_one = source.chunks().max_stored_bytes() + source.chunks().max_chunk_bytes();
   // All samples decoded, and what so many threads need.
   const auto max_threads = [&](std::uint64_t threads) {

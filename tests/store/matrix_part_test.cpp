@@ -54,8 +54,8 @@ TEST(MatrixShard, IsRefusedWhereImagesAreExpectedAndTheOtherWayRound) {
   EXPECT_NE(open_rows("images.h5").find("has no /X"), std::string::npos);
   write_hdf5(folder.path("rows.h5"), known_matrix_spec(kHalfStars, "none"));
   EXPECT_NE(open_images("rows.h5").find("holds matrices, expected images"), std::string::npos);
-  EXPECT_TRUE(is_matrix_hdf5(folder.path("rows.h5"), true));
-  EXPECT_FALSE(is_matrix_hdf5(folder.path("images.h5"), true));
+  EXPECT_TRUE(is_matrix_hdf5(folder.path("rows.h5")));
+  EXPECT_FALSE(is_matrix_hdf5(folder.path("images.h5")));
   EXPECT_NE(error_of([&] {
               static_cast<void>(read_matrix_hdf5(InputFile(folder.path("images.h5"))));
             }).find("no /X"),

@@ -25,7 +25,6 @@ struct ImageDatasetOptions {
   CheckHashes check_hashes = CheckHashes::first_use;
   std::string images = "images";        ///< image dataset of an external HDF5 file
   std::optional<std::string> labels{};  ///< its label dataset, as in ImageLoaderOptions
-  bool check_external = true;           ///< as in ImageLoaderOptions
 };
 
 /// JPEG that a sample is stored as.
@@ -88,7 +87,6 @@ struct SparseDatasetOptions {
   /// HDF5 parts of a pack are always checked as a whole when they are opened: damage is an error, never
   /// skipped.
   CheckHashes check_hashes = CheckHashes::first_use;
-  bool check_external = true;  ///< as in ImageLoaderOptions
 };
 
 /// Matrix of a pack.

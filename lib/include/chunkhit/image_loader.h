@@ -98,9 +98,6 @@ struct ImageLoaderOptions {
   /// Label dataset of an external HDF5 file. Not set: "labels" next to the images, which must exist; empty:
   /// no labels are read, and all are -1.
   std::optional<std::string> labels{};
-  /// Let pack-verify, where it is installed, open an external HDF5 file first: the HDF5 library crashes over
-  /// some damaged ones.
-  bool check_external = true;
 };
 
 /// Shape of a batch's pixels.

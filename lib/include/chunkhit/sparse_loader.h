@@ -64,7 +64,6 @@ struct SparseLoaderOptions {
   CheckHashes check_hashes = CheckHashes::first_use;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   BatchAllocator allocator{};
-  bool check_external = true;  ///< as in ImageLoaderOptions, of an AnnData file
 };
 
 /// Rows in CSR format, valid as long as their batch. The arrays are in one memory block, `block`, in this

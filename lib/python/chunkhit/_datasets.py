@@ -140,7 +140,6 @@ class ImageDataset(OfImages, Dataset):
         check_hashes: types.CheckHashes = "first_use",
         images: str = "images",
         labels: Optional[str] = None,
-        check_external: bool = True,
     ) -> None:
         super().__init__(paths, with_native_paths(keywords(locals()), "cache_dir"))
 
@@ -213,14 +212,13 @@ class SparseDataset(OfRatings, Ids, Dataset):
         cache_dir: Optional[Path] = None,
         cache_disk_bytes: int = 0,
         check_hashes: types.CheckHashes = "first_use",
-        check_external: bool = True,
     ) -> None:
         if format not in ("dense_f32", "csr"):
             raise Error(f"format: expected dense_f32, csr, found {format!r}", "usage")
         self._as = format
         self._wants_held_out = held_out
         options = {"cache": cache, "cache_bytes": cache_bytes, "cache_dir": cache_dir, "cache_disk_bytes": cache_disk_bytes,
-                   "check_hashes": check_hashes, "check_external": check_external}
+                   "check_hashes": check_hashes}
         super().__init__(paths, with_native_paths(options, "cache_dir"))
 
     @property

@@ -119,8 +119,6 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
     allocator       function of a number of bytes that returns a writable, 64-byte aligned buffer for a batch's images
     images, labels  datasets of an external HDF5 file; labels=None: "labels" next to the images ("train/labels" for
                     "train/images"), which must exist; labels="": no labels are read, and all are -1
-    check_external  let pack-verify, where it is installed, open an external HDF5 file first: the HDF5 library crashes
-                    over some damaged ones
 
     Each `for` loop reads the next epoch if the previous one was read to its end; after a `break` it restarts the same
     epoch, with the same batches. To limit the batches per epoch, name the epoch:
@@ -167,7 +165,6 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
         allocator: Optional[types.Allocator] = None,
         images: str = "images",
         labels: Optional[str] = None,
-        check_external: bool = True,
     ) -> None:
         options = keywords(locals())
         options["dtype"] = dtype_name(dtype)
@@ -260,7 +257,6 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
         check_hashes: types.CheckHashes = "first_use",
         on_corrupt: types.OnCorrupt = "fail",
         allocator: Optional[types.Allocator] = None,
-        check_external: bool = True,
     ) -> None:
         options = keywords(locals())
         with_native_paths(options, "cache_dir")

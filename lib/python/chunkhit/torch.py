@@ -155,7 +155,6 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
         allocator: Optional[types.Allocator] = None,
         images: str = "images",
         labels: Optional[str] = None,
-        check_external: bool = True,
     ) -> None:
         options = keywords(locals(), "device", "transform", "transform_ahead")
         ahead = whole_number("transform_ahead", transform_ahead)
@@ -271,7 +270,6 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
         check_hashes: types.CheckHashes = "first_use",
         on_corrupt: types.OnCorrupt = "fail",
         allocator: Optional[types.Allocator] = None,
-        check_external: bool = True,
     ) -> None:
         options = keywords(locals(), "device")
         share_of_work(options)

@@ -5,17 +5,22 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <new>
+#include <set>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -178,15 +183,51 @@ int wait_for_signal(pid_t child, int said) {
 
 /// Asks the HDF5 library for all that is read while such a file is opened.
 void open_external(const std::string& path, const ExternalUse& use) {
-  if (use.matrix || (use.names == Hdf5Names{} && is_matrix_hdf5(path, false)))
+  if (use.matrix || (use.names == Hdf5Names{} && is_matrix_hdf5(path)))
     static_cast<void>(AnnDataFile(path, use.matrix.value_or("X")));
   else
-    static_cast<void>(open_single_hdf5(path, use.names, false));
+    static_cast<void>(open_single_hdf5(path, use.names));
+}
+
+/// The files, as the system numbers them, that this process knows to be opened without a crash.
+class CheckedFiles {
+ public:
+  [[nodiscard]] bool has(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    return keys_.contains(key);
+  }
+  void add(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    keys_.insert(key);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> keys_;
+};
+
+CheckedFiles checked_files;
+std::atomic<bool> is_checker = false;  ///< this process opens a file within limits: it is the other program
+
+/// Stands for the content of a file and what is read of it; empty where the file cannot be found.
+std::string key_of(const std::string& path, const ExternalUse& use) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0) return "";
+  std::string key;
+  for (const std::uint64_t number :
+       {std::uint64_t{file.st_dev}, std::uint64_t{file.st_ino}, static_cast<std::uint64_t>(file.st_size),
+        static_cast<std::uint64_t>(file.st_ctim.tv_sec), static_cast<std::uint64_t>(file.st_ctim.tv_nsec)})
+    key += std::to_string(number) + ' ';
+  for (const std::string& word : command_line("", "", use)) key += word + '\n';
+  return key;
 }
 
 }  // namespace
 
 void check_external_file(const std::string& path, const ExternalUse& use) {
+  if (is_checker) return;
+  const std::string key = key_of(path, use);
+  if (!key.empty() && checked_files.has(key)) return;
   const std::string command = find_checker();
   if (command.empty()) return;
   const FileDescriptor said(::memfd_create("pack-verify", MFD_CLOEXEC));
@@ -194,9 +235,11 @@ void check_external_file(const std::string& path, const ExternalUse& use) {
   const pid_t child = spawn(command_line(command, path, use), said.get());
   if (child < 0) return;
   if (const int signal = wait_for_signal(child, said.get()); signal != 0) throw_signal(path, signal);
+  if (!key.empty()) checked_files.add(key);
 }
 
 void open_within_limits(const std::string& path, const ExternalUse& use) {
+  is_checker = true;
   const bool is_limited = has_memory_limit();
   lower_limit(RLIMIT_CORE, 0, 0);
   lower_limit(RLIMIT_CPU, seconds_for(path), seconds_for(path) + 5);

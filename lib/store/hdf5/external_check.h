@@ -19,12 +19,14 @@ struct ExternalUse {
 
 /// Lets `pack-verify --structure` open a file where that command is installed: beside this library or
 /// program, or on PATH. The program is executed (posix_spawn): no copy of this process runs, no handler is
-/// called. Throws bad_data where it crashes, does not end, or asks for more memory than such a file needs,
-/// and try_again where somebody killed it. What it says otherwise is left to the reader of the file.
+/// called. A file that passed is not opened again until it changes. Throws bad_data where it crashes, does
+/// not end, or asks for more memory than such a file needs, and try_again where somebody killed it. What it
+/// says otherwise is left to the reader of the file.
 void check_external_file(const std::string& path, const ExternalUse& use);
 
-/// Limits the time and the memory of this process to what such a file needs, and opens the file: all of it
-/// but pixels and numbers is read. Throws what opening throws; aborts where the memory does not suffice.
+/// Makes this process the one that checks: limits its time and memory to what such a file needs, and opens
+/// the file: all of it but pixels and numbers is read. Throws what opening throws; aborts where the memory
+/// does not suffice.
 void open_within_limits(const std::string& path, const ExternalUse& use);
 
 }  // namespace chunkhit

@@ -137,8 +137,8 @@ void refuse_sized_images(const Hdf5Source& source) {
 }
 
 /// Reads an external file through the HDF5 library.
-PartContents read_external_contents(const InputFile& input, const Hdf5Names& names, bool checks) {
-  if (checks) check_external_file(input.path(), {.names = names});
+PartContents read_external_contents(const InputFile& input, const Hdf5Names& names) {
+  check_external_file(input.path(), {.names = names});
   const Hdf5Session session;
   Hdf5Source source(input);
   refuse_user_block(source);
@@ -167,7 +167,7 @@ std::unique_ptr<ChunkReader> open_hdf5_part(const std::string& path) {
   return std::make_unique<ChunkReader>(std::move(input), std::move(*contents));
 }
 
-std::unique_ptr<ChunkReader> open_single_hdf5(const std::string& path, const Hdf5Names& wanted, bool checks) {
+std::unique_ptr<ChunkReader> open_single_hdf5(const std::string& path, const Hdf5Names& wanted) {
   InputFile input(path);
   Hdf5Names names{without_root(wanted.images), wanted.labels};
   if (names.labels) names.labels = without_root(*names.labels);
@@ -175,11 +175,11 @@ std::unique_ptr<ChunkReader> open_single_hdf5(const std::string& path, const Hdf
   std::optional<PartContents> contents;
   if (names.images == own_names.images) contents = read_own_contents(input);
   if (!contents) {
-    contents = read_external_contents(input, names, checks);
+    contents = read_external_contents(input, names);
   } else if (names.labels.value_or("labels") != "labels") {
     if (contents->spec.own_sizes)
       throw Error(ErrorCode::usage, path + ": images of their own sizes have their own labels only");
-    PartContents external = read_external_contents(input, names, checks);
+    PartContents external = read_external_contents(input, names);
     contents->samples.labels = std::move(external.samples.labels);
     contents->spec.label_columns = std::move(external.spec.label_columns);
     contents->spec.classes = std::move(external.spec.classes);

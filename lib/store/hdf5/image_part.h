@@ -39,9 +39,8 @@ inline constexpr std::uint64_t kMaxHdf5ChunkBytes = std::uint64_t{1} << 31;
 [[nodiscard]] std::unique_ptr<ChunkReader> open_hdf5_part(const std::string& path);
 
 /// Opens a part of ours in the same way, and an external file, or labels other than the part's own, through
-/// the HDF5 library, after store/hdf5/external_check.h where `checks`; throws bad_data when the file is
+/// the HDF5 library, after store/hdf5/external_check.h; throws bad_data when the file is
 /// damaged or holds no such samples.
-[[nodiscard]] std::unique_ptr<ChunkReader> open_single_hdf5(const std::string& path, const Hdf5Names& names,
-                                                            bool checks);
+[[nodiscard]] std::unique_ptr<ChunkReader> open_single_hdf5(const std::string& path, const Hdf5Names& names);
 
 }  // namespace chunkhit

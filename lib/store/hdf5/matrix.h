@@ -72,12 +72,12 @@ struct Hdf5MatrixNames {
 
 /// Opens parts of ours, or any AnnData files, as row blocks that are made in memory: HDF5's arrays have no
 /// chunks of whole rows. Of parts of ours the hash of all bytes is compared before; others are opened after
-/// store/hdf5/external_check.h where `checks`. Throws as read_matrix_hdf5.
+/// store/hdf5/external_check.h. Throws as read_matrix_hdf5.
 [[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(
-    const std::vector<std::string>& paths, bool checks);
+    const std::vector<std::string>& paths);
 
-/// Returns whether an HDF5 file holds a matrix (/X, /matrix) and no /images. Where `checks`, an
-/// external file need not be checked again when it is opened.
-[[nodiscard]] bool is_matrix_hdf5(const std::string& path, bool checks);
+/// Returns whether an HDF5 file holds a matrix (/X, /matrix) and no /images. An external
+/// file is opened as by open_matrices_hdf5.
+[[nodiscard]] bool is_matrix_hdf5(const std::string& path);
 
 }  // namespace chunkhit

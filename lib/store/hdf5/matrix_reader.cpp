@@ -355,10 +355,10 @@ Hdf5Matrix read_matrix_hdf5(const InputFile& input, const Hdf5MatrixNames& names
   return matrix;
 }
 
-bool is_matrix_hdf5(const std::string& path, bool checks) {
+bool is_matrix_hdf5(const std::string& path) {
   const InputFile input(path);
   if (const auto trailer = read_hdf5_trailer(input)) return trailer->kind == SampleKind::matrices;
-  if (checks) check_external_file(path, {});
+  check_external_file(path, {});
   const Hdf5Session session;
   const Hdf5Source source(input);
   return holds_matrix(source.check(), source.file());
@@ -449,8 +449,7 @@ std::unique_ptr<ChunkReader> make_reader(const std::string& path, const MemoryFi
 
 }  // namespace
 
-std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(const std::vector<std::string>& paths,
-                                                             bool checks) {
+std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(const std::vector<std::string>& paths) {
   MemoryFile file;
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
@@ -461,7 +460,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(const std::vector<s
     if (is_own && input.is_remote()) input = input.in_memory();
     if (is_own)
       check_hdf5_hash(input, *trailer);
-    else if (checks)
+    else
       check_external_file(path, {.matrix = "X"});
     PartContents contents = read_as_blocks(input, file);
     if (is_own) contents.trailer = trailer;
