@@ -49,17 +49,17 @@ def check_numbers(train):
 def check_settings(train):
     found = bench(train, "--batch-size", 30, "--shuffle", "window", "--window-chunks", 4, "--cache", "none",
                   "--threads", 3, "--cache-bytes", "64M", "--prefetch", 2, "--dtype", "float32",
-                  "--crop", "32x30", "--layout", "nchw", "--epochs", 1, "--step-ms", 1)
+                  "--crop", "12x10", "--layout", "nchw", "--epochs", 1, "--step-ms", 1)
     wanted = {"batch_size": 30, "shuffle": "window", "window_chunks": 4, "cache": "none",
               "threads": 3, "cache_bytes": 64 << 20, "cache_dir": "", "prefetch": 2, "dtype": "float32",
-              "resized_crop": None, "crop": "32x30",
+              "resized_crop": None, "crop": "12x10",
               "layout": "nchw", "images": "images", "labels": None, "epochs": 1, "step_ms": 1, "cold": False,
               "paths": [train]}
     check(found["settings"] == wanted, found["settings"])
     check(found["stats"]["threads"] == 3 and found["stats"]["cache"] == "none", found["stats"])
     check("training waited" in found["verdict"], found["verdict"])
     check(found["stats"]["samples"] == 400, found["stats"])
-    check(abs(found["bytes_per_second"] / found["samples_per_second"] - 4 * 32 * 30 * 3) < 1e-6, "four bytes a value", found)
+    check(abs(found["bytes_per_second"] / found["samples_per_second"] - 4 * 12 * 10 * 3) < 1e-6, "four bytes a value", found)
     # A sleep is never shorter than was asked for.
     check(found["stats"]["step_seconds"] >= 0.001 * (found["stats"]["batches"] - 1), found["stats"])
     check(0 < found["utilization"] <= 1, found)
