@@ -73,7 +73,7 @@ RunPlanOptions run_options(const CLI::App& app, const PackRunFlags& flags) {
 }
 
 /// Lets buffers of ratings be used again for the next input, as far as --memory has room for what threads
-/// keep: mapping them anew is a fifth of the CPU time of small inputs.
+/// keep: mapping them again is a fifth of the CPU time of small inputs.
 void keep_buffers(const RunPlanOptions& options) {
   constexpr std::uint64_t kMaxKeptBytes = 8 << 20;
   constexpr std::uint64_t kShare = 64;

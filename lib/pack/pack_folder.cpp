@@ -21,6 +21,7 @@
 #include "manifest/manifest.h"
 #include "manifest/plan.h"
 #include "manifest/ratings_plan.h"
+#include "manifest/run_record.h"
 #include "store/part.h"
 
 namespace chunkhit {

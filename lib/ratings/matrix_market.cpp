@@ -269,7 +269,7 @@ void MatrixMarketReader::take_names(const std::string& path) {
                                          " has " + count_text(cells.size(), "name") +
                                          (files.genes.empty() ? "" : " and " + files.genes + " ") +
                                          (files.genes.empty() ? "" : count_text(genes.size(), "name")) +
-                                         "; `transpose` or `no_transpose` takes rows and columns by number");
+                                         "; a given `transpose` takes rows and columns by number");
   const std::size_t changed = make_unique_names(cells) + make_unique_names(genes);
   facts_.is_transposed = are_columns;
   if (!genes.empty()) facts_.first_item.reset();

@@ -236,7 +236,7 @@ def test_what_a_plan_cannot_do_is_refused(space):
         text = plan(paths, space("none"), 2, *flags, expect=2)
         check(words in text and not os.path.exists(space("none")), flags, text)
     check("expected a file" in plan(["-"], space("none"), 2, expect=2), "stdin")
-    check("there twice" in plan([paths[0], paths[0]], space("none"), 2, expect=2), "twice")
+    check("is repeated" in plan([paths[0], paths[0]], space("none"), 2, expect=2), "twice")
     out = space("refused-pack")
     check("most tasks" in plan(paths, out, 50), "more tasks than inputs")
     for arguments, words in ((["--task", "0"], "--stage"), (["--stage", "count", "--task", "2"], "expected 0 to 1"),

@@ -137,7 +137,7 @@ TEST_F(MatrixMarket, GenesBecameUsersWhereNamesOfCellsStandBesideIt) {
   const std::string cells_in_rows = "%%MatrixMarket matrix coordinate integer general\n3 2 1\n3 2 5\n";
   EXPECT_EQ(read(cells_in_rows).ratings, Texts({"AAG-1 ENSG2 5"}));
   folder_.write("genes.tsv", "ENSG1\n");
-  EXPECT_NE(error(text).find("genes.tsv 1 name; `transpose` or `no_transpose`"), std::string::npos)
+  EXPECT_NE(error(text).find("genes.tsv 1 name; a given `transpose` takes"), std::string::npos)
       << error(text);
 }
 

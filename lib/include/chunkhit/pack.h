@@ -23,7 +23,7 @@ enum class OnError { skip, fail };
 /// file is rejected.
 enum class OnIoError { retry, reject };
 
-/// Limit of skipped inputs: a share of all (one is allowed), or, if not 0, a count.
+/// Maximum skipped inputs: `count` if not 0, else `share` of all (at least one).
 struct ErrorLimit {
   double share = 0.01;
   std::uint64_t count = 0;
@@ -255,7 +255,7 @@ struct RunPlanReport {
 /// Each stage of a plan of ratings needs the one before of all tasks; `pack` throws try_again until the
 /// columns are made.
 ///
-/// Throws Error: usage for a task that the plan has not, or memory that cannot hold an image; bad_data if the
+/// Throws Error: usage for an unknown task, or memory that cannot hold an image; bad_data if the
 /// plan is damaged, gone, or of another version of chunkhit or its libraries; too_many_rejects; cannot_write;
 /// try_again if the images are not there or the machine cannot read them: nothing is published then that
 /// another machine would not have written.

@@ -79,7 +79,7 @@ void add_inputs(const std::vector<std::string>& given, RatingsPlan& plan) {
   std::vector<fs::path> sorted = paths;
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
-  if (twice != sorted.end()) throw_usage("`inputs`: " + twice->string() + " is there twice");
+  if (twice != sorted.end()) throw_usage("`inputs`: " + twice->string() + " is repeated");
 }
 
 /// Throws usage for several inputs whose users are the numbers of their rows: row 0 of each would be one
