@@ -209,7 +209,7 @@ void add_source_notices(std::span<const SourcePack> sources, MergeReport& report
   for (const SourcePack& source : sources)
     if (!inputs.insert(source.input_xxh3).second) {
       report.notices.emplace_back(
-          "two of the packs are of the same list of inputs: samples may be there twice");
+          "two of the packs are of the same list of inputs: samples may be repeated");
       break;
     }
 }
