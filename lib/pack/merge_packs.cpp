@@ -208,8 +208,7 @@ void add_source_notices(std::span<const SourcePack> sources, MergeReport& report
   std::set<std::uint64_t> inputs;
   for (const SourcePack& source : sources)
     if (!inputs.insert(source.input_xxh3).second) {
-      report.notices.emplace_back(
-          "two of the packs are of the same list of inputs: samples may be repeated");
+      report.notices.emplace_back("two of the packs are of the same list of inputs: samples may be repeated");
       break;
     }
 }
