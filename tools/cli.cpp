@@ -353,8 +353,6 @@ std::string flag_text(const std::string& message) {
       field = "INPUT";
     else if (field == "memory_bytes")
       field = "--memory";
-    else if (field == "as")
-      field = "--format";
     else
       field = "--" + field;
     std::ranges::replace(field, '_', '-');

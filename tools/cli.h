@@ -1,4 +1,5 @@
-// What all commands share: options with sizes in words, exit codes, signals.
+// What all commands share: flags with sizes in words, configuration files, exit codes, signals, the running
+// of a command.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -50,8 +50,7 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--file-column", "NAME", columns.file_column, "CSV column of the file paths, below ROOT (file)");
   group
       .add("--label-column", "NAME", columns.label_columns,
-           "CSV column, or key of a tar's .json, of the labels; several of this flag make float labels "
-           "(label)")
+           "Label column (CSV or tar .json); repeat for float labels (label)")
       ->default_str(columns.label_columns[0])  // a recipe would hold "[label]" else
       ->allow_extra_args(false);               // and it would swallow ROOT
   group
@@ -103,8 +102,7 @@ void add_own_sizes_flags(CLI::App& app, PackImagesFlags& flags) {
       ->check(one_of<Store>());
   group.add("--quality", "N", flags.quality, "Quality of JPEG that is encoded, 1 to 100 (90)");
   group.add("--jpeg-tile", "N", flags.jpeg_tile,
-            "MCUs (units of 8x8 or 16x16 pixels) in a tile; a crop decodes only its tiles; 0: keep files' "
-            "bytes (4)");
+            "Tile width in MCUs, for decoding crops; 0: keep the original bytes (4)");
   group.add("--part-samples", "N", flags.part_samples, "Images per part (auto: --part-bytes decides)");
 }
 
@@ -139,8 +137,7 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
   FlagGroup group(app, "Run");
   group.add("--on-error", "WORD", flags.on_error, "Bad images: skip (listed in rejects.csv), fail (skip)")
       ->check(one_of<OnError>());
-  group.add("--max-errors", "N|N%", flags.max_errors,
-            "Maximum number or share of rejects (1%, at least 1 where there are several images)");
+  group.add("--max-errors", "N|N%", flags.max_errors, "Maximum rejects, count or share (1%)");
   group.add_switch("--trust-inputs", flags.options.trust_inputs,
                    "Resume without checking whether inputs changed");
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");

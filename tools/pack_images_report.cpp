@@ -149,7 +149,7 @@ void print_space(const std::string& output, const PackImagesPreview& preview) {
   SpaceNeed all;
   for (const PackImagesPlan& plan : preview.packs) {
     all.bytes += plan.needed_bytes;
-    all.is_least = all.is_least || plan.is_compressed;
+    all.is_minimum = all.is_minimum || plan.is_compressed;
   }
   const std::string error = space_error(all, preview.free_bytes);
   if (error.empty())

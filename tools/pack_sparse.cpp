@@ -83,7 +83,7 @@ int run_pack_sparse(CLI::App& app, const PackSparseFlags& flags, const std::stri
 }  // namespace chunkhit
 
 // glibc keeps what large buffers leave behind, beyond --memory, unless they are always mapped.
-// Smaller ones are used again: their pages, mapped anew for each block of the input, took a fifth of the
+// Smaller ones are used again: their pages, mapped again for each block of the input, took a fifth of the
 // time.
 static void give_large_buffers_back() {
 #ifdef M_MMAP_THRESHOLD

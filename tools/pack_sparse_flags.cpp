@@ -62,7 +62,7 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   FlagGroup group(app, "Ratings");
   group
       .add("--preset", "vae-cf", flags.preset,
-           "As Mult-VAE: above 3.5 is 1, users with 5, validation and test of 10,000")
+           "Mult-VAE: binarize > 3.5, 5 per user, 10,000 validation and test users")
       ->check(one_of({"", "vae-cf"}));
   group
       .add("--duplicates", "WORD", flags.duplicates,

@@ -97,9 +97,9 @@ bool ProgressDisplay::is_due(const ShownProgress& progress) {
 /// Rows that an earlier run packed do not count: they took no time now. 0 where so little time has passed
 /// since the first number that it says nothing.
 double ProgressDisplay::rate(const ShownProgress& progress) const {
-  constexpr double kLeastSeconds = 0.05;
+  constexpr double kMinSeconds = 0.05;
   const double seconds = std::chrono::duration<double>(Clock::now() - counting_since_).count();
-  return seconds >= kLeastSeconds ? static_cast<double>(progress.done - progress.skipped) / seconds : 0;
+  return seconds >= kMinSeconds ? static_cast<double>(progress.done - progress.skipped) / seconds : 0;
 }
 
 void ProgressDisplay::show(const ShownProgress& progress) {

@@ -31,7 +31,7 @@ struct ShownProgress {
 };
 
 /// Writes to stderr: a bar ten times a second, a line after a second and then each 30, JSON once a second;
-/// each phase is told when it begins (on lines: the first).
+/// each phase is shown when it begins (on lines: the first).
 class ProgressDisplay {
  public:
   explicit ProgressDisplay(ProgressStyle style) : style_(style) {}

@@ -38,7 +38,7 @@ class SampleWriter {
   /// Whether samples are copied byte for byte.
   [[nodiscard]] bool copies() const;
   /// Writes one sample to `out` (sample_bytes(), aligned to 4 for f32) from its stored bytes. What it wrote
-  /// is seen by a thread that is told of it afterwards, by a mutex or an atomic, say.
+  /// is seen by a thread that synchronizes afterwards, by a mutex or an atomic.
   void write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const;
 
  private:

@@ -76,7 +76,7 @@ bool CsvReader::next_row(std::vector<std::string_view>& fields) {
 }
 
 // Moves the row that is being split to the front of the buffer and fills the rest, so that a row is split
-// anew only when the bytes at hand have doubled.
+// again only when the bytes at hand have doubled.
 void CsvReader::read_more() {
   std::memmove(buffer_.data(), buffer_.data() + row_begin_, filled_ - row_begin_);
   filled_ -= row_begin_;

@@ -1,4 +1,5 @@
-// Rows of a CSV, one after the other (RFC 4180; what is accepted beyond it is in schemas/label-csv.md).
+// CSV: its rows one after the other, and its fields as text (RFC 4180; what is accepted beyond it is in
+// schemas/label-csv.md).
 #pragma once
 
 #include <array>

@@ -391,6 +391,15 @@ bool link_file(const std::string& from, const std::string& to) {
   return true;
 }
 
+std::string common_folder(std::span<const std::string> paths) {
+  std::filesystem::path common = paths.front();
+  const auto holds = [&](const std::filesystem::path& path) {
+    return std::mismatch(common.begin(), common.end(), path.begin(), path.end()).first == common.end();
+  };
+  while (common.has_relative_path() && !std::ranges::all_of(paths, holds)) common = common.parent_path();
+  return common.string();
+}
+
 void make_folders(const std::string& path) {
   if (is_url(path))
     throw Error(ErrorCode::usage, printable_text(path) +

@@ -1,10 +1,11 @@
-// Files: read at an offset, and written aside until they are whole.
+// Files: read at an offset, written aside until they are whole, linked, hashed; folders and free space.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -132,6 +133,9 @@ void publish_file(const std::string& path, std::string_view text);
 /// Gives a file a second name, in place of whatever has that name: a hard link. False where it can have none:
 /// on another file system, say. Throws bad_data, cannot_write.
 [[nodiscard]] bool link_file(const std::string& from, const std::string& to);
+
+/// The last folder that all of `paths` are in, or are; they are whole and normal.
+[[nodiscard]] std::string common_folder(std::span<const std::string> paths);
 
 /// Creates a folder and its parents, on disk when this returns; throws cannot_write.
 void make_folders(const std::string& path);

@@ -1,4 +1,4 @@
-// Memory that this process may still allocate, and the messages if it is not enough.
+// Memory and open files that this process may still use, and the messages if they are not enough.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Labels as text: what kind each is on its own, and the value that it stands for.
+// Texts of tables: UTF-8, ids, numbers, what kind a label is on its own, names of columns.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Throw an Error of a code that needs no more words.
+// Throws Errors: usage, bad_data, and usage of an object in a forked process.
 #pragma once
 
 #include <unistd.h>

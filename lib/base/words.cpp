@@ -52,6 +52,15 @@ std::string number_text(double value) {
   return {text, end.ptr};
 }
 
+std::string joined(std::span<const std::string> texts, std::string_view between) {
+  std::string list;
+  for (const std::string& text : texts) {
+    if (&text != texts.data()) list += between;
+    list += text;
+  }
+  return list;
+}
+
 std::string printable_text(std::string_view text) {
   std::string printable;
   for (std::size_t at = 0; at < text.size(); ++at) {

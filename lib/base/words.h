@@ -1,7 +1,8 @@
-// Numbers and external text in messages: the same spelling everywhere.
+// Numbers, lists and external text in messages: the same spelling everywhere.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,9 @@ namespace chunkhit {
 
 /// Writes a number with as few digits as give it back: "0.1", "3.5".
 [[nodiscard]] std::string number_text(double value);
+
+/// Joins texts with another between each two of them.
+[[nodiscard]] std::string joined(std::span<const std::string> texts, std::string_view between = ", ");
 
 /// Writes text from outside such that it stays on its line and tells a terminal nothing: control characters
 /// as "\n", "\t" or "\x1b", all else as it is.

@@ -32,7 +32,7 @@ struct BatchSpec {
 /// many after the rest's first.
 ///
 /// Without echo a block is a batch. With echo it is used E times, in passes: each permutes the block's
-/// positions anew, by (seed, epoch, the block's first position, pass), and cuts them into batches of B, the
+/// positions again, by (seed, epoch, the block's first position, pass), and cuts them into batches of B, the
 /// last one of what is left.
 class EpochBatches {
  public:

@@ -1,5 +1,5 @@
-// Which sample comes at which position of an epoch: a function of (source, seed, epoch), the same for any
-// number of threads and ranks. The order is a format: schemas/order.md.
+// Which sample comes at which position of an epoch, and how much that mixes: a function of (source, seed,
+// epoch), the same for any number of threads and ranks. The order is a format: schemas/order.md.
 #pragma once
 
 #include <array>

@@ -186,7 +186,7 @@ void append_ids(const StoredRow& row, std::size_t id_bytes, std::vector<std::uin
 }
 
 [[noreturn]] void refuse_half(float number) {
-  throw Error(ErrorCode::usage, "`as`: dense_f16 holds numbers up to 65504, the values go up to " +
+  throw Error(ErrorCode::usage, "`format`: dense_f16 holds numbers up to 65504, the values go up to " +
                                     number_text(number) + "; take dense_f32, or a smaller scale");
 }
 
@@ -216,16 +216,16 @@ void check_dense_batch(SparseFormat form, std::uint64_t rows, std::uint64_t colu
                        const EntryFormat& format) {
   if (form == SparseFormat::dense_u8) {
     if (format.value_type != ValueType::u8 && format.value_type != ValueType::none)
-      throw Error(ErrorCode::usage, "`as`: dense_u8 needs values that are stored as u8, these are " +
+      throw Error(ErrorCode::usage, "`format`: dense_u8 needs values that are stored as u8, these are " +
                                         name_of(format.value_type) + "; take dense_f32");
     if (format.scale != 1 || format.normalize != RowNorm::none)
       throw Error(
           ErrorCode::usage,
-          "`as`: dense_u8 hands out numbers as they are stored; scale and `normalize` need dense_f32");
+          "`format`: dense_u8 hands out numbers as they are stored; scale and `normalize` need dense_f32");
   }
   const std::uint64_t row_bytes = columns * cell_bytes(form);
   if (row_bytes == 0 || rows <= kMaxDenseBatchBytes / row_bytes) return;
-  throw Error(ErrorCode::usage, "`as`: a dense batch of " + count_text(rows, "row") + " and " +
+  throw Error(ErrorCode::usage, "`format`: a dense batch of " + count_text(rows, "row") + " and " +
                                     count_text(columns, "column") + " has " +
                                     bytes_text(static_cast<double>(rows) * static_cast<double>(row_bytes)) +
                                     ", at most 1 GiB is handed out; take csr, or a smaller `batch_size`");

@@ -1,4 +1,5 @@
-// Rows of a sparse matrix side by side in a dense buffer, at the price of their entries.
+// Batches of rows of a sparse matrix, dense or CSR: their values, sizes and memory, at the price of their
+// entries.
 #pragma once
 
 #include <cstddef>

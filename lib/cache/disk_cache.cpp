@@ -173,7 +173,7 @@ void DiskCache::open() {
   open_folder();
   lock_ = open_lock(folder_ + "/" + std::string(kLockName));
   used_ = std::make_unique<UsedBytes>(folder_ + "/" + std::string(kUsedName));
-  // Whoever is alone counts the files: a killed process has left the number wrong, and files begun.
+  // The only process counts the files: a killed process has left the number wrong, and files begun.
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) count_files();
   share_lock(lock_, folder_ + "/" + std::string(kLockName));
   lock_packs();

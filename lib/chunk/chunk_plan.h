@@ -1,4 +1,4 @@
-// HDF5's chunk cache: what suits a part, and how often it will hit.
+// Sizes of chunks and parts; advice for HDF5's chunk cache, and how often it will hit.
 #pragma once
 
 #include <cstdint>

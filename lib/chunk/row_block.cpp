@@ -5,21 +5,20 @@
 #include <cmath>
 #include <string>
 
+#include "base/throw_error.h"
 #include "chunkhit/error.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
 
-[[noreturn]] void throw_bad(const std::string& what) { throw Error(ErrorCode::bad_data, what); }
-
 /// Returns rating / scale; throws bad_data unless number · scale gives the rating exactly.
 template <class Number>
 Number stored_number(float rating, double scale) {
   Number number = 0;
   if (!find_stored_number(rating, scale, number))
-    throw_bad("rating " + std::to_string(rating) + " is no number of " + std::to_string(8 * sizeof(Number)) +
-              " bits times " + std::to_string(scale));
+    throw_bad_data("rating " + std::to_string(rating) + " is no number of " +
+                   std::to_string(8 * sizeof(Number)) + " bits times " + std::to_string(scale));
   return number;
 }
 
@@ -45,21 +44,22 @@ void encode_floats(std::span<const float> ratings, MutableBytes numbers) {
 
 void check_matrix_shape(const MatrixShape& shape) {
   if (shape.column_count == 0 || shape.column_count > UINT32_MAX)
-    throw_bad(std::to_string(shape.column_count) + " columns, expected 1 to 2^32 - 1");
+    throw_bad_data(std::to_string(shape.column_count) + " columns, expected 1 to 2^32 - 1");
   if (shape.matrix_count != 1 && shape.matrix_count != 2)
-    throw_bad(std::to_string(shape.matrix_count) + " matrices, expected 1 or 2");
+    throw_bad_data(std::to_string(shape.matrix_count) + " matrices, expected 1 or 2");
   const auto type = static_cast<std::size_t>(shape.value_type);
-  if (type >= kEnumWords<ValueType>.size()) throw_bad("unknown value type " + std::to_string(type));
+  if (type >= kEnumWords<ValueType>.size()) throw_bad_data("unknown value type " + std::to_string(type));
   const bool is_scaled = shape.value_type == ValueType::u8 || shape.value_type == ValueType::u16;
   if (is_scaled ? !std::isfinite(shape.scale) || shape.scale <= 0 : shape.scale != 1)
-    throw_bad("scale " + std::to_string(shape.scale) + " of values of type " + name_of(shape.value_type));
+    throw_bad_data("scale " + std::to_string(shape.scale) + " of values of type " +
+                   name_of(shape.value_type));
 }
 
 void encode_ratings(std::span<const float> ratings, const MatrixShape& shape, MutableBytes numbers) {
   switch (shape.value_type) {
     case ValueType::none:
       if (std::ranges::any_of(ratings, [](float rating) { return rating != 1; }))
-        throw_bad("a rating is not 1, but value type none stores no values");
+        throw_bad_data("a rating is not 1, but value type none stores no values");
       return;
     case ValueType::u8:
       return encode_numbers<std::uint8_t>(ratings, shape.scale, numbers);
@@ -98,7 +98,7 @@ void check_finite(Bytes numbers) {
   bool finite = true;
   for (std::size_t at = 0; at < numbers.size(); at += sizeof(float))
     finite &= (load_little<std::uint32_t>(numbers.data() + at) & 0x7f800000u) != 0x7f800000u;
-  if (!finite) throw_bad("a value is not a finite number");
+  if (!finite) throw_bad_data("a value is not a finite number");
 }
 
 // The layout's page is schemas/row-block.md.
@@ -148,7 +148,8 @@ void add_planes(Bytes planes, std::span<std::int64_t> numbers) {
 /// Writes the earliest time of each row, and how much later each entry's is.
 std::uint8_t* encode_times(const CsrView& rows, std::uint8_t* to) {
   if (rows.times.size() != rows.nnz())
-    throw_bad(std::to_string(rows.times.size()) + " times of " + std::to_string(rows.nnz()) + " ratings");
+    throw_bad_data(std::to_string(rows.times.size()) + " times of " + std::to_string(rows.nnz()) +
+                   " ratings");
   std::vector<std::uint64_t> earliest(rows.row_count());
   std::vector<std::uint64_t> later(rows.nnz());
   for (std::size_t row = 0; row < rows.row_count(); ++row) {

@@ -1,4 +1,5 @@
-// LZF, as h5py compresses chunks (filter 32000 of HDF5). Only undone here, never written.
+// Deflate, a zlib stream a chunk; and LZF, as h5py compresses chunks (filter 32000 of HDF5), which is only
+// decoded.
 #pragma once
 
 #include <cstdint>

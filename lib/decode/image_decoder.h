@@ -1,4 +1,5 @@
-// What every decoder asks while it decodes one image: may it continue, and is an oddity an error?
+// Decoding of one image: its header, what is wanted of it, limits, pixels; the monitor of time and warnings
+// that every decoder asks; errors.
 #pragma once
 
 #include <chrono>

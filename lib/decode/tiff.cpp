@@ -60,7 +60,7 @@ int keep_message(std::array<char, 160>& kept, const char* format, std::va_list v
   if (kept[0] != '\0') return 1;
   std::vsnprintf(kept.data(), kept.size(), format, values);
   kept[std::strcspn(kept.data(), "\n")] = '\0';
-  return 1;  // nobody else is told
+  return 1;  // handled: libtiff reports it no further
 }
 
 struct CloseTiff {
@@ -143,7 +143,7 @@ struct TiffLayout {
   throw ImageError("TIFF " + what + " is not supported");
 }
 
-// What libtiff only warns of in these is damage; libtiff goes on with pixels of its own making.
+// What libtiff only warns of in these is damage; libtiff continues with pixels of its own.
 bool warns_of_damage(std::uint16_t compression) {
   return compression == COMPRESSION_JPEG || compression == COMPRESSION_CCITTRLE ||
          compression == COMPRESSION_CCITTFAX3 || compression == COMPRESSION_CCITTFAX4;
@@ -391,7 +391,7 @@ class TiffFile : public OpenedImage {
   }
 
   // Some programs fill the last strip up to all its rows. libtiff 4.5 inflates as much of it as the image has
-  // rows for, and leaves the last of them unwritten without a word: it is told that the image is that long.
+  // rows for, and leaves the last of them unwritten without a word: the height is set to that of all rows.
   bool read_long_strip(const Rect& part, std::uint32_t index, std::uint8_t* into) {
     const bool is_deflated =
         layout_.compression == COMPRESSION_DEFLATE || layout_.compression == COMPRESSION_ADOBE_DEFLATE;

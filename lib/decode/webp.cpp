@@ -145,7 +145,7 @@ class WebpFile : public OpenedImage {
   }
 
   // Steps of a 16th of the file: between them the time is looked at. Steps of a lossless frame double,
-  // because its codes are read anew at each until they are complete.
+  // because its codes are read again at each until they are complete.
   void decode_frame(std::uint8_t* pixels, std::size_t row_bytes) {
     const std::size_t size = (rect_.height - 1) * row_bytes + std::size_t{rect_.width} * header.channels;
     const std::unique_ptr<WebPIDecoder, DeleteDecoder> decoder(

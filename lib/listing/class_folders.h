@@ -1,4 +1,4 @@
-// Which files of a folder are listed, by their names alone.
+// Which files of class folders are listed, by their names alone.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// One column of labels: what its texts are decides whether they are class ids, class names or numbers.
+// One column of labels, and a pool of its texts: what they are decides whether labels are class ids, class
+// names or numbers.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// The files below one folder, in the order of their paths.
+// The files below one folder, in the order of their paths, their sizes and times; errors of the machine, and
+// retries after them.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// Samples and their labels, as class folders or a label CSV list them.
+// Samples and their labels, as class folders, a label CSV or rows list them: read, numbered, rejected,
+// written.
 #pragma once
 
 #include <atomic>

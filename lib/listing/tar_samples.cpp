@@ -220,8 +220,8 @@ void TarSamples::check_kept() const {
                                        did_you_mean(name, json_keys_));
 }
 
-/// Labels lie beside images where one image has a label that can be read: a lone .json, or one that describes
-/// something else, is none.
+/// Labels lie beside images where one image has a label that can be read: a single .json, or one that
+/// describes something else, is none.
 void TarSamples::find_source(const TarInput& input, const std::vector<TarGroup>& groups) {
   const auto is_labelled = [&](const TarGroup& group) {
     return !group.label_from.empty() && (group.label.error.empty() || group.label_from == "cls") &&

@@ -144,10 +144,6 @@ std::vector<SpecEntry> parse_spec(const Json& object) {
   return spec;
 }
 
-Json shared_stats_json(const SharedStats& stats) {
-  return {{"from", stats.from}, {"mean", stats.mean}, {"std", stats.std}};
-}
-
 namespace {
 
 /// A whole number without a point.
@@ -215,27 +211,6 @@ std::optional<InputSizes> parse_input_sizes(const Json& parent) {
   return inputs;
 }
 
-Json sample_json(const SampleShape& sample) {
-  if (sample.height == 0)
-    return {{"channels", sample.channels}, {"layout", name_of(sample.layout)}, {"dtype", "uint8"}};
-  return {{"height", sample.height},
-          {"width", sample.width},
-          {"channels", sample.channels},
-          {"layout", name_of(sample.layout)},
-          {"dtype", "uint8"}};
-}
-
-Json classes_json(const std::vector<PackClass>& classes) {
-  Json list = Json::array();
-  for (const PackClass& record : classes) {
-    Json entry{{"id", record.id}};
-    if (!record.name.empty()) entry["name"] = record.name;
-    entry["samples"] = record.samples;
-    list.push_back(std::move(entry));
-  }
-  return list;
-}
-
 Json columns_json(const std::vector<PackColumn>& columns) {
   Json list = Json::array();
   for (const PackColumn& column : columns)
@@ -275,96 +250,6 @@ std::vector<PackColumn> parse_columns(const Json& object, const char* key) {
                   std::string(key) + ": expected at most " + std::to_string(kMaxColumns) + " columns");
   }
   return columns;
-}
-
-Json labels_json(bool class_labels, const std::vector<std::string>& columns) {
-  return {{"kind", class_labels ? "class_id" : "numbers"}, {"columns", columns}};
-}
-
-Json values_json(const StoredValues& values) {
-  return {{"type", name_of(values.type)}, {"scale", values.scale}};
-}
-
-namespace {
-
-Json counts_json(const std::vector<std::pair<std::string, std::uint64_t>>& counts) {
-  Json object = Json::object();
-  for (const auto& [name, count] : counts) object[name] = count;
-  return object;
-}
-
-}  // namespace
-
-Json matrices_json(const std::vector<PackMatrix>& matrices) {
-  Json list = Json::array();
-  for (const PackMatrix& each : matrices)
-    list.push_back({{"name", each.name}, {"nnz", each.nnz}, {"longest_row", each.longest_row}});
-  return list;
-}
-
-namespace {
-
-Json column_table_json(const ColumnTableStats& table) {
-  return {{"file", table.file},
-          {"rows", table.rows},
-          {"unused_rows", table.unused_rows},
-          {"without_row", table.without_row}};
-}
-
-}  // namespace
-
-Json stats_json(const RatingStats& stats) {
-  Json inputs = Json::array();
-  for (const InputStats& each : stats.inputs)
-    inputs.push_back({{"file", each.file},
-                      {"bytes", each.bytes},
-                      {"lines", each.lines},
-                      {"blank_lines", each.blank_lines},
-                      {"comment_lines", each.comment_lines},
-                      {"header_lines", each.header_lines},
-                      {"ratings", each.ratings}});
-  Json steps = Json::array();
-  for (const PackStep& each : stats.steps)
-    steps.push_back(
-        {{"name", each.name}, {"users", each.users}, {"items", each.items}, {"ratings", each.ratings}});
-  Json values = Json::array();
-  for (const ValueCount& each : stats.values)
-    values.push_back({{"value", each.value}, {"ratings", each.ratings}});
-  Json json{{"inputs", std::move(inputs)},
-            {"bad_lines", stats.bad_lines},
-            {"reasons", counts_json(stats.reasons)},
-            {"steps", std::move(steps)},
-            {"left_out", counts_json(stats.left_out)},
-            {"values", std::move(values)}};
-  if (stats.value_ranges) json["value_ranges"] = true;
-  if (stats.item_columns) json["item_columns"] = column_table_json(*stats.item_columns);
-  if (stats.user_columns) json["user_columns"] = column_table_json(*stats.user_columns);
-  return json;
-}
-
-Json part_json(const PackPart& part) {
-  return {{"file", part.file},
-          {"bytes", part.bytes},
-          {"xxh3", hash_text(part.xxh3)},
-          {"rows", part.rows},
-          {"samples", part.samples},
-          {"chunks", part.chunks},
-          {"stored_bytes", part.stored_bytes}};
-}
-
-PartRecord parse_part(const Json& object) {
-  PartRecord part;
-  part.file = object.at("file").get<std::string>();
-  if (part.file.empty() || part.file.find('/') != std::string::npos ||
-      part.file.find('\0') != std::string::npos || part.file == "." || part.file == "..")
-    throw Error(ErrorCode::bad_data, "parts: file: expected a name in the pack's folder, found " + part.file);
-  part.bytes = count_field(object, "bytes");
-  part.xxh3 = hash_field(object, "xxh3");
-  part.rows = count_field(object, "rows");
-  part.samples = count_field(object, "samples");
-  part.chunks = count_field(object, "chunks");
-  part.stored_bytes = count_field(object, "stored_bytes");
-  return part;
 }
 
 Json file_json(const FileRecord& file) {

@@ -70,7 +70,7 @@ Json parse_object(const std::string& text) {
     if (event != Json::parse_event_t::key) return true;
     const auto key = parsed.get<std::string>();
     for (const std::string& before : open.back())
-      if (before == key) refuse(key + ": is there twice");
+      if (before == key) refuse(key + ": is repeated");
     open.back().push_back(key);
     return true;
   };

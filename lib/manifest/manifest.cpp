@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -131,6 +130,16 @@ std::uint64_t version_of(const PackManifest& manifest) {
 
 }  // namespace
 
+Json sample_json(const SampleShape& sample) {
+  if (sample.height == 0)
+    return {{"channels", sample.channels}, {"layout", name_of(sample.layout)}, {"dtype", "uint8"}};
+  return {{"height", sample.height},
+          {"width", sample.width},
+          {"channels", sample.channels},
+          {"layout", name_of(sample.layout)},
+          {"dtype", "uint8"}};
+}
+
 SampleShape parse_sample(const Json& object) {
   SampleShape sample{0, 0, side(object, "channels"), Layout::nhwc};
   if (object.contains("height") || object.contains("width")) {
@@ -149,6 +158,21 @@ SampleShape parse_sample(const Json& object) {
   return sample;
 }
 
+Json classes_json(const std::vector<PackClass>& classes) {
+  Json list = Json::array();
+  for (const PackClass& record : classes) {
+    Json entry{{"id", record.id}};
+    if (!record.name.empty()) entry["name"] = record.name;
+    entry["samples"] = record.samples;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json labels_json(bool class_labels, const std::vector<std::string>& columns) {
+  return {{"kind", class_labels ? "class_id" : "numbers"}, {"columns", columns}};
+}
+
 bool parse_class_labels(const Json& labels) {
   const auto kind = labels.at("kind").get<std::string>();
   if (kind != "class_id" && kind != "numbers")
@@ -156,17 +180,8 @@ bool parse_class_labels(const Json& labels) {
   return kind == "class_id";
 }
 
-/// Compares two recorded specs entry by entry, for the message why a pack is another one.
-std::string first_difference(const std::vector<SpecEntry>& before, const std::vector<SpecEntry>& now) {
-  const auto value = [](const std::vector<SpecEntry>& spec, const std::string& name) {
-    const auto found = std::ranges::find(spec, name, &SpecEntry::name);
-    return found == spec.end() ? "not given" : found->value;
-  };
-  for (const std::vector<SpecEntry>* const spec : {&now, &before})
-    for (const auto& [name, own] : *spec)
-      if (const std::string earlier = value(before, name), later = value(now, name); earlier != later)
-        return name + ": " + earlier + " before, " + later + " now";
-  return {};
+Json shared_stats_json(const SharedStats& stats) {
+  return {{"from", stats.from}, {"mean", stats.mean}, {"std", stats.std}};
 }
 
 std::string manifest_text(const Manifest& manifest) {
@@ -244,11 +259,24 @@ std::vector<PackMatrix> parse_matrices(const Json& list) {
   return matrices;
 }
 
+Json counts_json(const NamedCounts& counts) {
+  Json object = Json::object();
+  for (const auto& [name, count] : counts) object[name] = count;
+  return object;
+}
+
 NamedCounts parse_counts(const Json& object) {
   NamedCounts counts;
   for (const auto& [name, value] : object.items())
     counts.emplace_back(name, count_field(object, name.c_str()));
   return counts;
+}
+
+Json column_table_json(const ColumnTableStats& table) {
+  return {{"file", table.file},
+          {"rows", table.rows},
+          {"unused_rows", table.unused_rows},
+          {"without_row", table.without_row}};
 }
 
 std::optional<ColumnTableStats> parse_column_table(const Json& object, const char* key) {
@@ -287,6 +315,46 @@ ValueType parse_value_type(const Json& values) {
 }
 
 }  // namespace
+
+Json values_json(const StoredValues& values) {
+  return {{"type", name_of(values.type)}, {"scale", values.scale}};
+}
+
+Json matrices_json(const std::vector<PackMatrix>& matrices) {
+  Json list = Json::array();
+  for (const PackMatrix& each : matrices)
+    list.push_back({{"name", each.name}, {"nnz", each.nnz}, {"longest_row", each.longest_row}});
+  return list;
+}
+
+Json stats_json(const RatingStats& stats) {
+  Json inputs = Json::array();
+  for (const InputStats& each : stats.inputs)
+    inputs.push_back({{"file", each.file},
+                      {"bytes", each.bytes},
+                      {"lines", each.lines},
+                      {"blank_lines", each.blank_lines},
+                      {"comment_lines", each.comment_lines},
+                      {"header_lines", each.header_lines},
+                      {"ratings", each.ratings}});
+  Json steps = Json::array();
+  for (const PackStep& each : stats.steps)
+    steps.push_back(
+        {{"name", each.name}, {"users", each.users}, {"items", each.items}, {"ratings", each.ratings}});
+  Json values = Json::array();
+  for (const ValueCount& each : stats.values)
+    values.push_back({{"value", each.value}, {"ratings", each.ratings}});
+  Json json{{"inputs", std::move(inputs)},
+            {"bad_lines", stats.bad_lines},
+            {"reasons", counts_json(stats.reasons)},
+            {"steps", std::move(steps)},
+            {"left_out", counts_json(stats.left_out)},
+            {"values", std::move(values)}};
+  if (stats.value_ranges) json["value_ranges"] = true;
+  if (stats.item_columns) json["item_columns"] = column_table_json(*stats.item_columns);
+  if (stats.user_columns) json["user_columns"] = column_table_json(*stats.user_columns);
+  return json;
+}
 
 std::string matrix_manifest_text(const MatrixManifest& manifest) {
   const bool has_columns = !manifest.item_columns.empty() || !manifest.user_columns.empty();
@@ -335,10 +403,6 @@ MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& n
   });
 }
 
-std::string part_record_name(const std::string& part_file) {
-  return part_file.substr(0, part_file.rfind('.')) + ".json";
-}
-
 std::string merged_table_name(std::string_view table, std::uint64_t pack_id) {
   const std::size_t dot = table.rfind('.');
   return std::string(table.substr(0, dot)) + '-' + hash_text(pack_id) + std::string(table.substr(dot));
@@ -366,92 +430,6 @@ std::string manifest_format(std::string_view text, const std::string& name) {
   return with_name(name, [&] { return open_sealed_json(text, name).at("format").get<std::string>(); });
 }
 
-// part-NNNNN.json: the record of a finished part, by which a rerun keeps it.
-
-namespace {
-
-/// Behind the format of the pack.
-constexpr std::string_view kPartSuffix = "-part";
-
-// The key of the reason is `reason` or `warning`, like the column of the CSV file.
-Json rejects_json(const std::vector<Reject>& rejects, const char* reason_key) {
-  Json list = Json::array();
-  for (const Reject& reject : rejects)
-    list.push_back(
-        {{"row", reject.row}, {"file", reject.file}, {"labels", reject.labels}, {reason_key, reject.reason}});
-  return list;
-}
-
-std::vector<Reject> parse_rejects(const Json& list, const char* reason_key) {
-  std::vector<Reject> rejects;
-  for (const Json& entry : list)
-    rejects.push_back({count_field(entry, "row"), entry.at("file").get<std::string>(),
-                       entry.at("labels").get<std::vector<std::string>>(),
-                       entry.at(reason_key).get<std::string>()});
-  return rejects;
-}
-
-PixelSums parse_sums(const Json& object) {
-  PixelSums sums;
-  sums.pixel_count = count_field(object, "pixel_count");
-  sums.sum = four_counts_field(object, "sum");
-  sums.sum_of_squares = four_counts_field(object, "sum_of_squares");
-  return sums;
-}
-
-// Adds the fields of an image part that the pack's manifest does not list.
-void add_image_fields(const PartRecord& record, Json& part) {
-  part["pixels"] = {{"pixel_count", record.pixels.pixel_count},
-                    {"sum", record.pixels.sum},
-                    {"sum_of_squares", record.pixels.sum_of_squares}};
-  if (record.inputs) part["inputs"] = input_sizes_json(*record.inputs);
-  Json counts = Json::array();
-  for (const auto& [id, samples] : record.class_counts) counts.push_back({{"id", id}, {"samples", samples}});
-  part["classes"] = std::move(counts);
-  part["rejects"] = rejects_json(record.rejects, "reason");
-  part["warnings"] = rejects_json(record.warnings, "warning");
-}
-
-void parse_image_fields(const Json& part, PartRecord& record) {
-  record.pixels = parse_sums(part.at("pixels"));
-  record.inputs = parse_input_sizes(part);
-  for (const Json& entry : list_field(part, "classes"))
-    record.class_counts[integer_field(entry, "id")] = count_field(entry, "samples");
-  record.rejects = parse_rejects(list_field(part, "rejects"), "reason");
-  if (part.contains("warnings"))  // older builds did not write them
-    record.warnings = parse_rejects(list_field(part, "warnings"), "warning");
-}
-
-}  // namespace
-
-std::string part_manifest_text(const PartManifest& manifest) {
-  Json part = part_json(manifest.part);
-  if (manifest.format == kImagesFormat) add_image_fields(manifest.part, part);
-  return seal_json({{"format", manifest.format + std::string(kPartSuffix)},
-                    {"version", kManifestVersion},
-                    {"pack_id", hash_text(manifest.pack_id)},
-                    {"spec", spec_json(manifest.spec)},
-                    {"part", std::move(part)}});
-}
-
-PartManifest parse_part_manifest(std::string_view text, const std::string& name) {
-  return with_name(name, [&] {
-    std::string format = open_sealed_json(text, name).at("format").get<std::string>();
-    if (format != std::string(kMatrixFormat) + std::string(kPartSuffix))
-      format = std::string(kImagesFormat) + std::string(kPartSuffix);
-    const Json json = open_format(text, name, format);
-    PartManifest manifest;
-    manifest.format = format.substr(0, format.size() - kPartSuffix.size());
-    manifest.pack_id = hash_field(json, "pack_id");
-    manifest.spec = parse_spec(json.at("spec"));
-    const Json& part = json.at("part");
-    manifest.part = parse_part(part);
-    if (manifest.format == kImagesFormat) parse_image_fields(part, manifest.part);
-    check_numbers(manifest.part);
-    return manifest;
-  });
-}
-
 std::vector<std::uint64_t> content_ids(const PackManifest& manifest) {
   std::vector<std::vector<std::uint64_t>> hashes;
   if (manifest.is_merged)
@@ -469,32 +447,6 @@ std::uint64_t hash_of_ids(std::span<const std::uint64_t> ids) {
   std::string text;
   for (const std::uint64_t id : ids) text += hash_text(id) + "\n";
   return xxh3(as_bytes(text));
-}
-
-bool is_merge_run(std::string_view run_text) { return run_text.starts_with("{\n  \"tool\": \"pack-merge "); }
-
-std::string run_text(const RunRecord& run) {
-  Json libraries = Json::object();
-  for (const SpecEntry& library : run.libraries) libraries[library.name] = library.value;
-  Json json{{"tool", run.tool},
-            {"command_line", run.command_line},
-            {"host", run.host},
-            {"started", run.started},
-            {"seconds", run.seconds},
-            {"threads", run.threads},
-            {"libraries", std::move(libraries)}};
-  for (const auto& [content, root] : run.roots) json["roots"][hash_text(content)] = root;
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
-std::map<std::uint64_t, std::string> image_roots(std::string_view run_text) {
-  std::map<std::uint64_t, std::string> roots;
-  const Json json = Json::parse(run_text, nullptr, false);
-  const auto listed = json.is_object() ? json.find("roots") : json.end();
-  if (listed == json.end() || !listed->is_object()) return roots;
-  for (const auto& [content, root] : listed->items())
-    if (root.is_string()) roots.emplace(std::strtoull(content.c_str(), nullptr, 16), root.get<std::string>());
-  return roots;
 }
 
 }  // namespace chunkhit

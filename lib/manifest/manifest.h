@@ -1,19 +1,17 @@
-// manifest.json of a pack of matrices. Layout: schemas/matrix-manifest.md.
+// manifest.json of packs of images and of matrices, merged or not, and the names of their tables. Layouts:
+// schemas/manifest.md, schemas/matrix-manifest.md.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "chunkhit/pack_info.h"
+#include "manifest/part_record.h"
 #include "types/csr_rows.h"
-#include "types/pixel_sums.h"
-#include "types/reject.h"
 #include "types/sample_shape.h"
 
 namespace chunkhit {
@@ -22,43 +20,11 @@ inline constexpr std::string_view kImagesFormat = "chunkhit-images";
 inline constexpr std::string_view kManifestName = "manifest.json";
 inline constexpr std::string_view kRejectsName = "rejects.csv";
 inline constexpr std::string_view kWarningsName = "warnings.csv";
-inline constexpr std::string_view kRunName = "run.json";
 /// Beside a part's own file and record: part-NNNNN.inputs.
 inline constexpr std::string_view kInputsExtension = ".inputs";
 
-/// A manifest.json or part-NNNNN.json above this is refused unread.
+/// A manifest.json or part-NNNNN.json above this is an error, unread.
 inline constexpr std::uint64_t kMaxManifestBytes = 1ull << 30;
-
-/// One recorded choice: the flag's name and its effective value as text.
-struct SpecEntry {
-  std::string name;
-  std::string value;
-  bool operator==(const SpecEntry&) const = default;
-};
-
-/// The first difference between two specs in words ("resize: 96x128 before, 64x64 now"); empty when they are
-/// equal.
-[[nodiscard]] std::string first_difference(const std::vector<SpecEntry>& before,
-                                           const std::vector<SpecEntry>& now);
-
-/// A finished part, as its part-NNNNN.json has it.
-struct PartRecord : PackPart {
-  std::size_t source = 0;    ///< index of its pack in PackManifest::sources
-  std::uint64_t number = 0;  ///< its number in that pack, which the part itself records
-  PixelSums pixels;
-  std::optional<InputSizes> inputs;                    ///< builds that did not record them lack it
-  std::map<std::int64_t, std::uint64_t> class_counts;  ///< samples by class id
-  std::vector<Reject> rejects;
-  std::vector<Reject> warnings;  ///< rows that were packed; the reason is what their decoding warned of
-};
-
-/// What part-NNNNN.json holds: the part, and which pack it belongs to.
-struct PartManifest {
-  std::string format;  ///< of its pack: kImagesFormat, kMatrixFormat
-  std::uint64_t pack_id = 0;
-  std::vector<SpecEntry> spec;
-  PartRecord part;
-};
 
 /// A file beside the parts.
 struct FileRecord {
@@ -135,32 +101,9 @@ struct Manifest : PackManifest {
 
 /// Writes JSON text that ends in its own hash. Equal manifests give equal bytes.
 [[nodiscard]] std::string manifest_text(const Manifest& manifest);
-[[nodiscard]] std::string part_manifest_text(const PartManifest& manifest);
 
 /// Reads and checks JSON text; `name` is for messages. Throws bad_data when the hash or a field is not right.
 [[nodiscard]] Manifest parse_manifest(std::string_view text, const std::string& name);
-[[nodiscard]] PartManifest parse_part_manifest(std::string_view text, const std::string& name);
-
-/// How a run went: what may differ between two equal packs (run.json).
-struct RunRecord {
-  std::string tool;
-  std::string command_line;
-  std::string host;
-  std::string started;  ///< UTC, ISO 8601
-  double seconds = 0;
-  std::uint32_t threads = 0;
-  std::vector<SpecEntry> libraries;            ///< name, version
-  std::map<std::uint64_t, std::string> roots;  ///< folders of the images, by content_ids
-};
-
-/// Writes run.json's text.
-[[nodiscard]] std::string run_text(const RunRecord& run);
-
-/// The folders of images that a run.json names, by content_ids; none where it names none or is damaged.
-[[nodiscard]] std::map<std::uint64_t, std::string> image_roots(std::string_view run_text);
-
-/// Whether a run.json says that pack-merge made its pack, which no other command makes again.
-[[nodiscard]] bool is_merge_run(std::string_view run_text);
 
 inline constexpr std::string_view kMatrixFormat = "chunkhit-matrix";
 inline constexpr std::string_view kUsersName = "users.csv";
@@ -187,9 +130,6 @@ struct MatrixManifest : PackManifest {
   std::vector<PackColumn> user_columns{};  ///< kept in `users`
   RatingStats stats;
 };
-
-/// Returns the name of a part's record: "part-00000.json".
-[[nodiscard]] std::string part_record_name(const std::string& part_file);
 
 /// Name of a table of a merged pack that replaces an earlier one: "rejects-0123456789abcdef.csv".
 [[nodiscard]] std::string merged_table_name(std::string_view table, std::uint64_t pack_id);

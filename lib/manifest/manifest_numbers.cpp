@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "store/part_rules.h"
 
 namespace chunkhit {
@@ -14,22 +14,20 @@ namespace {
 
 constexpr std::uint64_t kMaxBytes = std::numeric_limits<std::int64_t>::max();
 
-[[noreturn]] void throw_broken(const std::string& what) { throw Error(ErrorCode::bad_data, what); }
-
 void check_count(const std::string& what, std::uint64_t found, std::uint64_t expected) {
   if (found != expected)
-    throw_broken(what + ": " + std::to_string(found) + ", expected " + std::to_string(expected));
+    throw_bad_data(what + ": " + std::to_string(found) + ", expected " + std::to_string(expected));
 }
 
 void check_at_most(const std::string& what, std::uint64_t found, std::uint64_t most) {
   if (found > most)
-    throw_broken(what + ": " + std::to_string(found) + ", expected at most " + std::to_string(most));
+    throw_bad_data(what + ": " + std::to_string(found) + ", expected at most " + std::to_string(most));
 }
 
 const Container& known_container(const std::string& name) {
   for (const Container& row : containers())
     if (row.name == name) return row;
-  throw_broken("container: expected hdf5 or shard, found " + name);
+  throw_bad_data("container: expected hdf5 or shard, found " + name);
 }
 
 /// `chunk_samples`: 0 where chunks are not rows.
@@ -51,8 +49,8 @@ void check_parts(const PackManifest& manifest, bool chunks_are_rows) {
     check_at_most(part.file + ": bytes", part.bytes, kMaxBytes - bytes);
     bytes += part.bytes;
     if (part.source >= manifest.sources.size())
-      throw_broken(part.file + ": source: " + std::to_string(part.source) + " of " +
-                   std::to_string(manifest.sources.size()));
+      throw_bad_data(part.file + ": source: " + std::to_string(part.source) + " of " +
+                     std::to_string(manifest.sources.size()));
     check_part(part, chunks_are_rows ? manifest.sources[part.source].chunk_samples : 0);
     check_at_most(part.file + ": rows", part.rows, rows_left[part.source]);
     rows_left[part.source] -= part.rows;
@@ -77,7 +75,7 @@ void check_source_classes(const Manifest& manifest) {
       check_count("classes: id", static_cast<std::uint64_t>(manifest.classes[id].id), id);
     for (const std::int64_t id : source.class_ids)
       if (id < 0 || static_cast<std::uint64_t>(id) >= manifest.classes.size())
-        throw_broken("sources: classes: no class " + std::to_string(id));
+        throw_bad_data("sources: classes: no class " + std::to_string(id));
   }
 }
 
@@ -92,17 +90,17 @@ void check_rows(const Manifest& manifest) {
     rows += part.rows;
   }
   if (!fits || samples != manifest.samples)
-    throw_broken("counts do not add up: " + std::to_string(manifest.rows) + " rows, " +
-                 std::to_string(manifest.samples) + " samples, " + std::to_string(manifest.rejected) +
-                 " rejected, " + std::to_string(samples) + " samples in parts");
+    throw_bad_data("counts do not add up: " + std::to_string(manifest.rows) + " rows, " +
+                   std::to_string(manifest.samples) + " samples, " + std::to_string(manifest.rejected) +
+                   " rejected, " + std::to_string(samples) + " samples in parts");
   check_at_most("warned", manifest.warned, manifest.samples);
 }
 
 void check_counts(const PartRecord& part) {
   if (part.samples > part.rows || part.rejects.size() != part.rows - part.samples ||
       part.warnings.size() > part.samples)
-    throw_broken("counts do not add up: " + std::to_string(part.rows) + " rows, " +
-                 std::to_string(part.samples) + " samples");
+    throw_bad_data("counts do not add up: " + std::to_string(part.rows) + " rows, " +
+                   std::to_string(part.samples) + " samples");
   std::uint64_t samples = 0;
   for (const auto& [id, count] : part.class_counts) {
     check_at_most("classes: samples", count, part.samples - samples);
@@ -160,8 +158,8 @@ void check_rows(const MatrixManifest& manifest) {
     rows += part.samples;
   }
   if (!fits || rows != manifest.rows)
-    throw_broken("counts do not add up: " + std::to_string(manifest.rows) + " rows, " + std::to_string(rows) +
-                 " in parts");
+    throw_bad_data("counts do not add up: " + std::to_string(manifest.rows) + " rows, " +
+                   std::to_string(rows) + " in parts");
 }
 
 void check_entries(const MatrixManifest& manifest) {

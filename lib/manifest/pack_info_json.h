@@ -1,4 +1,5 @@
-// JSON about several packs, and of errors.
+// JSON that wraps other JSON of packs: several packs by name, and errors. (`pack_info_json` itself is
+// public.)
 #pragma once
 
 #include <string>

@@ -43,7 +43,7 @@ std::vector<PlannedPack> parse_packs(const Json& list) {
     if (pack.parts < 1 || pack.parts > pack.samples)
       throw_bad_data("packs: " + std::to_string(pack.samples) + " samples in " + std::to_string(pack.parts) +
                      " parts");
-    if (!names.insert(pack.name).second) throw_bad_data("packs: '" + pack.name + "' is there twice");
+    if (!names.insert(pack.name).second) throw_bad_data("packs: '" + pack.name + "' is repeated");
     packs.push_back(std::move(pack));
   }
   if (packs.empty() || (packs.size() > 1 && names.contains("")))

@@ -1,4 +1,4 @@
-// The first exception of a pipeline's steps.
+// Buffers that a pipeline's steps lend to each other, and the first exception of the steps.
 #pragma once
 
 #include <oneapi/tbb/concurrent_queue.h>

@@ -34,13 +34,13 @@ SpaceNeed needed_space(std::uint64_t raw_bytes, bool compressed) {
 }
 
 std::string space_error(const SpaceNeed& need, std::uint64_t free_bytes) {
-  const double least = static_cast<double>(need.bytes) * (need.is_least ? 1 : 1 - kExpectedRejectShare);
+  const double least = static_cast<double>(need.bytes) * (need.is_minimum ? 1 : 1 - kExpectedRejectShare);
   if (static_cast<double>(free_bytes) >= least) return {};
   return "needs " + space_text(need) + ", " + bytes_text(static_cast<double>(free_bytes)) + " are free";
 }
 
 std::string space_text(const SpaceNeed& need) {
-  return (need.is_least ? "at least " : "about ") + bytes_text(static_cast<double>(need.bytes));
+  return (need.is_minimum ? "at least " : "about ") + bytes_text(static_cast<double>(need.bytes));
 }
 
 }  // namespace chunkhit

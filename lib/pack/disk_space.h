@@ -12,7 +12,7 @@ namespace chunkhit {
 /// What the parts of a pack take on disk.
 struct SpaceNeed {
   std::uint64_t bytes = 0;
-  bool is_least = false;  ///< compressed: how small nobody knows before, but not smaller
+  bool is_minimum = false;  ///< compressed: how small nobody knows before, but not smaller
 };
 
 /// Returns what the last `sample_count` samples of a plan need, the padding of the last chunk and each part's

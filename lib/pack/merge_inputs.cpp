@@ -62,14 +62,14 @@ void check_parts(MergeInput& input) {
   });
 }
 
-/// Throws bad_data where a pack is there twice, by itself or in a merged pack.
+/// Throws bad_data where a pack is repeated, by itself or in a merged pack.
 void check_distinct(std::span<const MergeInput> inputs) {
   std::unordered_map<std::uint64_t, const MergeInput*> known;
   for (const MergeInput& input : inputs)
     for (const std::uint64_t id : content_ids(input.manifest()))
       if (const auto [found, is_new] = known.try_emplace(id, &input); !is_new)
         throw Error(ErrorCode::bad_data,
-                    input.folder + ": a pack is there twice: " + found->second->folder + " holds it, too");
+                    input.folder + ": a pack is repeated: " + found->second->folder + " holds it, too");
 }
 
 void check_same_kind(const MergeInput& input, const MergeInput& first) {

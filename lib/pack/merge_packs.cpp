@@ -23,6 +23,7 @@
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "manifest/plan.h"
+#include "manifest/run_record.h"
 #include "pack/merge_inputs.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
@@ -176,7 +177,7 @@ void describe(const PackManifest& merged, MergeReport& report) {
   }
   if (report.parts > 1 && chunks > 0 && chunks < kMinPartChunks * report.parts)
     report.notices.push_back("parts have " + count_text(chunks / report.parts, "chunk") +
-                             " on average: shuffle \"window\" mixes few samples; pack the inputs anew as "
+                             " on average: shuffle \"window\" mixes few samples; pack the inputs again as "
                              "one pack when there are many such parts");
 }
 
@@ -205,8 +206,7 @@ void add_source_notices(std::span<const SourcePack> sources, MergeReport& report
   std::set<std::uint64_t> inputs;
   for (const SourcePack& source : sources)
     if (!inputs.insert(source.input_xxh3).second) {
-      report.notices.emplace_back(
-          "two of the packs are of the same list of inputs: samples may be there twice");
+      report.notices.emplace_back("two of the packs are of the same list of inputs: samples may be repeated");
       break;
     }
 }

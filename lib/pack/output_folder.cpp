@@ -14,6 +14,7 @@
 #include "base/aside_name.h"
 #include "base/bytes.h"
 #include "chunkhit/error.h"
+#include "manifest/run_record.h"
 #include "pack/parallel_files.h"
 
 namespace chunkhit {

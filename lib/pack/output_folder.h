@@ -1,4 +1,5 @@
-// The folder of a pack while it is written: one writer, nothing external, finished parts kept.
+// The folder of a pack while it is written: one writer, nothing external, finished parts kept; no pack in
+// another pack.
 #pragma once
 
 #include <cstdint>

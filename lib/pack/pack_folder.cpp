@@ -20,6 +20,7 @@
 #include "manifest/id_list.h"
 #include "manifest/manifest.h"
 #include "manifest/plan.h"
+#include "manifest/run_record.h"
 #include "store/part.h"
 
 namespace chunkhit {

@@ -49,9 +49,8 @@ enum class PackKind { images, matrices };
 /// The format that a folder's manifest says it has; empty where there is no manifest of ours.
 [[nodiscard]] std::string held_format(const std::string& folder);
 
-/// Names an entry, but those in `except`, that no pack command wrote, or gives "" where all may be removed
-/// with a pack: below a sealed manifest what has a pack's names, without one what also begins as we begin
-/// such a file.
+/// Returns the name of an entry that no pack command wrote, or "" if all but `except` may be removed. Beside
+/// a sealed manifest a name of a pack's file suffices. Without one the file must also begin like such a file.
 [[nodiscard]] std::string unknown_file(const std::string& folder, const std::set<std::string>& except = {});
 
 /// Throws cannot_write where a folder holds such an entry.

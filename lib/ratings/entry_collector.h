@@ -1,4 +1,4 @@
-// Entries of a matrix that a file holds as arrays, each read from front to back and never held.
+// Entries of a matrix that a file holds as arrays, read from front to back and never held; ids of its axes.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Labels that the input has of its rows, by user.
+// Ids of users and items → numbers: maps, columns of ids, missing ids; labels of rows by user.
 #pragma once
 
 #include <algorithm>

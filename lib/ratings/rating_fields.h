@@ -1,4 +1,4 @@
-// A line of a table of ratings → the fields that are wanted.
+// A line of a table of ratings → its fields, and their texts → values, times and dates.
 #pragma once
 
 #include <algorithm>

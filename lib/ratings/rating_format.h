@@ -42,15 +42,15 @@ struct TextHead {
 /// and .hdf5; nothing where it says nothing. Tables have all sorts of names.
 [[nodiscard]] std::optional<RatingFormat> rating_format_of_name(std::string_view name);
 
-/// Detects a format by the first bytes of a file (undone, TextStream::head). What is told to be nothing else
-/// is `text`. Lines are `user_items` when all hold integers with blanks between them, not all equally many,
-/// or more than the four columns that a table without a header can have. Throws bad_data, beginning with
-/// `name`, for what is known and not read: JSON lines, UTF-16, bytes that are no text, lines that end in CR
-/// alone.
+/// Detects a format by the first bytes of a file (undone, TextStream::head). What is detected to be nothing
+/// else is `text`. Lines are `user_items` when all hold integers with blanks between them, not all equally
+/// many, or more than the four columns that a table without a header can have. Throws bad_data, beginning
+/// with `name`, for what is known and not read: JSON lines, UTF-16, bytes that are no text, lines that end in
+/// CR alone.
 [[nodiscard]] RatingFormat detect_rating_format(const TextHead& head, std::string_view name);
 
-/// Whether what was told to be `text` may as well be `user_items`: all lines hold three or four integers with
-/// blanks between them, and no user comes twice.
+/// Whether what was detected to be `text` may as well be `user_items`: all lines hold three or four integers
+/// with blanks between them, and no user comes twice.
 [[nodiscard]] bool may_be_user_items(const TextHead& head);
 
 }  // namespace chunkhit

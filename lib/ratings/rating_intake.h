@@ -1,4 +1,5 @@
-// The pipeline that takes ratings in: text → blocks → dense numbers of users and items → a sink.
+// The pipeline that takes ratings in: text → blocks → dense numbers of users and items → a sink; units of
+// time, bad lines, statistics.
 #pragma once
 
 #include <array>

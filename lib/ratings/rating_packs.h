@@ -1,4 +1,4 @@
-// From all ratings to the rows of packs: rules, filters, split, columns, order of rows, types of values.
+// From all ratings to the rows of packs: rules, split, columns, order of rows, types of values.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// All ratings of the input, gathered by user: in memory up to a budget, then in a file.
+// Ratings gathered by user: their rows, their records in a file, and a store in memory up to a budget, then
+// in a file.
 #pragma once
 
 #include <cstddef>

@@ -7,6 +7,7 @@
 
 #include "base/near_name.h"
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "ratings/id_map.h"
@@ -122,7 +123,6 @@ class TableDetector {
   [[noreturn]] void refuse(const std::string& what) const {
     throw Error(ErrorCode::bad_data, std::string(name_) + ": " + what);
   }
-  [[noreturn]] static void refuse_usage(const std::string& what) { throw Error(ErrorCode::usage, what); }
   static std::string flag(RatingField field) { return "`" + name_of(field) + "`"; }
   [[nodiscard]] const std::string& wish(RatingField field) const {
     return *wishes_[static_cast<std::size_t>(field)];
@@ -152,9 +152,9 @@ class TableDetector {
   [[nodiscard]] std::string delimiter() const {
     const std::string& given = spec_.delimiter;
     if (given.find_first_of("\r\n\"") != std::string::npos)
-      refuse_usage("`delimiter`: must have neither a quote nor a line end");
+      throw_usage("`delimiter`: must have neither a quote nor a line end");
     if (spec_.quoting == Quoting::double_quote && given == kBlanks)
-      refuse_usage("`delimiter` blanks: not with `quote` double");
+      throw_usage("`delimiter` blanks: not with `quote` double");
     if (given == "tab" || given == "\\t") return "\t";
     if (!given.empty()) return given;
     if (earlier_ != nullptr) return earlier_->text.delimiter;
@@ -352,7 +352,7 @@ class TableDetector {
       refuse("line 1: expected column " + std::to_string(number) + " (" + flag(field) + "), found " +
              count_text(first_.size(), "column"));
     }
-    if (wished == "0") refuse_usage(flag(field) + " 0: columns are numbered from 1");
+    if (wished == "0") throw_usage(flag(field) + " 0: columns are numbered from 1");
     if (!table_.column_names.empty()) return find_name(field);
     if (!wished.empty())
       refuse("line 1: expected a header with \"" + wished + "\" (" + flag(field) + "), found none");
@@ -442,9 +442,9 @@ class TableDetector {
       for (std::size_t other = one + 1; other < found.size(); ++other)
         if (found[one] && found[one] == found[other]) {
           const bool are_given = !wishes_[one]->empty() && !wishes_[other]->empty();
-          refuse_usage(flag(static_cast<RatingField>(one)) + " and " + flag(static_cast<RatingField>(other)) +
-                       (are_given ? " both name column " : ": both are column ") +
-                       std::to_string(*found[one] + 1) + (are_given ? "" : "; give both"));
+          throw_usage(flag(static_cast<RatingField>(one)) + " and " + flag(static_cast<RatingField>(other)) +
+                      (are_given ? " both name column " : ": both are column ") +
+                      std::to_string(*found[one] + 1) + (are_given ? "" : "; give both"));
         }
   }
 

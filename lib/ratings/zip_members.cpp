@@ -31,7 +31,7 @@ class ZipWalk {
     check(archive_read_support_format_zip_seekable(reader_.get()));
     check(archive_read_open_fd(reader_.get(), fd_.get(), kReadBytes));
   }
-  /// Goes on to the next member; false behind the last.
+  /// Continues with the next member; false behind the last.
   bool next(std::string& name) {
     struct archive_entry* entry = nullptr;
     const int status = archive_read_next_header(reader_.get(), &entry);

@@ -71,12 +71,12 @@ PositionOrder::Slots BatchPipeline::Plan::slots_of(std::uint64_t batch) const {
 }
 
 BatchPipeline::BatchPipeline(const LoaderOrder& order, ChunkCache& cache, BatchSlots& ring,
-                             const MakeBatchAssembler& make_maker, const PipelineSpec& spec,
+                             const MakeBatchAssembler& make_assembler, const PipelineSpec& spec,
                              const PipelineSize& size, const EpochStart& start)
     : order_(order),
       cache_(cache),
       ring_(ring),
-      make_maker_(make_maker),
+      make_assembler_(make_assembler),
       spec_(spec),
       given_out_(ring_.max_size()),
       slices_left_(ring_.max_size()),
@@ -89,7 +89,7 @@ BatchPipeline::BatchPipeline(const LoaderOrder& order, ChunkCache& cache, BatchS
   plans_.push_back(std::make_shared<Plan>(order_, spec_, start));
   if (spec_.keeps_chunks && !spec_.loads_ahead && !cache_.reads_some()) plans_.front()->list_first_chunks();
   loading_.reserve(spec_.max_threads);
-  makers_.reserve(spec_.max_threads);
+  assemblers_.reserve(spec_.max_threads);
   resize(size);
 }
 
@@ -107,11 +107,11 @@ BatchPipeline::~BatchPipeline() {
 
 /// New threads are parked until `resize` counts them in.
 void BatchPipeline::start_threads(std::uint32_t count) {
-  while (makers_.size() < count) makers_.push_back(make_maker_());
+  while (assemblers_.size() < count) assemblers_.push_back(make_assembler_());
   for (auto thread = static_cast<std::uint32_t>(threads_.size()); thread < count; ++thread)
-    threads_.emplace_back([this, thread, &maker = *makers_[thread]](const std::stop_token& stop) {
+    threads_.emplace_back([this, thread, &assembler = *assemblers_[thread]](const std::stop_token& stop) {
       ++running_;
-      run(thread, maker, stop);
+      run(thread, assembler, stop);
       --running_;
     });
 }
@@ -137,7 +137,7 @@ void BatchPipeline::resize(const PipelineSize& size) {
   size_changed_.notify_all();
 }
 
-void BatchPipeline::run(std::uint32_t thread, BatchAssembler& maker, const std::stop_token& stop) {
+void BatchPipeline::run(std::uint32_t thread, BatchAssembler& assembler, const std::stop_token& stop) {
   leave_cpu_to_caller();
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
@@ -148,12 +148,12 @@ void BatchPipeline::run(std::uint32_t thread, BatchAssembler& maker, const std::
     }
     if (!take_work(work)) wait_for_work(thread, work, lock, stop);
     if (work.plan == nullptr) continue;
-    do_work(work, maker, lock);
+    do_work(work, assembler, lock);
   }
 }
 
 // Called under the lock, which it gives up meanwhile.
-void BatchPipeline::do_work(const Work& work, BatchAssembler& maker, std::unique_lock<std::mutex>& lock) {
+void BatchPipeline::do_work(const Work& work, BatchAssembler& assembler, std::unique_lock<std::mutex>& lock) {
   const Loading loading{work.plan->epoch, work.slot};
   std::shared_ptr<Plan> planned;
   bool is_complete = false;
@@ -163,9 +163,9 @@ void BatchPipeline::do_work(const Work& work, BatchAssembler& maker, std::unique
   if (work.plans)
     planned = make_plan(work.plan->epoch + 1, error);
   else if (work.loads)
-    load(work, maker);
+    load(work, assembler);
   else
-    is_complete = make(work, maker);
+    is_complete = make(work, assembler);
   lock.lock();
   if (work.plans) {
     plan_error_ = error;
@@ -176,7 +176,7 @@ void BatchPipeline::do_work(const Work& work, BatchAssembler& maker, std::unique
   } else if (work.loads) {
     std::erase(loading_, loading);
   } else {
-    stats_.made.add(maker.counts());
+    stats_.made.add(assembler.counts());
     if (is_complete) finish(work);
   }
 }
@@ -305,26 +305,26 @@ bool BatchPipeline::take_load(Work& work) {
   return false;
 }
 
-void BatchPipeline::load(const Work& work, BatchAssembler& maker) {
+void BatchPipeline::load(const Work& work, BatchAssembler& assembler) {
   try {
-    static_cast<void>(cache_.acquire(work.chunk, maker.stored()));
+    static_cast<void>(cache_.acquire(work.chunk, assembler.stored()));
   } catch (...) {
     // The error is thrown again by the thread that uses the chunk.
   }
 }
 
 /// Makes a slice, and completes the batch where it was the last one; returns whether it was.
-bool BatchPipeline::make(const Work& work, BatchAssembler& maker) {
+bool BatchPipeline::make(const Work& work, BatchAssembler& assembler) {
   const BatchTask task{work.plan->epoch, *work.plan->order, work.plan->batches, work.batch,
                        work.begin,       work.end,          work.sorts_batch};
   try {
-    maker.make(task, work.target);
+    assembler.make(task, work.target);
   } catch (...) {
     fail(work);
   }
   if (--slices_left_[entry(work.number)] != 0) return false;
   BatchSlots::State& made = ring_.state(work.target);
-  if (made.error == nullptr) made.made = maker.complete(task, work.target);
+  if (made.error == nullptr) made.made = assembler.complete(task, work.target);
   return true;
 }
 

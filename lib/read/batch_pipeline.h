@@ -66,7 +66,7 @@ struct PipelineStats {
   return std::size_t{1} + (prefetch > worked_on ? prefetch : worked_on);
 }
 
-/// Makes a maker for a thread.
+/// Makes the assembler of a thread.
 using MakeBatchAssembler = std::function<std::unique_ptr<BatchAssembler>()>;
 
 /// Fills the slots of a ring. Chunks are loaded in one order and batches are made in one order, in slices
@@ -75,9 +75,9 @@ using MakeBatchAssembler = std::function<std::unique_ptr<BatchAssembler>()>;
 /// loading, so whatever is waited for is already being done. Continues with the next epoch by itself.
 class BatchPipeline {
  public:
-  /// Restarts the ring. `make_maker` must outlive this.
+  /// Restarts the ring. `make_assembler` must outlive this.
   BatchPipeline(const LoaderOrder& order, ChunkCache& cache, BatchSlots& ring,
-                const MakeBatchAssembler& make_maker, const PipelineSpec& spec, const PipelineSize& size,
+                const MakeBatchAssembler& make_assembler, const PipelineSpec& spec, const PipelineSize& size,
                 const EpochStart& start);
   BatchPipeline(const BatchPipeline&) = delete;
   BatchPipeline& operator=(const BatchPipeline&) = delete;
@@ -159,11 +159,11 @@ class BatchPipeline {
     bool done = false;
     bool ready = false;  // done, and the caller has not given it back
   };
-  void run(std::uint32_t thread, BatchAssembler& maker, const std::stop_token& stop);
+  void run(std::uint32_t thread, BatchAssembler& assembler, const std::stop_token& stop);
   void wait_for_work(std::uint32_t thread, Work& work, std::unique_lock<std::mutex>& lock,
                      const std::stop_token& stop);
   void start_threads(std::uint32_t count);
-  void do_work(const Work& work, BatchAssembler& maker, std::unique_lock<std::mutex>& lock);
+  void do_work(const Work& work, BatchAssembler& assembler, std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool take_work(Work& work);
   [[nodiscard]] bool take_plan(Work& work);
   [[nodiscard]] bool lacks_plan() const { return plan_error_ != nullptr && used_up_ == next_number_; }
@@ -177,8 +177,8 @@ class BatchPipeline {
   void begin_visits(const Plan& plan);
   void ask_ahead(const Work& work);
   void ask_for_batches(const Work& work);
-  void load(const Work& work, BatchAssembler& maker);
-  [[nodiscard]] bool make(const Work& work, BatchAssembler& maker);
+  void load(const Work& work, BatchAssembler& assembler);
+  [[nodiscard]] bool make(const Work& work, BatchAssembler& assembler);
   void fail(const Work& work);
   void finish(const Work& work);
   void release(Plan& plan, std::uint64_t end_slot);
@@ -189,9 +189,9 @@ class BatchPipeline {
   const LoaderOrder& order_;
   ChunkCache& cache_;
   BatchSlots& ring_;
-  const MakeBatchAssembler& make_maker_;
+  const MakeBatchAssembler& make_assembler_;
   const PipelineSpec spec_;
-  std::vector<std::unique_ptr<BatchAssembler>> makers_;  // one a thread
+  std::vector<std::unique_ptr<BatchAssembler>> assemblers_;  // one a thread
 
   mutable std::mutex mutex_;  // guards all below, up to the caller's own
   PipelineSize size_{0, 0, 0};

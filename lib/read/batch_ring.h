@@ -1,4 +1,4 @@
-// The batches of a loader: its threads fill them ahead, its caller has one at a time.
+// The batches of a loader: its threads assemble them ahead in slots of memory, its caller has one at a time.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Where samples wait, and how much memory that may take.
+// Which cache keeps samples, and how much memory it may take.
 #pragma once
 
 #include <cstdint>

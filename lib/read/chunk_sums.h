@@ -1,4 +1,4 @@
-// Something about all chunks of a part, learnt on several threads.
+// Sums over all chunks of a part, made on several threads.
 #pragma once
 
 #include <atomic>

@@ -141,8 +141,8 @@ std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& star
   const PipelineSpec spec{spec_.batches,  spec_.max_threads,   !is_global(spec_),
                           keeps_chunks(), spec_.slice_samples, plan_.remote_chunks_ahead};
   return with_threads(spec_.batches.batch_size, setting_.threads, [&] {
-    return std::make_unique<BatchPipeline>(order_, cache_, ring_, make_maker_, spec, pipeline_size(setting_),
-                                           start);
+    return std::make_unique<BatchPipeline>(order_, cache_, ring_, make_assembler_, spec,
+                                           pipeline_size(setting_), start);
   });
 }
 

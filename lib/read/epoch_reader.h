@@ -28,7 +28,7 @@ namespace chunkhit {
 inline constexpr const char* kNoMemory =
     "opening it needs more memory than can be had: fewer or smaller sources need less";
 
-/// Reads the chunks of a source as batches that someone else's makers make in the slots of a ring.
+/// Reads the chunks of a source as batches that assemblers make in the slots of a ring; the loader owns both.
 class EpochReader {
  public:
   /// `sampling`: which samples an epoch has. Throws usage when memory does not suffice, or no
@@ -42,8 +42,8 @@ class EpochReader {
   [[nodiscard]] BatchChunksSpec batch_chunks() const;
   /// Memory for pixels of images of their own sizes.
   [[nodiscard]] std::uint64_t image_bytes() const { return plan_.image_bytes; }
-  /// Must be called before the first batch; the makers' memory must outlive this.
-  void set_maker(MakeBatchAssembler make_maker) { make_maker_ = std::move(make_maker); }
+  /// Must be called before the first batch; the assemblers' memory must outlive this.
+  void set_assembler(MakeBatchAssembler make_assembler) { make_assembler_ = std::move(make_assembler); }
 
   /// Begins an epoch, or resumes it where `restore` left it; throws usage for another one, where that has
   /// batches left.
@@ -88,7 +88,7 @@ class EpochReader {
   CachePlan plan_;
   ChunkCache cache_;
   BatchSlots& ring_;
-  MakeBatchAssembler make_maker_;
+  MakeBatchAssembler make_assembler_;
   std::unique_ptr<BatchPipeline> pipeline_;
   std::optional<EpochStart> restored_;  // where the next begin() resumes
   bool at_end_ = false;                 // of the epoch that was begun last

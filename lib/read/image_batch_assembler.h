@@ -13,7 +13,7 @@
 
 namespace chunkhit {
 
-/// What all makers of a loader share.
+/// What all assemblers of a loader share.
 struct ImageBatchContext {
   const ImageSource& source;
   const ChunkGrid& grid;

@@ -130,7 +130,7 @@ struct ImageLoader::Impl {
       decoded = with_memory(
           "cache_bytes: the pixels of the images need more memory than can be had: lower it",
           [&] { return std::make_unique<DecodedImages>(source.chunks(), core.reader().image_bytes()); });
-    core.reader().set_maker([this] {
+    core.reader().set_assembler([this] {
       EpochReader& reader = core.reader();
       return std::make_unique<ImageBatchAssembler>(ImageBatchContext{
           source, reader.grid(), reader.cache(), writer, sized.get(), decoded.get(), core.ring(),
@@ -139,9 +139,9 @@ struct ImageLoader::Impl {
   }
 
   ImageSource source;
-  std::unique_ptr<SizedImageWriter> sized;   // of images of their own sizes
-  std::unique_ptr<DecodedImages> decoded;    // of these
-  std::unique_ptr<SampleWriter> own_writer;  // of others
+  std::unique_ptr<SizedImageWriter> sized;   // images of their own sizes
+  std::unique_ptr<DecodedImages> decoded;    // their pixels
+  std::unique_ptr<SampleWriter> own_writer;  // images of one size
   const SampleWriter& writer;
   std::vector<std::string> notices;
   LoaderCore<BatchBuffer> core;  // last: its threads use all above

@@ -13,6 +13,7 @@
 #include "manifest/listed_part.h"
 #include "read/pack_info.h"
 #include "read/pack_source.h"
+#include "read/part_match.h"
 #include "read/sample_reader.h"
 #include "types/enum_names.h"
 
@@ -182,19 +183,6 @@ std::vector<PackColumn> common_columns(const ChunkSet& chunks) {
   return columns;
 }
 
-std::string columns_text(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + printable_text(name);
-  return text;
-}
-
-std::vector<std::string> names_of(const std::vector<PackColumn>& columns) {
-  std::vector<std::string> names;
-  names.reserve(columns.size());
-  for (const PackColumn& column : columns) names.push_back(column.name);
-  return names;
-}
-
 /// Throws usage for a column that not all sources have, naming one that lacks it.
 [[noreturn]] void refuse_column(std::string_view name, const std::vector<PackColumn>& common,
                                 const ChunkSet& chunks, std::span<const SourceParts> sources) {
@@ -210,8 +198,7 @@ std::vector<std::string> names_of(const std::vector<PackColumn>& columns) {
       const auto second = std::ranges::find(of_lacking, name, &PackColumn::name);
       if (second == of_lacking.end())
         throw Error(ErrorCode::usage, found + ", which " + source.path + " has and " + lacking.path +
-                                          " lacks; a column is had of several packs where all have it" +
-                                          advice);
+                                          " lacks; a column is available only if all packs have it" + advice);
       if (second->type != same->type)
         throw Error(ErrorCode::usage, found + ", which is " + name_of(same->type) + " in " + source.path +
                                           " and " + name_of(second->type) + " in " + lacking.path +
@@ -222,9 +209,9 @@ std::vector<std::string> names_of(const std::vector<PackColumn>& columns) {
     throw Error(ErrorCode::usage, found + ", but " + sources.front().path +
                                       (sources.size() == 1 ? " has" : " and the other packs have in common") +
                                       " no columns" + advice);
-  const std::vector<std::string> names = names_of(common);
-  throw Error(ErrorCode::usage,
-              found + ", expected one of " + columns_text(names) + did_you_mean(name, names) + advice);
+  const std::vector<std::string> names = column_names(common);
+  throw Error(ErrorCode::usage, found + ", expected one of " + printable_text(joined(names)) +
+                                    did_you_mean(name, names) + advice);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What a reader reads: packs, parts or other HDF5 files, opened and numbered as one.
+// What a reader of images reads: packs, parts or external HDF5 files, opened and numbered as one, their
+// classes joined.
 #pragma once
 
 #include <cstddef>
@@ -80,8 +81,8 @@ class ImageSource {
  private:
   ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names);
 
-  std::vector<SourceParts> sources_;  // filled while chunks_ is made
-  std::vector<PathChunks> paths_;     // the same
+  std::vector<SourceParts> sources_;  // before chunks_, whose initializer fills it
+  std::vector<PathChunks> paths_;     // likewise
   ChunkSet chunks_;
   PackInfo info_;
   JoinedClasses classes_;

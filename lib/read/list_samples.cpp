@@ -12,10 +12,12 @@
 #include <vector>
 
 #include "base/csv_reader.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "chunkhit/error.h"
 #include "read/image_source.h"
 #include "read/pack_source.h"
+#include "read/split_folder.h"
 
 namespace chunkhit {
 namespace {
@@ -44,16 +46,6 @@ struct Origins {
   bool are_roots_unknown = false;
 };
 
-/// The last folder that all of `roots` are below.
-std::string common_folder(const std::set<std::string>& roots) {
-  std::filesystem::path common = *roots.begin();
-  const auto holds = [&](const std::filesystem::path& root) {
-    return std::mismatch(common.begin(), common.end(), root.begin(), root.end()).first == common.end();
-  };
-  while (common.has_relative_path() && !std::ranges::all_of(roots, holds)) common = common.parent_path();
-  return common.string();
-}
-
 Origins origins_of(const std::vector<PackSource>& sources) {
   Origins origins;
   std::set<std::string> roots;
@@ -74,7 +66,7 @@ Origins origins_of(const std::vector<PackSource>& sources) {
   }
   origins.are_roots_unknown = is_merged && roots.contains("");
   if (is_merged && roots.size() > 1 && !origins.are_roots_unknown)
-    origins.common_root = common_folder(roots);
+    origins.common_root = common_folder(std::vector(roots.begin(), roots.end()));
   else
     origins.roots.assign(origins.roots.size(), "");
   return origins;

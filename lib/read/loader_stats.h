@@ -1,4 +1,5 @@
-// Measures how long work took, and how much of that time the system read pages from disk.
+// Clocks of a loader's statistics: the caller's waits and steps; copying, and the time in which it read pages
+// from disk.
 #pragma once
 
 #include <chrono>

@@ -23,6 +23,7 @@
 #include "chunkhit/pack_info.h"
 #include "manifest/manifest.h"
 #include "read/pack_source.h"
+#include "read/part_match.h"
 #include "store/hdf5/matrix.h"
 #include "store/part.h"
 #include "store/shard.h"

@@ -1,19 +1,16 @@
-// The folder that `--split` writes: a pack in each of its folders.
+// Paths of packs and parts: detected, opened, and their labels compared.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cache/chunk_set.h"
 #include "chunkhit/pack_info.h"
-#include "chunkhit/verify.h"
 #include "manifest/manifest.h"
 #include "store/part.h"
 
@@ -52,41 +49,5 @@ void check_names(std::span<const PackSource> sources, const Hdf5Names& names);
 /// The numbers that each sample has as its label, 0 for class ids; throws bad_data where parts differ in them
 /// or in their names.
 [[nodiscard]] std::size_t count_label_columns(const ChunkSet& chunks);
-
-/// Says whether a file has the bytes that a manifest says.
-bool check_size(const std::string& path, std::uint64_t bytes, std::vector<std::string>& problems);
-
-/// Says whether a file has the bytes and the checksum that a manifest says.
-bool check_file(const std::string& path, std::uint64_t bytes, std::uint64_t xxh3,
-                std::vector<std::string>& problems);
-
-/// Lists a file among those to remove, if it is there.
-void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report);
-
-/// Checks a CSV beside the parts: bytes, checksum, and rows below its header.
-void check_list(const std::string& folder, const FileRecord& file, std::uint64_t rows, VerifyReport& report);
-
-/// Compares what the manifest sums up with what the parts' records add up to; `parts` are all of them.
-[[nodiscard]] std::vector<std::string> compare_with_parts(const std::string& manifest_path,
-                                                          const Manifest& manifest,
-                                                          const std::vector<PartManifest>& parts);
-
-/// Compares what the manifest lists with the structure that a part itself has.
-[[nodiscard]] std::vector<std::string> compare_with_part(const std::string& part_path,
-                                                         const Manifest& manifest, const PartRecord& listed,
-                                                         const PartSpec& part);
-[[nodiscard]] std::vector<std::string> compare_with_part(const std::string& part_path,
-                                                         const MatrixManifest& manifest,
-                                                         const PartRecord& listed, const PartSpec& part);
-
-/// The packs that a path names: those in the folder of a `--split`, by name, finished or not; else the path
-/// itself, whatever it is.
-[[nodiscard]] std::vector<std::string> packs_of(const std::string& path);
-
-/// Compares a part's own record with the manifest's row, and returns it where it can be read.
-[[nodiscard]] std::optional<PartManifest> check_part_record(const std::string& folder,
-                                                            const PackManifest& manifest,
-                                                            const PartRecord& listed,
-                                                            std::vector<std::string>& problems);
 
 }  // namespace chunkhit

@@ -1,4 +1,4 @@
-// What all loaders are asked for, within the memory that there is.
+// What all loaders are asked for, within the available memory.
 #pragma once
 
 #include <algorithm>

@@ -57,7 +57,7 @@ std::vector<std::int64_t> class_ids(const Choosable& from, const char* option) {
   return ids;
 }
 
-/// Sorts; throws usage for a sample that is not there, or is there twice. `where` names an entry.
+/// Sorts; throws usage for a sample that is not there, or is repeated. `where` names an entry.
 Samples checked(Samples samples, const Choosable& from,
                 const std::function<std::string(std::size_t)>& where) {
   const std::uint64_t count = from.chunks.sample_count();

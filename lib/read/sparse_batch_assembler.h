@@ -50,7 +50,7 @@ struct SparseBuffer {
 [[nodiscard]] SparseBuffer make_sparse_buffer(const SparseBatchFormat& format, const SparseSource& source,
                                               const BatchAllocator& allocator, std::size_t batch_size);
 
-/// What all makers of a loader share.
+/// What all assemblers of a loader share.
 struct SparseBatchContext {
   const SparseSource& source;
   const ChunkGrid& grid;

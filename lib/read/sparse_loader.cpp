@@ -94,7 +94,7 @@ struct SparseLoader::Impl {
              [this, allocator = options.allocator, size = spec.batches.batch_size] {
                return make_sparse_buffer(format, source, allocator, size);
              }) {
-    core.reader().set_maker([this] {
+    core.reader().set_assembler([this] {
       EpochReader& reader = core.reader();
       return std::make_unique<SparseBatchAssembler>(SparseBatchContext{
           source, reader.grid(), reader.cache(), format, core.ring(), reader.batch_chunks()});

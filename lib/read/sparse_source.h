@@ -1,21 +1,27 @@
-// What a SparseLoader reads: packs of matrices, or single parts of them, opened and numbered as one.
+// What a SparseLoader reads: packs of matrices, or single parts of them, opened and numbered as one, and the
+// columns kept in their items.csv and users.csv.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cache/chunk_set.h"
+#include "chunkhit/loader.h"
 #include "chunkhit/pack_info.h"
 #include "chunkhit/sparse_loader.h"
 #include "manifest/id_list.h"
-#include "read/list_columns.h"
+#include "manifest/manifest.h"
 #include "read/pack_source.h"
+#include "types/sample_column.h"
 
 namespace chunkhit {
 
@@ -47,6 +53,37 @@ class SourceIds {
   mutable std::once_flag slots_made_;
   // Open addressing, at most 3/4 full: upper bits of the id's hash above its index + 1; 0 where free.
   mutable std::vector<std::uint64_t> slots_;
+};
+
+/// The lists of one axis, one behind the other, and their columns. Any thread may ask.
+class ListColumns {
+ public:
+  /// `header` is that of the lists, `things` what they list, for messages: "item".
+  ListColumns(std::string_view header, std::string things) : header_(header), things_(std::move(things)) {}
+  /// Adds the next list, of `count` rows; one of a single part has neither a path nor columns.
+  void add(std::string path, const FileRecord& record, std::vector<PackColumn> columns, std::uint64_t count);
+  /// The columns that all lists have with the same type, in the order of the first one.
+  [[nodiscard]] const std::vector<PackColumn>& columns() const { return common_; }
+  /// The values of a column at indices. The first call for a column reads the lists, whose hashes it
+  /// compares. Throws usage for an unknown column or an index that is too large, bad_data, try_again.
+  [[nodiscard]] ColumnValues values(std::string_view name, std::span<const std::uint64_t> indices) const;
+
+ private:
+  struct List {
+    std::string path;
+    FileRecord record;
+    std::vector<PackColumn> columns;
+    std::uint64_t count = 0;
+  };
+  [[nodiscard]] const SampleColumn& column(const PackColumn& wanted) const;
+
+  std::string_view header_;
+  std::string things_;
+  std::vector<List> lists_;
+  std::vector<PackColumn> common_;
+  std::uint64_t count_ = 0;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, SampleColumn, std::less<>> read_;  // by name, once it was asked for
 };
 
 /// Opened sources with their ids and labels.
@@ -83,7 +120,7 @@ class SparseSource {
 
   void add_columns(const std::vector<PackSource>& sources);
 
-  float known_magnitude_ = 0;  // is found while the others are opened
+  float known_magnitude_ = 0;  // before chunks_, whose initializer sets it
   ChunkSet chunks_;
   SourceIds row_ids_;
   SourceIds column_ids_;

@@ -188,7 +188,7 @@ void Tuner::begin_climb() {
   seen_ = {};
   seen_windows_ = 0;
   trials_ = 0;
-  least_threads_ = spec_.min.threads;
+  min_threads_ = spec_.min.threads;
   lost_ = 0;
   climb_batches_ = 0;
   climb_seconds_ = 0;
@@ -220,7 +220,7 @@ bool Tuner::is_over() const {
 }
 
 std::optional<Tuner::Knob> Tuner::choose_knob() const {
-  const bool fewer = has_fewer_threads_ && base_.threads > least_threads_;
+  const bool fewer = has_fewer_threads_ && base_.threads > min_threads_;
   if (seen_.wait_fraction() > kWaiting) {
     const bool threads = has_more_threads_ && base_.threads < spec_.max.threads;
     // Threads that were idle though training waited were so at other times: batches are used unevenly.
@@ -249,7 +249,7 @@ TunerSetting Tuner::candidate_of(Knob knob) const {
         candidate.threads =
             std::min(candidate.threads,
                      static_cast<std::uint32_t>(std::ceil(1.25 * busy_threads(seen_, base_.threads))));
-      candidate.threads = std::max(candidate.threads, least_threads_);
+      candidate.threads = std::max(candidate.threads, min_threads_);
       break;
   }
   return candidate;
@@ -363,7 +363,7 @@ void Tuner::end_trial(bool is_kept) {
                     is_kept ? "kept" : "taken back"));
   const bool is_jump = trial.candidate.threads < fewer_threads(base_.threads);
   if (is_kept) {
-    if (trial.knob == Knob::more_threads) least_threads_ = base_.threads + 1;
+    if (trial.knob == Knob::more_threads) min_threads_ = base_.threads + 1;
     if (trial.knob == Knob::fewer_threads) {
       close(Knob::more_threads);
       if (base.wait_fraction() > kWaiting) lost_ = std::max(0.0, lost_ - gain);

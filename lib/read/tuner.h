@@ -125,8 +125,8 @@ class Tuner {
   TunerWindow seen_;   // of the base
   std::uint64_t seen_windows_ = 0;
   std::uint64_t trials_ = 0;
-  std::uint32_t least_threads_ = 1;  // more than those that more were better than
-  double lost_ = 0;                  // by changes that take less
+  std::uint32_t min_threads_ = 1;  // more than those that more were better than
+  double lost_ = 0;                // by changes that take less
   std::uint64_t climb_batches_ = 0;
   double climb_seconds_ = 0;
 

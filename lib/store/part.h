@@ -42,8 +42,8 @@ struct PartSpec {
   std::optional<MatrixShape> matrix = {};  ///< samples are the rows of matrices: chunks are row blocks
   std::string codec = "none";              ///< a name of chunk_codecs()
   std::uint64_t chunk_samples = 1;         ///< samples in every chunk but the last; 0 with `own_sizes`
-  std::vector<std::string> classes;  ///< names of the classes by id, empty when labels are numbers; with
-                                     ///< `matrix` the items' own ids by column
+  std::vector<std::string> classes;  ///< images: names of the classes by id, empty when labels are numbers;
+                                     ///< matrices: ids of the items by column
   std::vector<std::string> label_columns;  ///< names of the label columns; one for class ids
   std::uint64_t pack_id = 0;               ///< the same in all parts of a pack, another in every other pack
   std::uint32_t part_index = 0;
@@ -75,8 +75,8 @@ struct ImageSizes {
 /// Rows, files and labels of a part's samples, in the order of the samples.
 struct PartSamples {
   Labels labels;
-  std::vector<std::uint64_t> rows;  ///< zero-based rows of the input list; users' numbers by first appearance
-  TextList files;                   ///< names of the input files, UTF-8; users' own ids
+  std::vector<std::uint64_t> rows;    ///< images: zero-based rows of the list; matrices: numbers of the users
+  TextList files;                     ///< images: names of the input files, UTF-8; matrices: ids of the users
   std::vector<SampleColumn> columns;  ///< kept beside the labels
   std::vector<double> mean;           ///< per channel, of the packed pixels, 0..1
   std::vector<double> std;
@@ -165,7 +165,7 @@ struct PartContents {
   PartSpec spec;
   std::vector<StoredChunk> chunks;
   PartSamples samples;
-  bool has_hashes = true;              ///< false for files that someone else made
+  bool has_hashes = true;              ///< false for files of other programs
   std::optional<StoredPieces> pieces;  ///< pieces that `filtered` chunks consist of
   bool splits_chunks = false;          ///< a chunk is of several frames (schemas/codecs.md)
   /// Reads samples of chunks that have no position, on any thread: where set, all chunks are read by it.

@@ -1,5 +1,5 @@
-// What a part of matrices says beside its chunks' bytes, as bytes. Layout: schemas/shard.md, "Index of
-// matrices".
+// Specs and indexes of parts of images, of images of their own sizes and of matrices, as bytes. Layout:
+// schemas/shard.md.
 #pragma once
 
 #include <algorithm>

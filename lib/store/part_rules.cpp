@@ -4,17 +4,16 @@
 #include <string>
 #include <utility>
 
+#include "base/throw_error.h"
 #include "chunkhit/error.h"
 #include "codec/chunk_codec.h"
 
 namespace chunkhit {
 namespace {
 
-[[noreturn]] void throw_broken(const std::string& what) { throw Error(ErrorCode::bad_data, what); }
-
 void check_count(const std::string& what, std::uint64_t found, std::uint64_t expected) {
   if (found != expected)
-    throw_broken(what + ": " + std::to_string(found) + ", expected " + std::to_string(expected));
+    throw_bad_data(what + ": " + std::to_string(found) + ", expected " + std::to_string(expected));
 }
 
 void check_raw_bytes(const StoredChunk& chunk, const PartSpec& spec, const Container& container) {
@@ -23,8 +22,8 @@ void check_raw_bytes(const StoredChunk& chunk, const PartSpec& spec, const Conta
   if (!spec.matrix) return check_count("raw bytes", chunk.raw_bytes, raw_samples * spec.sample.byte_count());
   const std::uint64_t least = min_row_block_bytes(raw_samples, *spec.matrix);
   if (chunk.raw_bytes < least || chunk.raw_bytes > container.max_chunk_bytes)
-    throw_broken("raw bytes: " + std::to_string(chunk.raw_bytes) + ", expected " + std::to_string(least) +
-                 " to " + std::to_string(container.max_chunk_bytes));
+    throw_bad_data("raw bytes: " + std::to_string(chunk.raw_bytes) + ", expected " + std::to_string(least) +
+                   " to " + std::to_string(container.max_chunk_bytes));
 }
 
 /// Where a chunk's samples and bytes must be, by its location in the part.
@@ -33,8 +32,8 @@ void check_chunk(const StoredChunk& chunk, std::uint64_t first_sample, std::uint
   check_count("first sample", chunk.first_sample, first_sample);
   check_count("samples", chunk.sample_count, sample_count);
   check_raw_bytes(chunk, spec, container);
-  if (chunk.stored_bytes == 0) throw_broken("no stored bytes");
-  if (chunk.filtered && spec.codec == "none") throw_broken("filtered in a part without a codec");
+  if (chunk.stored_bytes == 0) throw_bad_data("no stored bytes");
+  if (chunk.filtered && spec.codec == "none") throw_bad_data("filtered in a part without a codec");
   if (!chunk.filtered)
     check_count(
         "stored bytes", chunk.stored_bytes,
@@ -43,8 +42,8 @@ void check_chunk(const StoredChunk& chunk, std::uint64_t first_sample, std::uint
 
 void check_range(std::uint64_t offset, std::uint64_t stored_bytes, std::uint64_t file_bytes) {
   if (stored_bytes > file_bytes || offset > file_bytes - stored_bytes)
-    throw_broken("bytes " + std::to_string(offset) + " and " + std::to_string(stored_bytes) +
-                 " more lie outside of the file's " + std::to_string(file_bytes));
+    throw_bad_data("bytes " + std::to_string(offset) + " and " + std::to_string(stored_bytes) +
+                   " more lie outside of the file's " + std::to_string(file_bytes));
 }
 
 /// The samples of a chunk of images of their own sizes, whose stored bytes must fill it.
@@ -52,8 +51,8 @@ std::uint64_t count_sized_samples(const ImageSizes& sizes, std::uint64_t first_s
                                   const StoredChunk& chunk) {
   const std::uint64_t left = sizes.payload_bytes.size() - first_sample;
   if (chunk.sample_count == 0 || chunk.sample_count > left)
-    throw_broken("samples: " + std::to_string(chunk.sample_count) + ", expected 1 to " +
-                 std::to_string(left));
+    throw_bad_data("samples: " + std::to_string(chunk.sample_count) + ", expected 1 to " +
+                   std::to_string(left));
   std::uint64_t bytes = 0;
   for (std::uint64_t i = first_sample; i < first_sample + chunk.sample_count; ++i)
     bytes += sizes.stored_bytes(i);
@@ -70,11 +69,11 @@ void check_sized_chunks(const PartContents& contents, const Container& container
       check_chunk(chunk, first_sample, count, contents.spec, container);
       check_range(chunk.offset, chunk.stored_bytes, file_bytes);
       if (chunk.stored_bytes > container.max_chunk_bytes)
-        throw_broken("stored bytes: " + std::to_string(chunk.stored_bytes) + ", expected at most " +
-                     std::to_string(container.max_chunk_bytes));
+        throw_bad_data("stored bytes: " + std::to_string(chunk.stored_bytes) + ", expected at most " +
+                       std::to_string(container.max_chunk_bytes));
       first_sample += count;
     } catch (const Error& error) {
-      throw_broken("chunk " + std::to_string(i) + ": " + error.what());
+      throw_bad_data("chunk " + std::to_string(i) + ": " + error.what());
     }
   }
   check_count("samples of all chunks", first_sample, contents.samples.rows.size());
@@ -92,7 +91,7 @@ void check_chunks(const PartContents& contents, const Container& container, std:
       check_chunk(chunk, first_sample, std::min(step, samples - first_sample), contents.spec, container);
       check_range(chunk.offset, chunk.stored_bytes, file_bytes);
     } catch (const Error& error) {
-      throw_broken("chunk " + std::to_string(i) + ": " + error.what());
+      throw_bad_data("chunk " + std::to_string(i) + ": " + error.what());
     }
   }
 }
@@ -109,23 +108,23 @@ void check_size(const ImageSizes& sizes, std::size_t sample, std::uint32_t chann
   constexpr std::uint8_t kOrientations = 8;
   const std::uint64_t height = sizes.heights[sample], width = sizes.widths[sample];
   if (height < 1 || height > kMaxSide || width < 1 || width > kMaxSide)
-    throw_broken(std::to_string(height) + " x " + std::to_string(width) + " pixels, expected sides of 1 to " +
-                 std::to_string(kMaxSide));
+    throw_bad_data(std::to_string(height) + " x " + std::to_string(width) +
+                   " pixels, expected sides of 1 to " + std::to_string(kMaxSide));
   if (height * width > kMaxOwnPixels)
-    throw_broken(std::to_string(height) + " x " + std::to_string(width) + " pixels, expected at most " +
-                 std::to_string(kMaxOwnPixels) + " in all");
-  if (sizes.payload_bytes[sample] == 0) throw_broken("no bytes");
+    throw_bad_data(std::to_string(height) + " x " + std::to_string(width) + " pixels, expected at most " +
+                   std::to_string(kMaxOwnPixels) + " in all");
+  if (sizes.payload_bytes[sample] == 0) throw_bad_data("no bytes");
   const auto kind = static_cast<PayloadKind>(sizes.kinds[sample]);
   if (!sizes.framed && kind != PayloadKind::jpeg && kind != PayloadKind::raw)
-    throw_broken("kind " + std::to_string(sizes.kinds[sample]) + ", expected 1 (jpeg) or 2 (raw)");
+    throw_bad_data("kind " + std::to_string(sizes.kinds[sample]) + ", expected 1 (jpeg) or 2 (raw)");
   if (kind < PayloadKind::jpeg || kind > PayloadKind::photo)
-    throw_broken("kind " + std::to_string(sizes.kinds[sample]) +
-                 ", expected 1 (jpeg), 2 (raw), 3 (zstd) or 4 (photo)");
+    throw_bad_data("kind " + std::to_string(sizes.kinds[sample]) +
+                   ", expected 1 (jpeg), 2 (raw), 3 (zstd) or 4 (photo)");
   if (kind == PayloadKind::photo && channels != 3)
-    throw_broken("kind 4 (photo) with " + std::to_string(channels) + " channels, expected 3");
+    throw_bad_data("kind 4 (photo) with " + std::to_string(channels) + " channels, expected 3");
   if (kind == PayloadKind::raw) check_count("bytes", sizes.payload_bytes[sample], height * width * channels);
   if (sizes.orientations[sample] < 1 || sizes.orientations[sample] > kOrientations)
-    throw_broken("orientation " + std::to_string(sizes.orientations[sample]) + ", expected 1 to 8");
+    throw_bad_data("orientation " + std::to_string(sizes.orientations[sample]) + ", expected 1 to 8");
 }
 
 void check_sizes(const PartSpec& spec, const PartSamples& samples) {
@@ -137,7 +136,7 @@ void check_sizes(const PartSpec& spec, const PartSamples& samples) {
     try {
       check_size(sizes, sample, spec.sample.channels);
     } catch (const Error& error) {
-      throw_broken("sample " + std::to_string(sample) + ": " + error.what());
+      throw_bad_data("sample " + std::to_string(sample) + ": " + error.what());
     }
   }
 }
@@ -159,41 +158,41 @@ void check_samples(const PartSpec& spec, const PartSamples& samples) {
     return id < -1 || id >= static_cast<std::int64_t>(spec.classes.size());
   };
   if (!spec.classes.empty() && std::ranges::any_of(labels.ids, unknown))
-    throw_broken("a class id is none of the " + std::to_string(spec.classes.size()) + " classes");
+    throw_bad_data("a class id is none of the " + std::to_string(spec.classes.size()) + " classes");
 }
 
 void check_sized_spec(const PartSpec& spec) {
   const SampleShape& sample = spec.sample;
   if (sample.height != 0 || sample.width != 0 || sample.layout != Layout::nhwc)
-    throw_broken("images of their own sizes with a shape");
+    throw_bad_data("images of their own sizes with a shape");
   if (sample.channels != 1 && sample.channels != 3 && sample.channels != 4)
-    throw_broken(std::to_string(sample.channels) + " channels, expected 1, 3 or 4");
+    throw_bad_data(std::to_string(sample.channels) + " channels, expected 1, 3 or 4");
   check_count("samples of a chunk", spec.chunk_samples, 0);
-  if (spec.codec != "none") throw_broken("images of their own sizes with a codec");
+  if (spec.codec != "none") throw_bad_data("images of their own sizes with a codec");
 }
 
 void check_sample_shape(const PartSpec& spec, const Container& container) {
   const SampleShape& sample = spec.sample;
   const std::uint64_t pixels = std::uint64_t{sample.height} * sample.width;
-  if (pixels == 0 || sample.channels == 0) throw_broken("a sample without bytes");
+  if (pixels == 0 || sample.channels == 0) throw_bad_data("a sample without bytes");
   if (pixels > container.max_chunk_bytes / sample.channels)
-    throw_broken("a sample of " + std::to_string(sample.height) + " x " + std::to_string(sample.width) +
-                 " x " + std::to_string(sample.channels) + " bytes is larger than a chunk may be (" +
-                 std::to_string(container.max_chunk_bytes) + ")");
+    throw_bad_data("a sample of " + std::to_string(sample.height) + " x " + std::to_string(sample.width) +
+                   " x " + std::to_string(sample.channels) + " bytes is larger than a chunk may be (" +
+                   std::to_string(container.max_chunk_bytes) + ")");
   if (spec.chunk_samples == 0 || spec.chunk_samples > container.max_chunk_bytes / sample.byte_count())
-    throw_broken("chunks of " + std::to_string(spec.chunk_samples) + " samples, expected 1 to " +
-                 std::to_string(container.max_chunk_bytes / sample.byte_count()));
+    throw_bad_data("chunks of " + std::to_string(spec.chunk_samples) + " samples, expected 1 to " +
+                   std::to_string(container.max_chunk_bytes / sample.byte_count()));
 }
 
 /// A row has at least a byte of each matrix.
 void check_matrix_spec(const PartSpec& spec, const Container& container) {
-  if (container.name != "shard") throw_broken("row blocks lie in shards only");
+  if (container.name != "shard") throw_bad_data("row blocks lie in shards only");
   check_matrix_shape(*spec.matrix);
   if (spec.chunk_samples == 0 || spec.chunk_samples > container.max_chunk_bytes)
-    throw_broken("chunks of " + std::to_string(spec.chunk_samples) + " rows, expected 1 to " +
-                 std::to_string(container.max_chunk_bytes));
+    throw_bad_data("chunks of " + std::to_string(spec.chunk_samples) + " rows, expected 1 to " +
+                   std::to_string(container.max_chunk_bytes));
   if (spec.codec != "zstd" && spec.codec != "none")
-    throw_broken("matrices with a codec other than zstd and none");
+    throw_bad_data("matrices with a codec other than zstd and none");
 }
 
 }  // namespace
@@ -204,7 +203,7 @@ void check_pixel_stats(const std::vector<double>& mean, const std::vector<double
     check_count(std::string("entries of ") + name, values->size(), mean.empty() ? 0 : channels);
     for (const double value : *values)
       if (!(value >= 0 && value <= 1))
-        throw_broken(std::string(name) + ": " + std::to_string(value) + ", expected 0 to 1");
+        throw_bad_data(std::string(name) + ": " + std::to_string(value) + ", expected 0 to 1");
   }
 }
 
@@ -216,7 +215,7 @@ void check_part_spec(const PartSpec& spec, const Container& container) {
   else
     check_sample_shape(spec, container);
   if (std::ranges::find(container.codecs, spec.codec) == container.codecs.end())
-    throw_broken("unknown codec in a part of kind " + std::string(container.name));
+    throw_bad_data("unknown codec in a part of kind " + std::string(container.name));
 }
 
 void check_part_contents(const PartContents& contents, const Container& container, std::uint64_t file_bytes) {

@@ -1,4 +1,5 @@
-// The last look at a part before it is published.
+// Rules that parts obey: their spec, pixel statistics, contents; and the last check of a part before it is
+// published.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/throw_error.h"
 #include "chunkhit/error.h"
 #include "codec/chunk_codec.h"
 #include "codec/zstd.h"
@@ -133,18 +134,16 @@ ByteBuffer encode_seek_table(std::span<const SeekEntry> frames) {
 
 namespace {
 
-[[noreturn]] void throw_damaged(const std::string& what) { throw Error(ErrorCode::bad_data, what); }
-
 ShardHeader read_header(const InputFile& file) {
   ShardHeaderBytes bytes{};
   if (file.byte_count() < bytes.size())
-    throw_damaged("has " + std::to_string(file.byte_count()) + " bytes, expected at least " +
-                  std::to_string(bytes.size()));
+    throw_bad_data("has " + std::to_string(file.byte_count()) + " bytes, expected at least " +
+                   std::to_string(bytes.size()));
   file.read_at(0, bytes);
   ShardHeader header = decode_shard_header(bytes);
   if (header.file_bytes != file.byte_count())
-    throw_damaged("has " + std::to_string(file.byte_count()) + " bytes, expected " +
-                  std::to_string(header.file_bytes));
+    throw_bad_data("has " + std::to_string(file.byte_count()) + " bytes, expected " +
+                   std::to_string(header.file_bytes));
   return header;
 }
 
@@ -153,16 +152,16 @@ ByteBuffer read_index(const InputFile& file, const ShardHeader& header) {
   const std::uint64_t room = file.byte_count() - std::min(header.index_offset, file.byte_count());
   if (room < kSkippableHeaderBytes ||
       header.index_bytes > std::min<std::uint64_t>(room - kSkippableHeaderBytes, UINT32_MAX))
-    throw_damaged("the index lies outside of the file");
+    throw_bad_data("the index lies outside of the file");
   auto frame_header = encode_index_frame_header(header.index_bytes);
   file.read_at(header.index_offset, frame_header);
   if (frame_header != encode_index_frame_header(header.index_bytes))
-    throw_damaged("the index has another frame header");
+    throw_bad_data("the index has another frame header");
   ByteBuffer index(header.index_bytes);
   file.read_at(header.index_offset + kSkippableHeaderBytes, index);
   const std::uint64_t found = xxh3(index);
   if (found != header.index_xxh3)
-    throw_damaged("index: checksum " + hash_text(found) + ", expected " + hash_text(header.index_xxh3));
+    throw_bad_data("index: checksum " + hash_text(found) + ", expected " + hash_text(header.index_xxh3));
   return index;
 }
 
@@ -172,8 +171,8 @@ ByteBuffer expand_index(Bytes compressed, std::uint64_t file_bytes, std::uint64_
   constexpr std::uint64_t kMaxShrinking = 1024;
   const std::uint64_t bytes = zstd_content_bytes(compressed);
   if (bytes / kMaxShrinking > file_bytes)
-    throw_damaged("index: claims " + std::to_string(bytes) + " bytes in a file of " +
-                  std::to_string(file_bytes));
+    throw_bad_data("index: claims " + std::to_string(bytes) + " bytes in a file of " +
+                   std::to_string(file_bytes));
   check_index_memory(bytes, memory_bytes);
   ByteBuffer index(bytes);
   decode_zstd(compressed, index);
@@ -185,8 +184,8 @@ void check_order(const PartSpec& spec, const std::vector<StoredChunk>& chunks, s
   std::uint64_t expected = kShardAlignment;
   const auto check = [&](const std::string& what, std::uint64_t offset) {
     if (offset != expected)
-      throw_damaged(what + " begins at byte " + std::to_string(offset) + ", expected " +
-                    std::to_string(expected));
+      throw_bad_data(what + " begins at byte " + std::to_string(offset) + ", expected " +
+                     std::to_string(expected));
   };
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     check("chunk " + std::to_string(i), chunks[i].offset);
@@ -203,8 +202,8 @@ std::vector<SeekEntry> read_seek_table(const InputFile& file, const ShardHeader&
   const std::uint64_t bytes = file.byte_count() - offset;
   if (bytes < seek_table_bytes(0) || (bytes - seek_table_bytes(0)) % sizeof(SeekEntry) != 0 ||
       bytes > seek_table_bytes(max_frames))
-    throw_damaged("the seek table has " + std::to_string(bytes) + " bytes, expected those of at most " +
-                  std::to_string(max_frames) + " frames");
+    throw_bad_data("the seek table has " + std::to_string(bytes) + " bytes, expected those of at most " +
+                   std::to_string(max_frames) + " frames");
   ByteBuffer table(bytes);
   file.read_at(offset, table);
   std::vector<SeekEntry> frames((bytes - seek_table_bytes(0)) / sizeof(SeekEntry));
@@ -213,7 +212,7 @@ std::vector<SeekEntry> read_seek_table(const InputFile& file, const ShardHeader&
     frame = {load_little<std::uint32_t>(from), load_little<std::uint32_t>(from + sizeof(std::uint32_t))};
     from += sizeof frame;
   }
-  if (table != encode_seek_table(frames)) throw_damaged("the seek table has another header or footer");
+  if (table != encode_seek_table(frames)) throw_bad_data("the seek table has another header or footer");
   return frames;
 }
 
@@ -238,7 +237,7 @@ class SeekTableCheck {
   }
 
  private:
-  [[noreturn]] static void refuse() { throw_damaged("the seek table does not fit the index"); }
+  [[noreturn]] static void refuse() { throw_bad_data("the seek table does not fit the index"); }
 
   [[nodiscard]] const SeekEntry& next() {
     if (next_ == frames_.size()) refuse();
@@ -285,7 +284,7 @@ void check_seek_table(const InputFile& file, const ShardHeader& header, PartCont
 
 PartContents read_contents(const InputFile& file, std::uint64_t memory_bytes, bool takes_matrices) {
   const ShardHeader header = read_header(file);
-  if (header.spec.matrix && !takes_matrices) throw_damaged("holds matrices, expected images");
+  if (header.spec.matrix && !takes_matrices) throw_bad_data("holds matrices, expected images");
   const Container& shard = container("shard");
   PartContents contents;
   contents.spec = header.spec;
@@ -296,7 +295,7 @@ PartContents read_contents(const InputFile& file, std::uint64_t memory_bytes, bo
   else
     decode_part_index(index, contents);
   if (contents.samples.rows.size() != header.sample_count || contents.chunks.size() != header.chunk_count)
-    throw_damaged("the header's counts are not the index's");
+    throw_bad_data("the header's counts are not the index's");
   check_part_contents(contents, shard, file.byte_count());
   check_order(contents.spec, contents.chunks, header.index_offset);
   check_seek_table(file, header, contents);

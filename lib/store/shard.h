@@ -1,4 +1,4 @@
-// The shard container: a zstd seekable file. Layout: schemas/shard.md.
+// The shard container: a zstd seekable file, of images or matrices. Layout: schemas/shard.md.
 #pragma once
 
 #include <array>

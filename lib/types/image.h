@@ -23,7 +23,7 @@ struct Rect {
   bool operator==(const Rect&) const = default;
 };
 
-/// Looks at pixels that someone else owns: `height` rows of `width` pixels of `channels` bytes each. Two and
+/// Looks at pixels of another owner: `height` rows of `width` pixels of `channels` bytes each. Two and
 /// four channels mean that the last one is alpha.
 struct ImageView {
   const std::uint8_t* pixels = nullptr;

@@ -1,4 +1,5 @@
-// A piece of the input of pack-sparse: (user, item, value, time) of some lines, in their order.
+// A piece of the input of pack-sparse: (user, item, value, time) of some lines, in their order, labels of
+// rows, bad lines.
 #pragma once
 
 #include <cmath>

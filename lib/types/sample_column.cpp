@@ -72,6 +72,13 @@ std::vector<PackColumn> column_types(const std::vector<SampleColumn>& columns) {
   return types;
 }
 
+std::vector<std::string> column_names(const std::vector<PackColumn>& columns) {
+  std::vector<std::string> names;
+  names.reserve(columns.size());
+  for (const PackColumn& column : columns) names.push_back(column.name);
+  return names;
+}
+
 bool are_equal(const SampleColumn& a, const SampleColumn& b) {
   if (a.name != b.name || a.type() != b.type()) return false;
   const auto* const numbers = std::get_if<std::vector<double>>(&a.values);

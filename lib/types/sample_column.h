@@ -35,6 +35,9 @@ struct SampleColumn {
 /// Names and types of columns.
 [[nodiscard]] std::vector<PackColumn> column_types(const std::vector<SampleColumn>& columns);
 
+/// Names of columns, in their order.
+[[nodiscard]] std::vector<std::string> column_names(const std::vector<PackColumn>& columns);
+
 /// Whether two columns hold the same values; missing numbers (NaN) are equal.
 [[nodiscard]] bool are_equal(const SampleColumn& a, const SampleColumn& b);
 

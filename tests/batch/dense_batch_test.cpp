@@ -112,9 +112,10 @@ TEST(DenseBatch, RefusesNumbersThatNoHalfFloatHolds) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
-    EXPECT_STREQ(error.what(),
-                 "`as`: dense_f16 holds numbers up to 65504, the values go up to 66000; take dense_f32, or a "
-                 "smaller scale");
+    EXPECT_STREQ(
+        error.what(),
+        "`format`: dense_f16 holds numbers up to 65504, the values go up to 66000; take dense_f32, or a "
+        "smaller scale");
   }
 }
 
@@ -141,7 +142,7 @@ TEST(DenseBatch, IsRefusedAboveOneGibibyte) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
     EXPECT_STREQ(
         error.what(),
-        "`as`: a dense batch of 500 rows and 3,000,000 columns has 6.0 GB, at most 1 GiB is handed out; "
+        "`format`: a dense batch of 500 rows and 3,000,000 columns has 6.0 GB, at most 1 GiB is handed out; "
         "take csr, or a smaller `batch_size`");
   }
 }

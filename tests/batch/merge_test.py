@@ -218,7 +218,7 @@ def test_other_images_with_the_same_names_are_appended(space):
         check("already merged" in run("pack-merge", out, out, packs[1]), "not recognised")
         for again in packs[:2]:
             text = run("pack-merge", space("twice"), out, again, expect=65)
-            check("there twice" in text and again in text, text)
+            check("is repeated" in text and again in text, text)
         text = run("pack-merge", out, packs[0], packs[2], expect=73)
         check("holds another pack" in text, text)
 

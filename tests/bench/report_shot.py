@@ -37,7 +37,7 @@ def draw(label, random):
 
 
 def make_shapes(root):
-    """Class folders; of each class an image is there twice, and one file is damaged."""
+    """Class folders; of each class an image is repeated, and one file is damaged."""
     random = np.random.default_rng(1)
     for label, count in CLASSES.items():
         os.makedirs(f"{root}/{label}")

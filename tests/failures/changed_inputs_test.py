@@ -1,4 +1,4 @@
-"""Images that changed after they were packed are noticed by a repeated run, and the parts that hold them packed anew."""
+"""Images that changed after they were packed are noticed by a repeated run, and the parts that hold them packed again."""
 import os
 import shutil
 import signal
@@ -42,7 +42,7 @@ def test_a_changed_image_was_not_noticed(space):
     check("already packed" in pack(root, out), "nothing changed")
     repaint(f"{root}/images/ant/00003.jpg")
     text = pack(root, out)
-    check("1 image changed since packed (images/ant/00003.jpg): 1 part packed anew" in text, text)
+    check("1 image changed since packed (images/ant/00003.jpg): 1 part packed again" in text, text)
     check("parts kept from earlier runs" in text, text)
     check_as_new(space, root, out)
     check("already packed" in pack(root, out), "the new state is recorded")

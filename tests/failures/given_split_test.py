@@ -255,7 +255,7 @@ def test_listed_users_without_ratings_went_unsaid(space):
     check(test.manifest["stats"]["left_out"] == {"test: users without both given and held-out ratings": 1},
           test.manifest["stats"]["left_out"])
     for name, lines, words in (("unknown", "3\n77\n0078\n4\n", "--test-users: 2 of 4 users are not in the input, the first is 0078"),
-                               ("twice", "3\n4\n3\n", "twice.txt: user 3 is there twice"), ("none", "\n\n", "found none")):
+                               ("twice", "3\n4\n3\n", "twice.txt: user 3 is repeated"), ("none", "\n\n", "found none")):
         open(space(f"{name}.txt"), "w").write(lines)
         for dry in ([], ["--dry-run"]):
             text = pack(source, "--split-by", "users", "--test-users", space(f"{name}.txt"), "-o", space("bad"), *dry, expect=65)

@@ -97,7 +97,7 @@ def test_a_file_that_changed_is_packed_anew(space, root, golden):
         before = file.read()
     Image.open(changed).transpose(Image.ROTATE_90).save(changed)
     text = pack(root, out)
-    check("1 image changed" in text and "1 part packed anew" in text, text)
+    check("1 image changed" in text and "1 part packed again" in text, text)
     check(fingerprint(out) != golden, "the change was not seen")
     run("pack-verify", out)
     with open(changed, "wb") as file:

@@ -127,7 +127,7 @@ def test_the_name_tells_where_the_content_does_not(space):
     rows = write("labels-first.svm", "1\n" * 1200 + "2 1:3 4:5\n")
     pack(rows, "-o", space("svm"))
     text = pack(write("no-banner.mtx", "2 2 1\n1 1 5\n"), "-o", space("mtx"), expect=65)
-    check("no-banner.mtx" in text and "read as matrix-market because of its name" in text and "--format" in text, text)
+    check("no-banner.mtx" in text and "read as matrix-market by its name" in text and "--format" in text, text)
     text = pack(write("bad.svm", "1 2:3\nx 1:1\n"), write("worse.svm", "1 1:1\n1 1:y\n"), "-o", space("bad-svm"),
                 "--on-error", "skip", "--max-errors", "5")
     check("bad.svm:2:1: label" in text and "worse.svm:2:5: value" in text, text)

@@ -21,7 +21,7 @@ ChunkPlan plan_of(std::uint64_t samples, bool hdf5, bool compressed) {
 TEST(DiskSpace, CountsThePaddingOfTheLastChunkAndTheMetadataOfEachPart) {
   const SpaceNeed need = needed_space(plan_of(1'001, true, false), kSample, true, 1'001);
   EXPECT_EQ(need.bytes, 11u * 100 * 30'000 + 2u * (1 << 20));
-  EXPECT_FALSE(need.is_least);
+  EXPECT_FALSE(need.is_minimum);
 }
 
 TEST(DiskSpace, CountsNoPaddingWhereAContainerHasNone) {

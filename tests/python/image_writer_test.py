@@ -205,7 +205,7 @@ def test_what_is_no_image_is_a_type_error(tmp_path):
 
 
 @pytest.mark.parametrize("message, options", [
-    ("class names: \"a\" is there twice", dict(classes=["a", "a"])),
+    ("class names: \"a\" is repeated", dict(classes=["a", "a"])),
     ("chunk_samples and chunk_bytes exclude each other", dict(chunk_samples=5, chunk_bytes=99)),
     ("classes: is for classes with names; several label columns are numbers", dict(label_column=["x", "y"], classes=["a"])),
 ])

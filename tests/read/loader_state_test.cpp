@@ -68,7 +68,7 @@ TEST(LoaderState, IsRefusedWhereAFieldWasChanged) {
       {{"\"rank_remainder\":\"pad\"", "\"rank_remainder\":\"even\""}, "rank_remainder: found \"even\""},
       {{"\"drop_last\":false", "\"drop_last\":0"}, "drop_last: found 0"},
       {{"\"epoch\":3", "\"epoch\":[3]"}, "epoch: found [3]"},
-      {{"\"epoch\":3", "\"epoch\":3,\"epoch\":4"}, "epoch: is there twice"},
+      {{"\"epoch\":3", "\"epoch\":3,\"epoch\":4"}, "epoch: is repeated"},
       {{"\"epoch\":3", "\"epoch\":3,\"eboch\":4"}, "eboch: no such field"},
       {{"\"flip_horizontal\":0.5", "\"flip_horizontal\":true"}, "augment.flip_horizontal: found true"},
       {{"\"crop_width\":0.0", "\"crop_depth\":0.0"}, "augment.crop_depth: 0, expected nothing"},

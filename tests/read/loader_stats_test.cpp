@@ -177,8 +177,8 @@ class PageWaits {
     const EpochBatches batches(source_.size(), {.batch_size = kBatch}, 1, epoch);
     double seconds = 0;
     for (std::uint64_t index = 0; index < batches.batch_count(); ++index) {
-      maker_.make({epoch, order, batches, index, 0, batches.batch(index).size}, 0);
-      seconds += maker_.counts().page_seconds;
+      assembler_.make({epoch, order, batches, index, 0, batches.batch(index).size}, 0);
+      seconds += assembler_.counts().page_seconds;
     }
     return seconds;
   }
@@ -197,16 +197,16 @@ class PageWaits {
                                                     std::vector<std::uint8_t>(kBatch),
                                                     {}};
                                }};
-  ImageBatchAssembler maker_{{source_,
-                              grid_,
-                              cache_,
-                              writer_,
-                              nullptr,
-                              nullptr,
-                              ring_,
-                              1,
-                              1,
-                              {.slice_samples = kBatch, .holds_all = false}}};
+  ImageBatchAssembler assembler_{{source_,
+                                  grid_,
+                                  cache_,
+                                  writer_,
+                                  nullptr,
+                                  nullptr,
+                                  ring_,
+                                  1,
+                                  1,
+                                  {.slice_samples = kBatch, .holds_all = false}}};
 };
 
 TEST(BatchAssembler, CountsWaitingForPagesOfAMappedFileApartFromCopying) {

@@ -48,7 +48,7 @@ class Transfer {
   [[nodiscard]] std::uint64_t end() const { return offset_ + byte_count_; }
   /// Waits until the first `count` bytes have arrived. Throws bad_data where the file is not there, ends
   /// earlier or is another one than before, usage where the server refuses access, try_again where it does
-  /// not response.
+  /// not respond.
   [[nodiscard]] Bytes wait(std::uint64_t count);
   /// Waits for the end, and returns what the server said of the file, and the bytes that it has.
   [[nodiscard]] RemoteFileInfo wait_for_info();
@@ -87,7 +87,7 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
   ~HttpClient();
-  /// The client of this process: one as long as someone holds it, and another one in a forked child.
+  /// The client of this process: one as long as it has an owner, and another one in a forked child.
   [[nodiscard]] static std::shared_ptr<HttpClient> shared();
   /// Requests are sent in the order of these calls, kMaxRequests at a time.
   void start(std::shared_ptr<Transfer> transfer);

@@ -1,4 +1,4 @@
-// Addresses of files that a server has: https://, http:// and s3://.
+// URLs of files on servers, https://, http:// and s3://, and the keys and endpoint for S3.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct S3Access {
   std::string endpoint;       ///< "http://127.0.0.1:9000"; empty: AWS
 };
 
-/// Reads the access anew, so that renewed credentials are used: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+/// Reads the access again, so that renewed credentials are used: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
 /// AWS_SESSION_TOKEN, AWS_REGION or AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, and of the
 /// profile AWS_PROFILE what AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE say. Throws usage for a profile
 /// that is not there, or a key without its secret.

@@ -99,7 +99,7 @@ struct SamplerSpec {
   std::uint64_t epoch_samples = 0;
 };
 
-/// Where a mixture of sources has its shares.
+/// How exactly a mixture keeps its shares.
 enum class Shares {
   /// In every prefix of an epoch, and so in every batch: to within one sample of each source. With data
   /// echoing, in the batches of a block together.

@@ -19,7 +19,7 @@ namespace chunkhit {
 /// Effect of a bad image or line: it is skipped and counted, or fails the run.
 enum class OnError { skip, fail };
 
-/// Limit of skipped inputs: a share of all (one is allowed), or, if not 0, a count.
+/// Maximum skipped inputs: `count` if not 0, else `share` of all (at least one).
 struct ErrorLimit {
   double share = 0.01;
   std::uint64_t count = 0;
@@ -234,7 +234,7 @@ struct RunPlanReport {
 /// Packs the parts of some tasks of a plan, or all that is missing and finishes the packs, whose bytes are
 /// those that pack_images writes. Any number of calls may run at once, also of the same task.
 ///
-/// Throws Error: usage for a task that the plan has not, or memory that cannot hold an image; bad_data if the
+/// Throws Error: usage for an unknown task, or memory that cannot hold an image; bad_data if the
 /// plan is damaged, gone, or of another version of chunkhit or its libraries; too_many_rejects; cannot_write;
 /// try_again if the images are not there or the machine cannot read them: nothing is published then that
 /// another machine would not have written.

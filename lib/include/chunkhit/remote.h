@@ -1,4 +1,4 @@
-// What a program can do while the library waits for a server.
+// Stops a thread's waits for servers.
 #pragma once
 
 #include <atomic>
@@ -8,8 +8,8 @@
 
 namespace chunkhit {
 
-/// As long as it lives, what this thread waits for from servers (opening a pack, reading a dataset,
-/// verifying) ends with Error try_again within a tenth of a second once `stop` is true. A loader's batches
+/// While alive, aborts this thread's network waits (opening a pack, reading a dataset, verifying) with
+/// try_again within 0.1 s once `stop` is true. A loader's batches
 /// need none: see wait_for. To be destroyed by the thread that made it, in the reverse order.
 class CHUNKHIT_API StopScope {
  public:

@@ -1,20 +1,29 @@
 #include "pack/images/image_archives.h"
 
+#include <fcntl.h>
 #include <glob.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
 
+#include "base/aside_name.h"
+#include "base/bytes.h"
 #include "base/cpu.h"
 #include "base/file.h"
+#include "base/spill_file.h"
 #include "base/text_stream.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -23,9 +32,11 @@
 #include "listing/label_rows.h"
 #include "listing/root_folder.h"
 #include "listing/sample_file.h"
+#include "listing/sample_list.h"
 #include "listing/tar_members.h"
 #include "listing/tar_samples.h"
-#include "pack/images/archive_spool.h"
+#include "pack/disk_space.h"
+#include "pack/pack_folder.h"
 
 namespace chunkhit {
 namespace {
@@ -84,13 +95,10 @@ std::vector<std::string> tar_names(const std::string& root, bool follow_symlinks
 fs::path whole_path(const std::string& path) { return fs::absolute(path).lexically_normal(); }
 
 /// The folder that all inputs are in.
-std::string common_folder(const std::vector<std::string>& inputs) {
-  fs::path common = whole_path(inputs.front()).parent_path();
-  for (const std::string& input : inputs)
-    while (!whole_path(input).lexically_relative(common).empty() &&
-           *whole_path(input).lexically_relative(common).begin() == "..")
-      common = common.parent_path();
-  return common.string();
+std::string folder_of_all(const std::vector<std::string>& inputs) {
+  std::vector<std::string> paths{whole_path(inputs.front()).parent_path().string()};
+  for (const std::string& input : inputs) paths.push_back(whole_path(input).string());
+  return common_folder(paths);
 }
 
 void check_inputs(const std::vector<std::string>& inputs) {
@@ -140,7 +148,7 @@ void take_inputs(PackImagesOptions& options) {
     options.root = std::exchange(options.inputs, {})[0];
   if (options.inputs.empty()) return;
   check_inputs(options.inputs);
-  options.root = common_folder(options.inputs);
+  options.root = folder_of_all(options.inputs);
 }
 
 std::vector<std::string> find_tars(const PackImagesSpec& spec, const std::string& root) {
@@ -159,6 +167,67 @@ std::vector<std::string> find_tars(const PackImagesSpec& spec, const std::string
 }
 
 namespace {
+
+/// Copies bytes into one file without a name, which lives as long as the containers that are ranges of it.
+class ArchiveSpool {
+ public:
+  /// The file is made in `folder` once it is needed.
+  ArchiveSpool(SampleList& list, std::string folder) : list_(list), folder_(std::move(folder)) {}
+  /// Begins the copy of an input that needs so many bytes, or at least so many. Throws cannot_write where
+  /// they are not free.
+  void begin(const std::string& path, std::uint64_t bytes, bool is_minimum);
+  /// Appends bytes; returns where they begin. Throws cannot_write.
+  std::uint64_t append(Bytes bytes);
+  /// Where the next bytes will begin.
+  [[nodiscard]] std::uint64_t end() const { return end_; }
+  /// Adds the copy to the list as a container; `source` is recorded for its samples.
+  void add_container(const std::string& path, const FileStamp& source);
+  /// All is copied: from now on a change of the file is an error.
+  void finish();
+
+ private:
+  void remove_left_overs() const;
+
+  SampleList& list_;
+  std::string folder_;
+  std::unique_ptr<SpillFile> file_;
+  std::shared_ptr<const FileDescriptor> fd_;
+  std::uint64_t end_ = 0;
+};
+
+void ArchiveSpool::begin(const std::string& path, std::uint64_t bytes, bool is_minimum) {
+  if (!file_) {
+    remove_left_overs();
+    file_ = std::make_unique<SpillFile>(folder_);
+    fd_ = std::make_shared<const FileDescriptor>(::open(file_->open_path().c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd_->is_open()) throw_failed_read(folder_, "cannot open the copy of " + path + ": ", errno);
+  }
+  const std::string error = space_error({bytes, is_minimum}, free_bytes(folder_));
+  if (!error.empty())
+    throw Error(ErrorCode::cannot_write, folder_ + ": the unpacked copy of " + path + " " + error);
+}
+
+std::uint64_t ArchiveSpool::append(Bytes bytes) {
+  const std::uint64_t at = file_->append(bytes);
+  end_ = at + bytes.size();
+  return at;
+}
+
+void ArchiveSpool::add_container(const std::string& path, const FileStamp& source) {
+  list_.containers.push_back({InputFile(path, fd_, end_), {}, source});
+}
+
+void ArchiveSpool::finish() {
+  for (SampleContainer& container : list_.containers)
+    if (container.listed == FileStamp{}) container.listed = stamp_of(container.file);
+}
+
+/// Where the file system has no files without a name, a killed run may leave one.
+void ArchiveSpool::remove_left_overs() const {
+  for (const std::string& name : folder_entries(folder_))
+    if (name_written_aside(name) == kSpillName && find_aside_writer(folder_, name) == AsideWriter::is_gone)
+      ::unlink((folder_ + "/" + name).c_str());
+}
 
 FileStamp stamp_of_input(const std::string& path) {
   std::error_code error;

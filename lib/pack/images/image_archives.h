@@ -1,4 +1,4 @@
-// Inputs that hold many images in one file each: tars, compressed or not.
+// Inputs that hold many images in one file each: tars, compressed or not; and which inputs of a run are such.
 #pragma once
 
 #include <string>

@@ -271,7 +271,7 @@ std::uint64_t mean_file_bytes(const PackImagesSpec& spec, const PackImagesOption
 }
 
 /// About how many stored bytes an image of its own size will have: from the sizes of files, and from what
-/// photographs have a pixel, half a byte as files, a fifth of one when they are encoded anew.
+/// photographs have a pixel, half a byte as files, a fifth of one when they are encoded again.
 std::uint64_t expected_bytes(const PackImagesSpec& spec, double file_bytes) {
   constexpr double kPixelsOfFileByte = 2, kEncodedBytesOfPixel = 0.2, kAspect = 4. / 3;
   const OwnSizesSpec& own = spec.own_sizes;

@@ -1,4 +1,5 @@
-// What pack_images packs: the list of images, the first one's shape, and the packs that they make.
+// What pack_images packs: checked options, the list of images, the first one's shape, and the packs that they
+// make.
 #pragma once
 
 #include <cstdint>

@@ -179,26 +179,26 @@ class PartPipeline {
   /// Makes one sample of a block. One of its own size is left to the step that takes samples in order where
   /// `payloads` has no room for it: there is room once those before it are written.
   void make(Block& block, std::size_t at, MemoryBudget* payloads) {
-    SampleDecoder& maker = job_.decoders.local();
+    SampleDecoder& decoder = job_.decoders.local();
     const std::uint32_t index = job_.indices[block.first_row + at];
     // A reason may name bytes of a damaged file; part records and tables hold UTF-8.
     try {
       if (is_sized()) {
         SizedSample sample;
-        if (!maker.make_sized(job_.list, index, sample, payloads)) return;
+        if (!decoder.make_sized(job_.list, index, sample, payloads)) return;
         block.pixels.add(sample.pixels);
         block.sized[at] = std::move(sample);
       } else {
         std::uint8_t* slot = block.buffer->bytes.data() + (block.first_slot + at) * sample_bytes_;
-        maker.make(job_.list, index, slot);
+        decoder.make(job_.list, index, slot);
         block.pixels.add_sample(slot, job_.context.sample);
       }
-      block.warnings[at] = escape_bytes(maker.warnings());
-      block.images[at] = maker.input();
+      block.warnings[at] = escape_bytes(decoder.warnings());
+      block.images[at] = decoder.input();
     } catch (const ImageError& error) {
       block.reasons[at] = escape_bytes(error.reason());
     }
-    block.inputs[at] = maker.stamp();
+    block.inputs[at] = decoder.stamp();
   }
 
   void take(Block& block, std::size_t at) {

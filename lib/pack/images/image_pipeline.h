@@ -87,7 +87,7 @@ using SampleDecoders = tbb::enumerable_thread_specific<SampleDecoder>;
 
 /// What a part is packed with.
 struct PartJob {
-  const AssemblerContext& context;
+  const DecoderContext& context;
   SampleDecoders& decoders;
   const SampleList& list;
   std::span<const std::uint32_t> indices;  ///< of the list, in the order of packing

@@ -67,9 +67,8 @@ std::string pixels_header(const PixelsView& pixels) {
 /// The names of classes as a message has them.
 std::string names_text(const std::vector<std::string>& names) {
   constexpr std::size_t kNamesToShow = 10;
-  std::string text;
-  for (std::size_t id = 0; id < std::min(names.size(), kNamesToShow); ++id)
-    text += (id == 0 ? "" : ", ") + printable_text(names[id]);
+  const std::string text =
+      printable_text(joined(std::span(names).first(std::min(names.size(), kNamesToShow))));
   return names.size() > kNamesToShow ? text + ", …" : text;
 }
 
@@ -159,7 +158,7 @@ struct ImageWriter::Impl {
     if (name.empty() || !is_utf8(name) || name.find('\0') != std::string::npos)
       throw_usage("class names: expected UTF-8 texts, found \"" + printable_text(name) + "\"");
     const std::uint32_t known = names.count();
-    if (names.add(name) != known) throw_usage("class names: \"" + name + "\" is there twice");
+    if (names.add(name) != known) throw_usage("class names: \"" + name + "\" is repeated");
   }
 
   void add(std::span<const Bytes> pieces, const SampleLabel& label, std::string_view key,

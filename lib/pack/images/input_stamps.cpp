@@ -101,7 +101,7 @@ std::string changed_text(const std::vector<std::string>& files, std::uint64_t pa
   for (std::size_t index = 0; index < std::min(files.size(), kNamedFiles); ++index)
     text.append(index == 0 ? "" : ", ").append(files[index]);
   text += files.size() > kNamedFiles ? ", …)" : ")";
-  return text + ": " + count_text(part_count, "part") + " packed anew (`trust_inputs` does not compare)";
+  return text + ": " + count_text(part_count, "part") + " packed again (`trust_inputs` does not compare)";
 }
 
 }  // namespace chunkhit

@@ -28,12 +28,6 @@ std::string shape_text(const SampleShape& sample) {
          std::to_string(sample.channels) + " " + name_of(sample.layout);
 }
 
-std::string columns_text(const std::vector<std::string>& columns) {
-  std::string text;
-  for (const std::string& column : columns) text += (text.empty() ? "" : ", ") + column;
-  return text;
-}
-
 std::string kept_columns_text(const std::vector<PackColumn>& columns) {
   std::string text;
   for (const PackColumn& column : columns)
@@ -48,8 +42,7 @@ void check_images(const MergeInput& input, const MergeInput& first) {
   check_equal(input, first, "samples of", shape_text(found.sample), shape_text(expected.sample),
               "pack one of them again with the shape and layout of the other");
   const auto labels = [](const Manifest& manifest) {
-    return manifest.class_labels ? std::string("class ids")
-                                 : "the numbers " + columns_text(manifest.label_columns);
+    return manifest.class_labels ? std::string("class ids") : "the numbers " + joined(manifest.label_columns);
   };
   check_equal(input, first, "labels are", labels(found), labels(expected),
               "pack one of them again with labels like the other's");

@@ -27,7 +27,7 @@ namespace {
 void write_packs(RunContext& run, std::vector<PackSamples> packs, PackImagesReport& report) {
   for (PackSamples& samples : packs) {
     run.progress.pack = pack_path(run.options, samples.name);
-    PackWriter writer(run, listed_pack(run.spec, run.maker.sample, run.list, std::move(samples)));
+    PackWriter writer(run, listed_pack(run.spec, run.context.sample, run.list, std::move(samples)));
     report.packs.push_back(writer.write());
     report.samples_packed_now += writer.samples_packed_now();
     report.interrupted = writer.interrupted();
@@ -40,14 +40,14 @@ PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions&
   const RootFolder root(options.root, spec.follow_symlinks);
   const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, input));
 
-  AssemblerContext maker{
+  DecoderContext context{
       spec, root, input.first.sample, input.first.file, MemoryBudget(memory.decode_bytes), memory.kept_bytes};
   RejectLimit rejects(options, input.list.row_count);
   progress.rows_total = input.list.size();
   RunContext run{spec,
                  options,
                  input.list,
-                 maker,
+                 context,
                  rejects,
                  progress,
                  memory,
@@ -101,7 +101,7 @@ PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, st
                           .chunk_reason = plan.reason,
                           .raw_bytes = rows * sample.byte_count(),
                           .needed_bytes = need.bytes,
-                          .is_compressed = need.is_least,
+                          .is_compressed = need.is_minimum,
                           .default_cache = {},
                           .advised_cache = {}};
   if (spec.container == "hdf5" && !is_sized) {

@@ -51,12 +51,6 @@ std::string split_text(const std::vector<SplitShare>& split) {
   return text.empty() ? "none" : text;
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-  return text;
-}
-
 std::string names_hash(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += name + '\n';
@@ -101,7 +95,7 @@ void check_split_folders(const PackImagesSpec& spec) {
   std::set<std::string> names;
   for (const std::string& name : folders) {
     check_folder_name("`split_folders`", name);
-    if (!names.insert(name).second) throw_usage("`split_folders`: " + name + " is there twice");
+    if (!names.insert(name).second) throw_usage("`split_folders`: " + name + " is repeated");
   }
 }
 
@@ -162,7 +156,7 @@ void check_split(const std::vector<SplitShare>& split) {
   std::set<std::string> names;
   for (const SplitShare& share : split) {
     check_folder_name("`split`", share.name);
-    if (!names.insert(share.name).second) throw_usage("`split`: " + share.name + " is there twice");
+    if (!names.insert(share.name).second) throw_usage("`split`: " + share.name + " is repeated");
     if (!(share.share > 0)) throw_usage("`split`: " + share.name + ": expected a share above 0");
     sum += share.share;
   }
@@ -210,12 +204,12 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
                                                                       : "csv"}};
   if (!spec.labels.empty() && !is_written) entries.push_back({"file-column", spec.columns.file_column});
   if (!spec.labels.empty() || !list.labels_from.empty())
-    entries.push_back({"label-column", joined(spec.columns.label_columns)});
+    entries.push_back({"label-column", joined(spec.columns.label_columns, ",")});
   if (!spec.columns.keep_columns.empty())
-    entries.push_back({"keep-columns", joined(spec.columns.keep_columns)});
+    entries.push_back({"keep-columns", joined(spec.columns.keep_columns, ",")});
   if (spec.columns.label_type != LabelType::automatic)
     entries.push_back({"label-type", name_of(spec.columns.label_type)});
-  if (spec.labels.empty()) entries.push_back({"include", none_or(joined(spec.folders.include))});
+  if (spec.labels.empty()) entries.push_back({"include", none_or(joined(spec.folders.include, ","))});
   entries.push_back({"classes", spec.classes.empty() ? "sorted" : names_hash(list.classes)});
   entries.push_back({"follow-symlinks", spec.follow_symlinks ? "true" : "false"});
   entries.push_back(resize_entry(transform));
@@ -239,7 +233,7 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   entries.push_back({"order", name_of(spec.order)});
   entries.push_back({"seed", std::to_string(spec.seed)});
   entries.push_back({"split", split_text(spec.split)});
-  entries.push_back({"split-folders", none_or(joined(spec.folders.split_folders))});
+  entries.push_back({"split-folders", none_or(joined(spec.folders.split_folders, ","))});
   if (!split_name.empty()) entries.push_back({"split-name", split_name});
   return entries;
 }

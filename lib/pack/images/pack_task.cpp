@@ -68,10 +68,9 @@ PackTask listed_pack(const PackImagesSpec& spec, const SampleShape& sample, cons
                 samples.indices.size(),
                 std::move(samples.rejects),
                 {}};
-  task.rows = [list = std::shared_ptr<const SampleList>(std::shared_ptr<void>(), &list),
-               indices = std::move(samples.indices)](std::uint64_t first, std::uint64_t count) {
+  task.rows = [&list, indices = std::move(samples.indices)](std::uint64_t first, std::uint64_t count) {
     const auto begin = indices.begin() + static_cast<std::ptrdiff_t>(first);
-    return PartRows{list, {begin, begin + static_cast<std::ptrdiff_t>(count)}};
+    return PartRows{&list, {begin, begin + static_cast<std::ptrdiff_t>(count)}, nullptr};
   };
   return task;
 }

@@ -19,8 +19,9 @@ namespace chunkhit {
 
 /// The rows of a part: samples of a list, by index, in packing order.
 struct PartRows {
-  std::shared_ptr<const SampleList> list;
+  const SampleList* list = nullptr;
   std::vector<std::uint32_t> indices;
+  std::shared_ptr<const SampleList> planned;  ///< owns `list` where a plan has its own; else the run does
 };
 
 /// A pack to write, and where the rows of its parts come from: the input list, or a plan.

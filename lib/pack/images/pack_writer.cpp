@@ -44,9 +44,9 @@ PackWriter::PackWriter(RunContext& run, PackTask task)
     : run_(run),
       task_(std::move(task)),
       codec_(codec_choice(run.spec)),
-      plan_(plan_pack(run.spec, run.maker.sample, task_.sample_count)),
+      plan_(plan_pack(run.spec, run.context.sample, task_.sample_count)),
       folder_(pack_path(run.options, task_.name), run.options.force, PackKind::images, run.is_planned),
-      decoders_([&run] { return SampleDecoder(run.maker); }),
+      decoders_([&run] { return SampleDecoder(run.context); }),
       rejects_(task_.rejects),
       pack_(folder_, own_identity()) {}
 
@@ -174,16 +174,16 @@ std::vector<std::uint64_t> PackWriter::changed_parts() {
     const auto stamps = read_stamps(path, {pack_.identity().pack_id, part_index}, rows.indices.size());
     unknown += stamps ? 0 : 1;
     if (!stamps) continue;
-    const auto found = find_changed(run_.maker.root, *rows.list, rows.indices, *stamps);
+    const auto found = find_changed(run_.context.root, *rows.list, rows.indices, *stamps);
     if (!found.empty()) parts.push_back(part_index);
     for (const std::uint32_t index : found) files.emplace_back(rows.list->file(index));
   }
   if (unknown > 0)
     notices_.push_back(count_text(unknown, "finished part") + " without " + std::string(kInputsExtension) +
-                       " file: whether images changed since is not known; `force` packs all anew");
+                       " file: whether images changed since is not known; `force` packs all again");
   if (!files.empty()) notices_.push_back(changed_text(files, parts.size()));
   for (const std::string& file : files)
-    if (run_.list.containers.empty() && run_.maker.root.stamp(file) == FileStamp{})
+    if (run_.list.containers.empty() && run_.context.root.stamp(file) == FileStamp{})
       check_mounted({{0, file, {}, ""}});
   return parts;
 }
@@ -192,7 +192,7 @@ std::vector<std::uint64_t> PackWriter::changed_parts() {
 bool PackWriter::is_unreadable(const std::string& file) const {
   // A CSV may name files that never existed; those of class folders were listed and did exist.
   const bool was_listed = run_.spec.labels.empty();
-  const std::string error = run_.maker.root.open(file).error;
+  const std::string error = run_.context.root.open(file).error;
   return error.starts_with("may not be read") || (was_listed && error.starts_with("no such file"));
 }
 
@@ -201,7 +201,7 @@ bool PackWriter::is_unreadable(const std::string& file) const {
 void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
   // A container that cannot be read is an error of its own.
   if (!run_.list.containers.empty()) return;
-  const RootFolder& root = run_.maker.root;
+  const RootFolder& root = run_.context.root;
   try {
     for (const Reject& reject : rejects) {
       if (root.stamp(reject.file) == FileStamp{}) root.check_mounted(reject.file);
@@ -209,8 +209,8 @@ void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
         throw MachineError(run_.options.root + "/" + reject.file +
                            ": cannot be read, and was there when the pack was planned");
     }
-    if (!rejects.empty() && !root.open(run_.maker.first_file).error.empty())
-      throw MachineError(run_.options.root + "/" + run_.maker.first_file +
+    if (!rejects.empty() && !root.open(run_.context.first_file).error.empty())
+      throw MachineError(run_.options.root + "/" + run_.context.first_file +
                          ": could be read when the run began, and can no longer");
   } catch (const MachineError& error) {
     throw Error(ErrorCode::try_again, std::string(error.what()) +
@@ -346,7 +346,7 @@ void PackWriter::report_phase(PackProgress::Phase phase) {
 
 /// Fails before the part is begun, not after hours of packing.
 void PackWriter::check_space(std::uint64_t row_count) const {
-  const SpaceNeed need = needed_space(plan_, run_.maker.sample, run_.spec.container == "hdf5", row_count);
+  const SpaceNeed need = needed_space(plan_, run_.context.sample, run_.spec.container == "hdf5", row_count);
   const std::string error = space_error(need, folder_.free_bytes());
   if (!error.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + error);
 }
@@ -356,7 +356,7 @@ std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
   const std::uint64_t chunk_count =
       is_sized() ? 0 : (sample_count + plan_.chunk_samples - 1) / plan_.chunk_samples;
   PartSpec part;
-  part.sample = run_.maker.sample;
+  part.sample = run_.context.sample;
   part.own_sizes = is_sized();
   part.codec = codec_.codec;
   part.chunk_samples = plan_.chunk_samples;
@@ -382,7 +382,7 @@ PartOutcome PackWriter::write_part(std::uint64_t part_index, const Lanes& lanes,
     }
     if (run_.options.on_progress) run_.options.on_progress(run_.progress);
   };
-  const PartJob job{run_.maker,
+  const PartJob job{run_.context,
                     decoders_,
                     *rows.list,
                     rows.indices,
@@ -418,7 +418,7 @@ std::future<PartRecord> PackWriter::finish_part(std::uint64_t part_index, std::u
 Manifest PackWriter::manifest_so_far() const {
   Manifest manifest;
   pack_.describe(run_.call, run_.list.xxh3, manifest);
-  manifest.sample = run_.maker.sample;
+  manifest.sample = run_.context.sample;
   manifest.container = run_.spec.container;
   manifest.codec = codec_.codec;
   manifest.chunk_samples = plan_.chunk_samples;

@@ -30,7 +30,7 @@ struct RunContext {
   const PackImagesSpec& spec;
   const PackImagesOptions& options;
   const SampleList& list;  ///< of a planned run: without rows
-  AssemblerContext& maker;
+  DecoderContext& context;
   RejectLimit& rejects;
   PackProgress& progress;
   MemoryPlan memory;
@@ -61,7 +61,7 @@ class PackWriter {
   [[nodiscard]] bool is_own(const PartRecord& part, std::uint64_t part_index) const;
   [[nodiscard]] bool is_sized() const { return run_.spec.sizes == Sizes::own; }
   [[nodiscard]] std::uint64_t raw_bytes(std::uint64_t samples, std::uint64_t pixel_count) const {
-    const SampleShape& sample = run_.maker.sample;
+    const SampleShape& sample = run_.context.sample;
     return is_sized() ? pixel_count * sample.channels : samples * sample.byte_count();
   }
   /// Counts the rows of a part.

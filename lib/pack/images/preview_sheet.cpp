@@ -106,9 +106,9 @@ Image decode_stored(const PackImagesSpec& spec, Bytes bytes) {
 }
 
 /// Makes the sheet, pair by pair.
-class SheetMaker {
+class SheetPainter {
  public:
-  SheetMaker(const PackImagesSpec& spec, const PackImagesOptions& options, const MemoryPlan& memory)
+  SheetPainter(const PackImagesSpec& spec, const PackImagesOptions& options, const MemoryPlan& memory)
       : spec_(shown_spec(spec)),
         options_(options),
         root_(options.root, spec.follow_symlinks),
@@ -169,7 +169,7 @@ class SheetMaker {
   PackImagesSpec spec_;
   const PackImagesOptions& options_;
   RootFolder root_;
-  AssemblerContext context_;
+  DecoderContext context_;
   SampleDecoder decoder_;
   ByteBuffer bytes_;
   ByteBuffer sample_;
@@ -198,12 +198,12 @@ std::vector<SheetImage> write_preview_sheet(const PackImagesSpec& spec, const Pa
   sheet.reshape(std::min(count, kColumns) * kWide + kGap, (count + kColumns - 1) / kColumns * kHigh + kGap,
                 3);
   fill(sheet, {0, 0, sheet.width, sheet.height}, kPaper);
-  SheetMaker maker(spec, options, memory);
+  SheetPainter painter(spec, options, memory);
   std::vector<SheetImage> seen;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Position at{kGap + i % kColumns * kWide, kGap + i / kColumns * kHigh};
     draw_number(i + 1, {at.x, at.y - kGap + 2}, sheet);
-    seen.push_back(maker.draw(input.list, std::size_t{i} * input.list.size() / count, at, sheet));
+    seen.push_back(painter.draw(input.list, std::size_t{i} * input.list.size() / count, at, sheet));
   }
   write_png(sheet, options.sheet);
   return seen;

@@ -136,14 +136,15 @@ PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const P
   task.rejects = rows.rejects(pack_index);
   task.identity.check_plan = [&given, &plan] { check_plan(given.folder, plan); };
   task.rows = [&rows, first_part, part_samples](std::uint64_t first, std::uint64_t count) {
-    auto list = std::make_shared<SampleList>(rows.part(first_part + first / part_samples));
+    auto list = std::make_shared<const SampleList>(rows.part(first_part + first / part_samples));
     if (list->size() != count)
       throw Error(ErrorCode::bad_data, "plan.rows: part " +
                                            std::to_string(first_part + first / part_samples) + ": expected " +
                                            count_text(count, "row") + ", found " + count_text(list->size()));
     std::vector<std::uint32_t> indices(count);
     std::iota(indices.begin(), indices.end(), 0u);
-    return PartRows{std::move(list), std::move(indices)};
+    const SampleList* const samples = list.get();
+    return PartRows{samples, std::move(indices), std::move(list)};
   };
   return task;
 }
@@ -202,7 +203,7 @@ class PlanRun {
 
  private:
   void run_packs(const MemoryPlan& memory, const RunStart& start) {
-    AssemblerContext maker{
+    DecoderContext context{
         specs_.front(),   root_, plan_.sample, plan_.first_file, MemoryBudget(memory.decode_bytes),
         memory.kept_bytes};
     RejectLimit rejects(plan_.max_rejected, plan_.rows);
@@ -215,7 +216,7 @@ class PlanRun {
           specs_[index],
           options_,
           rows_.header(),
-          maker,
+          context,
           rejects,
           progress,
           memory,

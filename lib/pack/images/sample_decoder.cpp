@@ -202,8 +202,8 @@ void SampleDecoder::release_memory() {
 // Memory is released also after an error, because other threads may wait for it.
 void SampleDecoder::read_and_decode(const SampleFile& opened, std::string_view file, const Finish& finish) {
   struct Release {
-    SampleDecoder& maker;
-    ~Release() { maker.release_memory(); }
+    SampleDecoder& decoder;
+    ~Release() { decoder.release_memory(); }
   } release{*this};
   try {
     const std::string reason = opened.read(file_);

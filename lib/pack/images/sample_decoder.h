@@ -20,14 +20,14 @@
 
 namespace chunkhit {
 
-/// What all makers of a run share.
-struct AssemblerContext {
+/// What all decoders of a run share.
+struct DecoderContext {
   const PackImagesSpec& spec;
   const RootFolder& root;
   SampleShape sample;            ///< every sample must have this shape
   std::string first_file;        ///< the image that the shape comes from, for messages
   MemoryBudget budget;           ///< for images that need more than kept_bytes
-  std::uint64_t kept_bytes = 0;  ///< what each maker may hold without a share of the budget
+  std::uint64_t kept_bytes = 0;  ///< what each decoder may hold without a share of the budget
 };
 
 /// An image of its own size, as it is stored.
@@ -45,7 +45,7 @@ struct SizedSample {
 /// Makes samples; each thread has its own, because it keeps buffers and tables.
 class SampleDecoder {
  public:
-  explicit SampleDecoder(AssemblerContext& context) : context_(context), transform_(context.spec.transform) {}
+  explicit SampleDecoder(DecoderContext& context) : context_(context), transform_(context.spec.transform) {}
   /// Writes the bytes of a list's sample to `slot`. Throws ImageError where it cannot be packed, bad_data
   /// when the image's shape differs from the pack's or its container changed, try_again when the machine
   /// could not read the file in several tries.
@@ -88,7 +88,7 @@ class SampleDecoder {
   [[nodiscard]] bool may_hold(std::uint64_t bytes);
   void release_memory();
 
-  AssemblerContext& context_;
+  DecoderContext& context_;
   FileStamp stamp_;
   std::string warnings_;
   InputImage input_;

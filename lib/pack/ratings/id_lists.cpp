@@ -127,7 +127,7 @@ std::vector<std::string> read_item_ids(const std::string& path, const IdListUse&
   IdMap seen;
   while (items.next()) {
     ids.emplace_back(items.id());
-    if (seen.add(ids.back()) != ids.size() - 1) items.fail("item " + ids.back() + " is there twice");
+    if (seen.add(ids.back()) != ids.size() - 1) items.fail("item " + ids.back() + " is repeated");
     memory.add(ids.back(), items.line_bytes());
   }
   memory.finish();
@@ -151,7 +151,7 @@ std::vector<std::string> read_user_ids(const std::string& path, const IdListUse&
   std::sort(ids.begin(), ids.end());
   const auto twice = std::adjacent_find(ids.begin(), ids.end());
   if (twice != ids.end())
-    throw Error(ErrorCode::bad_data, lines.name() + ": user " + *twice + " is there twice");
+    throw Error(ErrorCode::bad_data, lines.name() + ": user " + *twice + " is repeated");
   return ids;
 }
 

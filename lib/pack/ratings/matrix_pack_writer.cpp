@@ -12,6 +12,7 @@
 #include "base/words.h"
 #include "chunk/column_steps.h"
 #include "chunkhit/error.h"
+#include "manifest/run_record.h"
 #include "pack/disk_space.h"
 #include "pack/ratings/id_lists.h"
 #include "pack/ratings/pack_sparse_spec.h"
@@ -184,32 +185,30 @@ MatrixPackReport MatrixPackWriter::write() {
                                    run_.columns.items ? &*run_.columns.items : nullptr);
   items_ = items.record;
   items_file_.emplace(std::move(items.file));
-  const RowJob job{rows_,
-                   piece_rows,
-                   shape_,
-                   shard,
-                   codec_.codec == "zstd",
-                   codec_.level,
-                   run_.spec.part_bytes,
-                   shard ? UINT64_MAX : kMaxCsrEntries,
-                   pack_.parts_kept(),
-                   kept_rows_,
-                   run_.call.threads,
-                   run_.work_bytes,
-                   run_.options.stop,
-                   [this](const RowPiece& piece) { append(piece); }};
+  const RowJob job{.rows = rows_,
+                   .piece_rows = piece_rows,
+                   .shape = shape_,
+                   .makes_row_blocks = shard,
+                   .compresses = codec_.codec == "zstd",
+                   .level = codec_.level,
+                   .part_bytes = run_.spec.part_bytes,
+                   .max_part_entries = shard ? UINT64_MAX : kMaxCsrEntries,
+                   .kept_parts = pack_.parts_kept(),
+                   .kept_rows = kept_rows_,
+                   .threads = run_.call.threads,
+                   .work_bytes = run_.work_bytes,
+                   .stop = run_.options.stop,
+                   .append = [this](const RowPiece& piece) { append(piece); }};
   interrupted_ = !run_row_job(job);
   if (!interrupted_ && part_) finish_part();
   await_part();
-  MatrixPackReport report{folder_.path(),
-                          rows_.row_count(),
-                          shape_.column_count,
-                          matrix_records(rows_),
-                          pack_.parts().size(),
-                          chunk_rows_,
-                          0,
-                          false,
-                          pack_.parts_kept()};
+  MatrixPackReport report{.path = folder_.path(),
+                          .rows = rows_.row_count(),
+                          .columns = shape_.column_count,
+                          .matrices = matrix_records(rows_),
+                          .parts = pack_.parts().size(),
+                          .chunk_rows = chunk_rows_,
+                          .parts_kept = pack_.parts_kept()};
   for (const PartRecord& part : pack_.parts()) report.bytes += part.bytes;
   if (!interrupted_) publish();
   return report;

@@ -1,4 +1,5 @@
-// Writes one pack of matrices: items, parts, users, run and manifest.
+// Writes one pack of matrices: items, parts, users, run and manifest; its statistics, shape and sizes of
+// chunks.
 #pragma once
 
 #include <cstdint>

@@ -152,7 +152,8 @@ DetectedFormat format_of(const RatingInputSpec& spec, TextStream& stream) {
 }
 
 std::string by_name_text(RatingFormat format) {
-  return " (read as " + name_of(format) + " because of its name: the content does not tell; `format` does)";
+  return " (read as " + name_of(format) +
+         " by its name, because the content is ambiguous; `format` overrides)";
 }
 
 void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {

@@ -1,5 +1,5 @@
-// Groups and tables of an AnnData file. Layout: schemas/matrix-hdf5.md, after AnnData's own description:
-// https://anndata.readthedocs.io/en/stable/fileformat-prose.html
+// Attributes of HDF5 objects; groups and tables of an AnnData file. Layout: schemas/matrix-hdf5.md, after
+// AnnData's own description: https://anndata.readthedocs.io/en/stable/fileformat-prose.html
 #pragma once
 
 #include <hdf5.h>

@@ -1,4 +1,5 @@
-// Datasets and groups of HDF5 files: found, opened, and checked before anything is read from them.
+// Datasets and groups of HDF5 files: found, opened, and checked before anything is read from them; their
+// filters as codecs.
 #pragma once
 
 #include <hdf5.h>

@@ -1,4 +1,4 @@
-// HDF5 files that someone else made. schemas/images-hdf5.md, "Other files".
+// External HDF5 files of images, and whether one holds a matrix. schemas/images-hdf5.md, "Other files".
 #pragma once
 
 #include <hdf5.h>

@@ -20,7 +20,7 @@ struct ExternalUse {
 /// Lets `pack-verify --structure` open a file where that command is installed: beside this library or
 /// program, or on PATH. The program is executed (posix_spawn): no copy of this process runs, no handler is
 /// called. A file that passed is not opened again until it changes. Throws bad_data where it crashes, does
-/// not end, or asks for more memory than such a file needs, and try_again where somebody killed it. What it
+/// not end, or asks for more memory than such a file needs, and try_again where it was killed. What it
 /// says otherwise is left to the reader of the file.
 void check_external_file(const std::string& path, const ExternalUse& use);
 

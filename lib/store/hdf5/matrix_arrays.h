@@ -39,7 +39,7 @@ class MatrixOutput {
   /// Appends rows that were checked to be below the shape's columns.
   virtual void append(const CsrView& rows) = 0;
   virtual void finish() = 0;
-  /// Throws cannot_write unless a file that was opened anew has what was appended.
+  /// Throws cannot_write unless a file that was opened again has what was appended.
   virtual void check_written(hid_t file) const = 0;
   [[nodiscard]] virtual std::uint64_t chunk_count() const = 0;
   [[nodiscard]] virtual std::uint64_t stored_bytes() const = 0;

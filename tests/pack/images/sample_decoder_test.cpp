@@ -43,7 +43,7 @@ struct SampleDecoderTest : testing::Test {
   std::string path = folder.make_folder("root");
   RootFolder root{path};
   PackImagesSpec spec;
-  AssemblerContext context{spec, root, kShape, "0.jpg", MemoryBudget(64 << 20), 16 << 20};
+  DecoderContext context{spec, root, kShape, "0.jpg", MemoryBudget(64 << 20), 16 << 20};
   SampleList files;
   SampleList ranges;
 };

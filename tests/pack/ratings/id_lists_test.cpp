@@ -71,7 +71,7 @@ TEST(IdLists, RefusesWhatIsNoListOfItems) {
   write(path, "column,ratings,item\n0,many,x\n");
   EXPECT_NE(error_of(path).find(":2: ratings: expected a count, found \"many\""), std::string::npos);
   write(path, "column,ratings,item\n0,1,x\n1,1,x\n");
-  EXPECT_NE(error_of(path).find("item x is there twice"), std::string::npos);
+  EXPECT_NE(error_of(path).find("item x is repeated"), std::string::npos);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ def named_packs(paths: Paths) -> List[Tuple[str, str]]:
     names = short_names(found)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise Error(f"packs: {shown(twice)} is there twice", "usage")
+        raise Error(f"packs: {shown(twice)} is repeated", "usage")
     return [(shown(name), path) for name, path in zip(names, found)]
 
 

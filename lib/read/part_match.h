@@ -1,0 +1,48 @@
+// Whether a pack's files are those that its manifest lists: bytes, rows, and what parts say of themselves.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chunkhit/verify.h"
+#include "manifest/manifest.h"
+#include "store/part.h"
+
+namespace chunkhit {
+
+/// Says whether a file has the bytes that a manifest says.
+bool check_size(const std::string& path, std::uint64_t bytes, std::vector<std::string>& problems);
+
+/// Says whether a file has the bytes and the checksum that a manifest says.
+bool check_file(const std::string& path, std::uint64_t bytes, std::uint64_t xxh3,
+                std::vector<std::string>& problems);
+
+/// Lists a file among those to remove, if it is there.
+void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report);
+
+/// Checks a CSV beside the parts: bytes, checksum, and rows below its header.
+void check_list(const std::string& folder, const FileRecord& file, std::uint64_t rows, VerifyReport& report);
+
+/// Compares what the manifest sums up with what the parts' records add up to; `parts` are all of them.
+[[nodiscard]] std::vector<std::string> compare_with_parts(const std::string& manifest_path,
+                                                          const Manifest& manifest,
+                                                          const std::vector<PartManifest>& parts);
+
+/// Compares what the manifest lists with the structure that a part itself has.
+[[nodiscard]] std::vector<std::string> compare_with_part(const std::string& part_path,
+                                                         const Manifest& manifest, const PartRecord& listed,
+                                                         const PartSpec& part);
+[[nodiscard]] std::vector<std::string> compare_with_part(const std::string& part_path,
+                                                         const MatrixManifest& manifest,
+                                                         const PartRecord& listed, const PartSpec& part);
+
+/// Compares a part's own record with the manifest's row, and returns it where it can be read.
+[[nodiscard]] std::optional<PartManifest> check_part_record(const std::string& folder,
+                                                            const PackManifest& manifest,
+                                                            const PartRecord& listed,
+                                                            std::vector<std::string>& problems);
+
+}  // namespace chunkhit
