@@ -49,10 +49,17 @@ class BoundedToml : public CLI::ConfigTOML {
 
 }  // namespace
 
-void add_config_flag(CLI::App& app, const std::string& group) {
+void add_progress_flag(FlagGroup& group, std::string& progress) {
+  group.add("--progress", "WORD", progress, "Progress output: auto, json, none (auto)")
+      ->check(one_of({"auto", "json", "none"}));
+}
+
+void add_config_flags(CLI::App& app, FlagGroup& group, std::string& save_config) {
   app.set_config("--config", "", "Read options from a TOML file, as --save-config writes it")
       ->option_text("FILE")
-      ->group(group);
+      ->group(group.name());
+  group.add("--save-config", "FILE", save_config, "Write all options, defaults included, to a TOML file")
+      ->configurable(false);
   app.config_formatter(std::make_shared<BoundedToml>());
   app.allow_config_extras(CLI::config_extras_mode::error);
 }
@@ -79,10 +86,6 @@ void save_config(const CLI::App& app, const std::string& path) {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& flag, const std::string& expected, const std::string& found) {
-  throw Error(ErrorCode::usage, flag + ": expected " + expected + ", found '" + found + "'");
-}
-
 /// True when all of `text` is one number of the kind of `value`.
 template <class Number>
 bool read_number(const std::string& text, Number& value) {
@@ -91,67 +94,7 @@ bool read_number(const std::string& text, Number& value) {
   return read.ec == std::errc() && read.ptr == end;
 }
 
-/// A number and the unit after it, which may be empty.
-struct Quantity {
-  double number = -1;  ///< below 0: the text does not begin with a number
-  std::string unit;
-};
-
-Quantity read_quantity(const std::string& text) {
-  Quantity quantity;
-  const char* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, quantity.number);
-  if (read.ec != std::errc() || !(quantity.number >= 0)) quantity.number = -1;  // "nan" is a number, too
-  quantity.unit.assign(read.ptr, end);
-  return quantity;
-}
-
-bool read_side(const std::string& text, std::uint32_t& side) {
-  return read_number(text, side) && side >= 1 && side <= 65535;
-}
-
 }  // namespace
-
-std::uint32_t parse_side(const std::string& flag, const std::string& text) {
-  std::uint32_t side = 0;
-  if (!read_side(text, side)) refuse(flag, "a side of 1 to 65535 pixels", text);
-  return side;
-}
-
-std::pair<std::uint32_t, std::uint32_t> parse_size(const std::string& flag, const std::string& text) {
-  const std::size_t cross = text.find('x');
-  std::pair<std::uint32_t, std::uint32_t> size;
-  if (!read_side(text.substr(0, cross), size.first) ||
-      !read_side(cross == std::string::npos ? text : text.substr(cross + 1), size.second))
-    refuse(flag, "WxH or N, with sides of 1 to 65535 pixels", text);
-  return size;
-}
-
-std::array<std::uint8_t, 3> parse_color(const std::string& flag, const std::string& text) {
-  if (text == "black") return {0, 0, 0};
-  if (text == "white") return {255, 255, 255};
-  std::array<std::uint8_t, 3> color{};
-  const bool is_hex = text.size() == 7 && text[0] == '#';
-  std::size_t begin = is_hex ? 1 : 0;
-  for (std::size_t index = 0; index < color.size(); ++index) {
-    const std::size_t end = is_hex       ? begin + 2
-                            : index == 2 ? text.size()
-                                         : std::min(text.find(',', begin), text.size());
-    const auto read = std::from_chars(text.data() + begin, text.data() + end, color[index], is_hex ? 16 : 10);
-    if (read.ec != std::errc() || read.ptr != text.data() + end)
-      refuse(flag, "black, white, #rrggbb or r,g,b", text);
-    begin = std::min(is_hex ? end : end + 1, text.size());
-  }
-  return color;
-}
-
-std::uint64_t parse_count(const std::string& flag, const std::string& text, CountRange range) {
-  std::uint64_t count = 0;
-  if (!read_number(text, count) || count < range.least || count > range.most)
-    refuse(flag, "a whole number from " + std::to_string(range.least) + " to " + std::to_string(range.most),
-           text);
-  return count;
-}
 
 std::string plan_folder(std::string path) {
   const std::string name = "plan.json";
@@ -166,7 +109,7 @@ std::vector<std::uint64_t> parse_tasks(const std::string& flag, const std::strin
   std::vector<std::uint64_t> tasks;
   std::istringstream entries(text);
   std::string entry;
-  if (text.empty() || text.ends_with(',')) refuse(flag, "tasks as 3,17,40-42", text);
+  if (text.empty() || text.ends_with(',')) refuse_text(flag, "tasks as 3,17,40-42", text);
   while (std::getline(entries, entry, ',')) {
     const std::size_t dash = entry.find('-');
     std::uint64_t first = 0;
@@ -174,35 +117,11 @@ std::vector<std::uint64_t> parse_tasks(const std::string& flag, const std::strin
     std::uint64_t last = first;
     const bool is_last =
         dash == std::string::npos || (read_number(entry.substr(dash + 1), last) && last <= UINT32_MAX);
-    if (!is_first || !is_last || last < first) refuse(flag, "tasks as 3,17,40-42", text);
-    if (last - first >= kMaxTasks - tasks.size()) refuse(flag, "at most a million tasks", text);
+    if (!is_first || !is_last || last < first) refuse_text(flag, "tasks as 3,17,40-42", text);
+    if (last - first >= kMaxTasks - tasks.size()) refuse_text(flag, "at most a million tasks", text);
     for (std::uint64_t task = first; task <= last; ++task) tasks.push_back(task);
   }
   return tasks;
-}
-
-std::vector<SplitShare> parse_split(const std::string& flag, const std::string& text) {
-  std::vector<SplitShare> shares;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    const std::string entry = text.substr(at, comma - at);
-    const std::size_t equals = std::min(entry.find('='), entry.size());
-    SplitShare share{entry.substr(0, equals), 0};
-    if (equals == entry.size() || !read_number(entry.substr(equals + 1), share.share))
-      refuse(flag, "NAME=SHARE", entry);
-    shares.push_back(std::move(share));
-    at = comma + 1;
-  }
-  return shares;
-}
-
-ErrorLimit parse_error_limit(const std::string& flag, const std::string& text) {
-  const Quantity quantity = read_quantity(text);
-  if (quantity.unit == "%" && quantity.number >= 0 && quantity.number <= 100)
-    return {quantity.number / 100, 0};
-  ErrorLimit limit{0, 0};
-  if (!read_number(text, limit.count)) refuse(flag, "a count, or a share of 0% to 100%", text);
-  return limit;
 }
 
 std::atomic<bool> stop_requested{false};
@@ -351,8 +270,6 @@ std::string flag_text(const std::string& message) {
       field = "ROOT";
     else if (field == "inputs")
       field = "INPUT";
-    else if (field == "memory_bytes")
-      field = "--memory";
     else
       field = "--" + field;
     std::ranges::replace(field, '_', '-');
@@ -411,23 +328,6 @@ void add_common_flags(CLI::App& app, const std::string& group) {
   app.formatter(std::make_shared<ShortHelp>());
   app.get_formatter()->column_width(25);
   app.get_formatter()->label("TEXT", "");
-}
-
-std::uint64_t parse_bytes(const std::string& flag, const std::string& text) {
-  double value = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  std::string unit(end.ptr, text.data() + text.size());
-  for (const char* suffix : {"iB", "B"})
-    if (unit.size() > 1 && unit.ends_with(suffix))
-      unit.resize(unit.size() - std::char_traits<char>::length(suffix));
-  if (unit == "B") unit.clear();
-  constexpr std::string_view kUnits = "KMGT";
-  const std::size_t power = unit.empty() ? 0 : kUnits.find(static_cast<char>(std::toupper(unit[0]))) + 1;
-  const double bytes = value * std::pow(1024.0, static_cast<double>(power));
-  if (end.ec != std::errc() || unit.size() > 1 || (!unit.empty() && power == 0) || !(bytes >= 0) ||
-      bytes > 9e18)
-    throw Error(ErrorCode::usage, flag + ": expected a size like 512M or 2G, found " + text);
-  return static_cast<std::uint64_t>(bytes);
 }
 
 std::string value_text(float value) {

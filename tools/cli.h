@@ -19,6 +19,7 @@
 #include "base/words.h"
 #include "chunkhit/pack.h"
 #include "types/enum_names.h"
+#include "types/fields.h"
 
 namespace chunkhit {
 
@@ -52,6 +53,8 @@ class FlagGroup {
     return app_.add_option(flag, value, words)->option_text(shape)->group(name_)->capture_default_str();
   }
 
+  [[nodiscard]] const std::string& name() const { return name_; }
+
   CLI::Option* add_switch(const std::string& flag, bool& value, const std::string& words) {
     return app_.add_flag(flag, value, words)->group(name_);
   }
@@ -61,47 +64,25 @@ class FlagGroup {
   std::string name_;
 };
 
+/// Adds --progress.
+void add_progress_flag(FlagGroup& group, std::string& progress);
+
+/// Adds --config and --save-config to a group of the help: a recipe with the flags' names as keys, whose
+/// unknown keys are errors.
+void add_config_flags(CLI::App& app, FlagGroup& group, std::string& save_config);
+
 /// Adds --images and --labels to a group of the help.
 void add_dataset_flags(CLI::App& app, std::string& images, std::optional<std::string>& labels,
                        const std::string& group = "Options");
 
-/// Adds --config to a group of the help: a recipe with the flags' names as keys, whose unknown keys are
-/// errors.
-void add_config_flag(CLI::App& app, const std::string& group);
-
 /// Writes what a command line means, defaults included, for --config; throws cannot_write.
 void save_config(const CLI::App& app, const std::string& path);
-
-/// Reads pixels of one side: "256", 1 to 65535.
-[[nodiscard]] std::uint32_t parse_side(const std::string& flag, const std::string& text);
-
-/// Reads "WxH" as width and height, or "N" as a square's.
-[[nodiscard]] std::pair<std::uint32_t, std::uint32_t> parse_size(const std::string& flag,
-                                                                 const std::string& text);
-
-/// Reads "black", "white", "#rrggbb" or "r,g,b".
-[[nodiscard]] std::array<std::uint8_t, 3> parse_color(const std::string& flag, const std::string& text);
-
-/// A range of whole numbers, both ends in it.
-struct CountRange {
-  std::uint64_t least = 0;
-  std::uint64_t most = UINT64_MAX;
-};
-
-/// Reads a whole number in `range`.
-[[nodiscard]] std::uint64_t parse_count(const std::string& flag, const std::string& text, CountRange range);
 
 /// Returns the folder of a plan, which may also be named by its plan.json.
 [[nodiscard]] std::string plan_folder(std::string path);
 
 /// Reads numbers of tasks as schedulers write them: "17", "3,17,40-42"; at most a million.
 [[nodiscard]] std::vector<std::uint64_t> parse_tasks(const std::string& flag, const std::string& text);
-
-/// Reads "train=0.9,val=0.1"; whether the shares add up is for the spec's check.
-[[nodiscard]] std::vector<SplitShare> parse_split(const std::string& flag, const std::string& text);
-
-/// Reads "1%", "0.5%" or a count.
-[[nodiscard]] ErrorLimit parse_error_limit(const std::string& flag, const std::string& text);
 
 /// Gives the enumerator of a name; CLI11 checked that it is one.
 template <class Enum>
@@ -126,9 +107,6 @@ int warn_of_servers(const std::string& name, std::span<char* const> arguments,
 
 /// Adds --version (with the libraries' versions) and --help to a group of the help, and sets its width.
 void add_common_flags(CLI::App& app, const std::string& group = "Options");
-
-/// Reads "250", "64K", "2G", "1.5GiB" (powers of 1024) as bytes; throws usage naming the flag.
-[[nodiscard]] std::uint64_t parse_bytes(const std::string& flag, const std::string& text);
 
 /// Writes a value of ratings, or their scale, with as few digits as give the 32-bit float back: "0.05".
 [[nodiscard]] std::string value_text(float value);

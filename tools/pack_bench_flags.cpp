@@ -71,7 +71,7 @@ void add_form_flags(CLI::App& app, PackBenchFlags& flags) {
 void set_automatic(const std::string& flag, const std::string& text, std::uint32_t& value) {
   if (text.empty()) return;
   constexpr std::uint64_t kMax = 4096;
-  value = text == "auto" ? kAutomatic : static_cast<std::uint32_t>(parse_count(flag, text, {1, kMax}));
+  value = text == "auto" ? kAutomatic : static_cast<std::uint32_t>(parse_count(flag, text, 1, kMax));
 }
 
 void add_loader_flags(CLI::App& app, PackBenchFlags& flags) {
@@ -129,10 +129,10 @@ void set_image_form(const PackBenchFlags& flags, BenchSpec& spec) {
   if (!flags.layout.empty()) form.layout = parse_choice<Layout>(flags.layout);
   AugmentSpec& augment = form.augment;
   if (!flags.crop.empty())
-    std::tie(augment.crop_width, augment.crop_height) = parse_size("--crop", flags.crop);
+    std::tie(augment.crop_width, augment.crop_height) = parse_square("--crop", flags.crop);
   if (!flags.resized_crop.empty())
     std::tie(augment.resized_crop.width, augment.resized_crop.height) =
-        parse_size("--resized-crop", flags.resized_crop);
+        parse_square("--resized-crop", flags.resized_crop);
   if (spec.loader.batch_size == 0) spec.loader.batch_size = ImageLoaderOptions().batch_size;
 }
 

@@ -24,7 +24,7 @@ constexpr const char* kExamples =
     "  pack-images shards/*.tar --resize 256 --crop 224 -o train\n"
     "  pack-images imagenet --split-folders train,val --resize 256 --crop 224 -o packs";
 
-int run_pack_images(const CLI::App& app, const PackImagesFlags& flags, const std::string& command_line) {
+int run_pack_images(const CLI::App& app, PackImagesFlags& flags, const std::string& command_line) {
   const PackImagesSpec spec = pack_images_spec(flags);
   PackImagesOptions options = pack_images_options(flags);
   options.command_line = command_line;
@@ -35,7 +35,7 @@ int run_pack_images(const CLI::App& app, const PackImagesFlags& flags, const std
   const ProgressStyle style = progress_style(flags.progress);
   if (app.count("--plan") > 0) {
     const PlanReport plan = with_progress(style, options, show, [&](const PackImagesOptions& how) {
-      return plan_images(spec, how, parse_count("--plan", flags.plan, {1, UINT32_MAX}));
+      return plan_images(spec, how, parse_count("--plan", flags.plan, 1, UINT32_MAX));
     });
     print_report(plan);
     return exit_code(plan.interrupted);
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   // Freed buffers of images go back to the system at once, whatever was freed before: --memory counts on it.
   mallopt(M_MMAP_THRESHOLD, kMappedBlockBytes);
   CLI::App app(kDescription, "pack-images");
-  PackImagesFlags flags;
+  PackImagesFlags flags(app);
   add_pack_images_flags(app, flags);
   add_common_flags(app, "Run");
   app.footer(kExamples);

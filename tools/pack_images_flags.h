@@ -3,46 +3,19 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "chunkhit/pack.h"
+#include "field_flags.h"
 
 namespace chunkhit {
 
-/// What the command line and the recipe say: text where a flag needs a second look, else the value itself.
+/// What the command line and the recipe say.
 struct PackImagesFlags {
-  PackImagesSpec spec;        ///< flags that need no second look are already in it
-  PackImagesOptions options;  ///< the same
-  std::string exif = "apply";
-  std::string decode = "exact";
-  std::string check = "whole";
-  std::string max_seconds_per_image = "10";
-  std::string max_decode_bytes = "1G";
-  std::string resize;
-  std::string fit;
-  std::string pad_color = "black";
-  std::string resample = "bilinear";
-  std::string crop;
-  std::string channels = "rgb";
-  std::string sizes = "fixed";
-  std::string max_side;
-  std::string short_side;
-  std::string store = "jpeg";
-  std::string quality = "90";
-  std::string jpeg_tile = "4";
-  std::string part_samples = "auto";
-  std::string layout = "nhwc";
-  std::string container = "auto";
-  std::string chunk_samples = "auto";
-  std::string chunk_bytes = "auto";
-  std::string part_bytes = "1G";
-  std::string order = "shuffle";
-  std::string seed = "0";
-  std::string split;
-  std::string label_type = "auto";
-  std::string on_error = "skip";
-  std::string max_errors = "1%";
-  std::string threads = "all";
-  std::string memory = "2G";
+  explicit PackImagesFlags(CLI::App& app) : fields(app) {}
+  FieldFlags fields;  ///< those of the spec and the options
+  std::vector<std::string> inputs;
+  std::string sheet;
   std::string progress = "auto";
   std::string save_config;  ///< file for the effective recipe; empty: none
   std::string plan;         ///< number of tasks
@@ -53,7 +26,7 @@ struct PackImagesFlags {
 void add_pack_images_flags(CLI::App& app, PackImagesFlags& flags);
 
 /// Gives what is wanted; throws usage naming the flag.
-[[nodiscard]] PackImagesSpec pack_images_spec(const PackImagesFlags& flags);
+[[nodiscard]] PackImagesSpec pack_images_spec(PackImagesFlags& flags);
 
 /// Gives how to run, without the callbacks; throws usage naming the flag.
 [[nodiscard]] PackImagesOptions pack_images_options(const PackImagesFlags& flags);

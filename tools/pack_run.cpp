@@ -4,6 +4,7 @@
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "cli.h"
+#include "pack/run_fields.h"
 #include "pack_images_report.h"
 #include "progress.h"
 
@@ -41,7 +42,7 @@ void add_flags(CLI::App& app, PackRunFlags& flags) {
             "Pack only these tasks, counted from 0: 17 or 3,17,40-42 (all, then finish)");
   group.add("--root", "FOLDER", flags.options.root, "Folder of the inputs on this machine (as in the plan)");
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
-  group.add("--memory", "SIZE", flags.memory, "Memory limit of the process (2G)");
+  group.add("--memory-bytes", "SIZE", flags.memory, "Memory limit of the process (2G)");
   group.add("--progress", "WORD", flags.progress, "Progress output: auto, json, none (auto)")
       ->check(one_of({"auto", "json", "none"}));
 }
@@ -50,8 +51,8 @@ RunPlanOptions run_options(const CLI::App& app, const PackRunFlags& flags) {
   RunPlanOptions options = flags.options;
   if (app.count("--task") > 0) options.tasks = parse_tasks("--task", flags.task);
   if (flags.threads != "all")
-    options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
-  options.memory_bytes = parse_bytes("--memory", flags.memory);
+    options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, 1, kMaxThreads));
+  options.memory_bytes = parse_bytes("--memory-bytes", flags.memory);
   options.folder = plan_folder(options.folder);
   return options;
 }

@@ -59,8 +59,7 @@ auto naming_preset(const std::string& preset, Work work) {
   }
 }
 
-int run_pack_sparse(CLI::App& app, const PackSparseFlags& flags, const std::string& command_line) {
-  apply_preset(app, flags);
+int run_pack_sparse(CLI::App& app, PackSparseFlags& flags, const std::string& command_line) {
   const PackSparseSpec spec = pack_sparse_spec(flags);
   PackSparseOptions options = pack_sparse_options(flags);
   options.command_line = command_line;
@@ -98,7 +97,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   using namespace chunkhit;
   give_large_buffers_back();
   CLI::App app(kDescription, "pack-sparse");
-  PackSparseFlags flags;
+  PackSparseFlags flags(app);
   add_pack_sparse_flags(app, flags);
   add_common_flags(app, "Run");
   app.footer(kExamples);

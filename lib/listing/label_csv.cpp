@@ -62,8 +62,8 @@ std::string likely_column(const Fields& header, const std::string& name, const c
 
 std::string column_advice(const Fields& header, const LabelCsvSpec& spec) {
   std::string flags = likely_column(header, spec.file_column, "`file_column`", kFileNames);
-  if (spec.label_columns.size() == 1)
-    flags += likely_column(header, spec.label_columns[0], "`label_column`", kLabelNames);
+  if (spec.label_column.size() == 1)
+    flags += likely_column(header, spec.label_column[0], "`label_column`", kLabelNames);
   return flags.empty() ? "" : "; give" + flags;
 }
 
@@ -91,7 +91,7 @@ UsedFields find_columns(CsvReader& table, const LabelCsvSpec& spec) {
   used.file = find_column(table, header, spec.file_column, spec);
   used.min_count = used.file + 1;
   used.column_count = header.size();
-  for (const std::string& name : spec.label_columns) {
+  for (const std::string& name : spec.label_column) {
     used.labels.push_back(find_column(table, header, name, spec));
     used.min_count = std::max(used.min_count, used.labels.back() + 1);
   }
@@ -172,7 +172,7 @@ class TableRows {
 }  // namespace
 
 void check_columns(const LabelCsvSpec& spec) {
-  std::vector<std::string> names = spec.label_columns;
+  std::vector<std::string> names = spec.label_column;
   if (names.empty()) throw Error(ErrorCode::usage, "`label_column`: at least one is needed");
   names.push_back(spec.file_column);
   names.insert(names.end(), spec.keep_columns.begin(), spec.keep_columns.end());
@@ -185,7 +185,7 @@ SampleList list_label_rows(CsvReader& table, const LabelColumns& spec) {
   check_columns(spec);
   SampleList list;
   list.file_column = spec.file_column;
-  list.label_columns = spec.label_columns;
+  list.label_columns = spec.label_column;
   const UsedFields used = find_columns(table, spec);
   TableRows rows(list, used, spec);
   Fields fields;

@@ -83,7 +83,7 @@ std::string kind_error(TarKind kind) {
 class TarGroups {
  public:
   TarGroups(const SampleContainer& container, const TarInput& input, const LabelColumns& columns)
-      : container_(container), input_(input), keys_(columns.label_columns), keep_(columns.keep_columns) {}
+      : container_(container), input_(input), keys_(columns.label_column), keep_(columns.keep_columns) {}
 
   void take(const TarMember& member) {
     if (member.kind == TarKind::folder || member.name.empty() || is_hidden(member.name)) return;
@@ -91,7 +91,7 @@ class TarGroups {
     const auto [found, is_new] = by_key_.try_emplace(std::string(key), groups_.size());
     if (is_new) groups_.push_back({std::string(key), {}, "", {}, {}});
     TarGroup& group = groups_[found->second];
-    const bool takes_cls = keys_.size() == 1 && keys_[0] == LabelCsvSpec().label_columns[0];
+    const bool takes_cls = keys_.size() == 1 && keys_[0] == LabelCsvSpec().label_column[0];
     if (member.kind == TarKind::file && (extension == "json" || (takes_cls && extension == "cls")))
       take_label(member, extension, group);
     else
@@ -181,7 +181,7 @@ TarSamples::TarSamples(SampleList& list, const LabelColumns& columns, std::vecto
       keep_columns_(columns.keep_columns),
       has_kept_(columns.keep_columns.size()) {
   check_columns(columns);
-  list_.label_columns = columns.label_columns;
+  list_.label_columns = columns.label_column;
 }
 
 void TarSamples::add(const TarInput& input, const std::vector<TarGroup>& groups) {
@@ -227,7 +227,7 @@ void TarSamples::find_source(const TarInput& input, const std::vector<TarGroup>&
     return !group.label_from.empty() && (group.label.error.empty() || group.label_from == "cls") &&
            std::ranges::any_of(group.images, [&](const TarImage& image) { return is_image(image); });
   };
-  const bool has_columns = list_.label_columns != LabelCsvSpec().label_columns;
+  const bool has_columns = list_.label_columns != LabelCsvSpec().label_column;
   const auto labelled = std::ranges::find_if(groups, is_labelled);
   if (groups.empty()) return;
   const Source found = has_columns || labelled != groups.end() ? Source::members : Source::folders;

@@ -54,6 +54,11 @@ class OptionDict {
 
   /// Whether a name that nobody took has a value.
   [[nodiscard]] bool has(const char* name) const { return left_.contains(name) && !left_[name].is_none(); }
+  /// The value of a name that nobody took, if it is True or False.
+  [[nodiscard]] std::optional<bool> find_bool(const char* name) const {
+    if (!has(name) || !py::isinstance<py::bool_>(left_[name])) return std::nullopt;
+    return left_[name].cast<bool>();
+  }
   [[nodiscard]] py::object take_value(const char* name);
   [[noreturn]] void refuse(const char* name, const py::object& value, const std::string& expected) const;
   /// Throws usage when a name is left that nobody took, with those that could be.

@@ -5,6 +5,16 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "base/throw_error.h"
+#include "pack/images/image_fields.h"
+#include "pack/ratings/sparse_fields.h"
+#include "types/fields.h"
 
 namespace chunkhit {
 
@@ -16,11 +26,6 @@ template <>
     "reading", "sorting", "packing", "finishing"};
 
 namespace {
-
-/// Takes a word that stands for one of the two states of a bool.
-void take_choice(OptionDict& from, const char* name, bool& field, const char* off, const char* on) {
-  if (const auto index = from.take_index(name, std::array<std::string_view, 2>{off, on})) field = *index == 1;
-}
 
 /// Takes one text or a list of texts.
 void take_texts(OptionDict& from, const char* name, std::vector<std::string>& texts) {
@@ -36,100 +41,6 @@ void take_texts(OptionDict& from, const char* name, std::vector<std::string>& te
   }
 }
 
-using Size = std::pair<std::uint32_t, std::uint32_t>;
-
-/// (width, height), or one number; returns whether it was a pair. Throws usage for a side of 0.
-bool take_size(OptionDict& from, const char* name, Size& size, const char* expected) {
-  const py::object value = from.take_value(name);
-  if (value.is_none()) return false;
-  const bool is_pair = py::isinstance<py::tuple>(value) || py::isinstance<py::list>(value);
-  try {
-    if (py::isinstance<py::bool_>(value)) throw py::cast_error();
-    size = is_pair ? value.cast<Size>() : Size{value.cast<std::uint32_t>(), 0};
-  } catch (const py::cast_error&) {
-    from.refuse(name, value, expected);
-  }
-  if (size.first == 0 || size.first > 65535 || (is_pair && size.second == 0) || size.second > 65535)
-    from.refuse(name, value, "sides of 1 to 65535 pixels");
-  return is_pair;
-}
-
-void take_resize(OptionDict& from, TransformSpec& transform) {
-  Size exact{};
-  Size fit{};
-  const bool is_pair = take_size(from, "resize", exact, "(width, height) or the short side");
-  if (!take_size(from, "fit", fit, "(width, height) or one side")) fit.second = fit.first;
-  if (exact.first > 0 && fit.first > 0)
-    throw Error(ErrorCode::usage, "`resize` and `fit` exclude each other");
-  if (exact.first > 0) transform.resize = is_pair ? Resize::exact : Resize::short_side;
-  if (fit.first > 0) transform.resize = Resize::fit;
-  const Size chosen = exact.first > 0 ? exact : fit;
-  transform.resize_width = chosen.first;
-  transform.resize_height = chosen.second;
-}
-
-TransformSpec transform_spec(OptionDict& from) {
-  TransformSpec transform;
-  take_resize(from, transform);
-  Size crop{};
-  const bool is_pair = take_size(from, "crop", crop, "(width, height) or one side");
-  transform.crop_width = crop.first;
-  transform.crop_height = is_pair ? crop.second : crop.first;
-  from.take("pad_color", transform.pad_color);
-  from.take_word("resample", transform.resample);
-  from.take_word("channels", transform.channels);
-  from.take_word("layout", transform.layout);
-  take_choice(from, "decode", transform.fast_decode, "exact", "fast");
-  return transform;
-}
-
-void take_own_sizes(OptionDict& from, PackImagesSpec& spec) {
-  from.take_word("sizes", spec.sizes);
-  from.take("max_side", spec.own_sizes.max_side);
-  from.take("short_side", spec.own_sizes.short_side);
-  from.take_word("store", spec.own_sizes.store);
-  from.take("quality", spec.own_sizes.quality);
-  from.take("jpeg_tile", spec.own_sizes.jpeg_tile);
-  from.take("part_samples", spec.own_sizes.part_samples);
-}
-
-}  // namespace
-
-PackImagesSpec images_spec(OptionDict& from) {
-  PackImagesSpec spec;
-  from.take("labels", spec.labels);
-  from.take("file_column", spec.columns.file_column);
-  take_texts(from, "label_column", spec.columns.label_columns);
-  take_texts(from, "keep_columns", spec.columns.keep_columns);
-  from.take("classes", spec.classes);
-  from.take_word("label_type", spec.columns.label_type);
-  take_texts(from, "include", spec.folders.include);
-  take_texts(from, "split_folders", spec.folders.split_folders);
-  from.take("follow_symlinks", spec.follow_symlinks);
-  spec.transform = transform_spec(from);
-  take_own_sizes(from, spec);
-  from.take_word("exif", spec.exif);
-  from.take_word("check", spec.check);
-  from.take("accept_warnings", spec.accept_warnings);
-  from.take("max_seconds_per_image", spec.max_seconds_per_image);
-  from.take("max_decode_bytes", spec.max_decode_bytes);
-  if (spec.sizes == Sizes::own) spec.container = "shard";
-  from.take("container", spec.container);
-  from.take("codec", spec.codec);
-  from.take("chunk_samples", spec.chunk_samples);
-  from.take("chunk_bytes", spec.chunk_bytes);
-  from.take("part_bytes", spec.part_bytes);
-  from.take_word("order", spec.order);
-  from.take("seed", spec.seed);
-  py::dict shares;
-  from.take("split", shares);
-  for (const auto& [name, share] : shares)
-    spec.split.push_back({py::str(name).cast<std::string>(), share.cast<double>()});
-  return spec;
-}
-
-namespace {
-
 /// Takes a count given as an int, or a share given as a float.
 template <class Amount>
 void take_amount(OptionDict& from, const char* name, Amount& amount) {
@@ -137,135 +48,134 @@ void take_amount(OptionDict& from, const char* name, Amount& amount) {
   if (value.is_none()) return;
   try {
     if (py::isinstance<py::bool_>(value)) throw py::cast_error();
-    if (py::isinstance<py::float_>(value))
-      amount = {.count = 0, .share = value.cast<double>()};
+    const bool is_share = py::isinstance<py::float_>(value);
+    amount = {};
+    if (is_share)
+      amount.share = value.template cast<double>();
     else
-      amount = {.count = value.cast<std::uint64_t>(), .share = 0};
+      amount.count = value.template cast<std::uint64_t>();
   } catch (const py::cast_error&) {
     from.refuse(name, value, "a count as an int or a share as a float");
   }
 }
 
-/// Takes the options that both ways of packing have in common.
-template <class Options>
-void take_run_options(OptionDict& from, Options& options) {
-  from.take("output", options.output);
-  from.take_word("on_error", options.on_error);
-  SplitAmount given{options.max_errors.count, options.max_errors.share};
-  take_amount(from, "max_errors", given);
-  options.max_errors = {given.share, given.count};
-  from.take("threads", options.threads);
-  from.take("memory_bytes", options.memory_bytes);
-  from.take("force", options.force);
-  from.take("command_line", options.command_line);
+/// Takes (width, height) or one number as the text of a size.
+std::string take_size(OptionDict& from, const char* name) {
+  const py::object value = from.take_value(name);
+  if (value.is_none()) return "";
+  try {
+    if (py::isinstance<py::bool_>(value)) throw py::cast_error();
+    if (!py::isinstance<py::tuple>(value) && !py::isinstance<py::list>(value))
+      return std::to_string(value.cast<std::uint32_t>());
+    const auto [width, height] = value.cast<std::pair<std::uint32_t, std::uint32_t>>();
+    return std::to_string(width) + "x" + std::to_string(height);
+  } catch (const py::cast_error&) {
+    from.refuse(name, value, "(width, height) or one side");
+  }
 }
+
+/// Sets the fields of a table from keywords.
+class KeywordReader : public FieldVisitor<KeywordReader> {
+ public:
+  explicit KeywordReader(OptionDict& from) : from_(from) {}
+  template <class Value, class Form>
+  void operator()(const Field& field, Value& value, const Form& form) {
+    take(field.name, value, form);
+  }
+
+ private:
+  template <class Value, class Form>
+  void take(const char* name, Value& value, const Form& form) {
+    if constexpr (std::is_enum_v<Value>) {
+      take_enum(name, value);
+    } else if constexpr (std::is_same_v<Value, TransformSpec>) {
+      form.parse(quoted(name), take_size(from_, name), value);
+    } else if constexpr (std::is_same_v<Form, NamesForm>) {
+      take_texts(from_, name, value);
+    } else if constexpr (std::is_same_v<Form, AmountForm>) {
+      take_amount(from_, name, value);
+    } else if constexpr (std::is_same_v<Form, DelimiterForm> || std::is_same_v<Form, StoredValuesForm>) {
+      std::string text;
+      from_.take(name, text);
+      if (!text.empty()) form.parse(quoted(name), text, value);
+    } else if constexpr (std::is_same_v<Form, SharesForm>) {
+      py::dict shares;
+      from_.take(name, shares);
+      for (const auto& [pack, share] : shares)
+        value.push_back({py::str(pack).template cast<std::string>(), share.template cast<double>()});
+    } else {
+      from_.take(name, value);
+    }
+  }
+  /// Words of which one is yes and one is no are also True and False.
+  template <class Enum>
+  void take_enum(const char* name, Enum& value) {
+    if (const std::optional<bool> is_on = from_.find_bool(name); is_on && enum_of<Enum>("yes")) {
+      static_cast<void>(from_.take_value(name));
+      const std::optional<Enum> word = enum_of<Enum>(*is_on ? "yes" : "no");
+      if (word) value = *word;
+    } else {
+      from_.take_word(name, value);
+    }
+  }
+  [[nodiscard]] static std::string quoted(const char* name) { return "`" + std::string(name) + "`"; }
+
+  OptionDict& from_;
+};
 
 }  // namespace
 
+PackImagesSpec images_spec(OptionDict& from) {
+  PackImagesSpec spec;
+  if (!from.has("container")) spec.container.clear();
+  KeywordReader reader(from);
+  show(spec, reader);
+  if (spec.container.empty()) spec.container = spec.sizes == Sizes::own ? "shard" : "hdf5";
+  return spec;
+}
+
 PackImagesOptions images_options(OptionDict& from) {
   PackImagesOptions options;
+  KeywordReader reader(from);
+  show(options, reader);
   from.take("root", options.root);
   take_texts(from, "inputs", options.inputs);
-  take_run_options(from, options);
-  from.take("trust_inputs", options.trust_inputs);
   from.take("sheet", options.sheet);
+  from.take("command_line", options.command_line);
   return options;
 }
 
-namespace {
-
-RatingInputSpec rating_input(OptionDict& from) {
-  RatingInputSpec input;
-  RatingTableSpec& table = input.table;
-  from.take("format", input.format);
-  from.take("delimiter", table.delimiter);
-  std::optional<bool> header;
-  from.take("header", header);
-  if (header) table.header = *header ? Header::yes : Header::no;
-  from.take("user", table.user);
-  from.take("item", table.item);
-  from.take("value", table.value);
-  from.take("time", table.time);
-  from.take_word("quote", table.quoting);
-  from.take("comment", table.comment);
-  bool transpose = false;
-  from.take("transpose", transpose);
-  if (transpose) input.transpose = Transpose::yes;
-  from.take("layer", input.layer);
-  from.take_word("shared_rows", input.shared_rows);
-  from.take_word("encoding", input.encoding);
-  return input;
-}
-
-RatingSplitSpec rating_split(OptionDict& from, RatingSplitSpec split, std::vector<std::string>& inputs) {
-  from.take_word("split_by", split.kind);
-  from.take("validation_users", split.validation_users);
-  from.take("test_users", split.test_users);
-  if (!split.validation_users.empty()) split.validation = {};
-  if (!split.test_users.empty()) split.test = {};
-  take_amount(from, "validation", split.validation);
-  take_amount(from, "test", split.test);
-  from.take("fold_in", split.fold_in);
-  from.take("before", split.before);
-  from.take_word("split_order", split.order);
-  from.take("hide_validation", split.hide_validation);
+PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
+  PackSparseSpec spec;
+  RatingSplitSpec& split = spec.packs.split;
+  if (from.take_index("preset", std::array<std::string_view, 1>{"vae-cf"})) {
+    spec.packs = vae_cf_spec();
+    if (from.has("validation_users")) split.validation = {};
+    if (from.has("test_users")) split.test = {};
+  }
+  KeywordReader reader(from);
+  show(spec, reader);
   std::array<std::vector<std::string>, 3> files;
   take_texts(from, "train_file", files[0]);
   take_texts(from, "validation_file", files[1]);
   take_texts(from, "test_file", files[2]);
   split.files = {files[0].size(), files[1].size(), files[2].size()};
-  if (split.files.count() == 0) return split;
+  if (split.files.count() == 0) return spec;
   if (!inputs.empty())
-    throw Error(ErrorCode::usage,
-                "`inputs`: found " + inputs[0] + " beside a split given as files; give it as `train_file`");
-  if (split.kind != SplitKind::none && split.kind != SplitKind::given)
-    throw Error(ErrorCode::usage, "`train_file`, `validation_file`, `test_file`: are a split of their own");
-  split.kind = SplitKind::given;
+    throw_usage("`inputs`: found " + inputs[0] + " beside a split given as files; give it as `train_file`");
+  if (split.split_by != SplitKind::none && split.split_by != SplitKind::given)
+    throw_usage("`train_file`, `validation_file`, `test_file`: are a split of their own");
+  split.split_by = SplitKind::given;
   for (const auto& each : files) inputs.insert(inputs.end(), each.begin(), each.end());
-  return split;
-}
-
-}  // namespace
-
-PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
-  PackSparseSpec spec;
-  bool is_vae_cf = false;
-  take_choice(from, "preset", is_vae_cf, "", "vae-cf");
-  if (is_vae_cf) spec.packs = vae_cf_spec();
-  spec.input = rating_input(from);
-  RatingRules& rules = spec.packs.rules;
-  std::string values = "auto";
-  from.take("values", values);
-  rules.values = parse_stored_values(values);
-  from.take_word("duplicates", rules.duplicates);
-  from.take_word("zeros", rules.zeros);
-  from.take("above", rules.above);
-  from.take("binarize", rules.binarize);
-  from.take("min_user", rules.min_user);
-  from.take("min_item", rules.min_item);
-  spec.packs.split = rating_split(from, spec.packs.split, inputs);
-  from.take_word("id_order", spec.packs.item_order);
-  take_choice(from, "order", spec.packs.shuffles_rows, "input", "shuffle");
-  from.take("seed", spec.packs.seed);
-  from.take("reuse_ids", spec.reuse_ids);
-  from.take("container", spec.container);
-  from.take("codec", spec.codec);
-  from.take("chunk_rows", spec.chunk_rows);
-  from.take("part_bytes", spec.part_bytes);
-  from.take("item_columns", spec.item_columns);
-  from.take("user_columns", spec.user_columns);
-  std::optional<bool> table_header;
-  from.take("table_header", table_header);
-  if (table_header) spec.table_header = *table_header ? Header::yes : Header::no;
-  from.take_word("table_quote", spec.table_quoting);
-  from.take("keep_times", spec.packs.keep_times);
   return spec;
 }
 
 PackSparseOptions sparse_options(OptionDict& from) {
   PackSparseOptions options;
+  KeywordReader reader(from);
+  show(options, reader);
   take_texts(from, "inputs", options.inputs);
-  take_run_options(from, options);
+  from.take("command_line", options.command_line);
   return options;
 }
 

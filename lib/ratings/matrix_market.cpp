@@ -246,10 +246,10 @@ MatrixMarketReader::MatrixMarketReader(const std::string& path, const MatrixMark
     : lines_(opened ? std::move(opened) : std::make_unique<TextStream>(path), kMaxMatrixLineBytes),
       header_(read_market_header(lines_)),
       rounds_values_(spec.rounds_values),
-      collector_(lines_.name(), {{}, 1}, {{}, 1}, spec.transpose == Transpose::yes) {
-  facts_.is_transposed = spec.transpose == Transpose::yes;
+      collector_(lines_.name(), {{}, 1}, {{}, 1}, spec.transpose) {
+  facts_.is_transposed = spec.transpose;
   facts_.first_item = 1;
-  if (spec.transpose == Transpose::automatic) take_names(path);
+  if (!spec.transpose) take_names(path);
   facts_.user_count = facts_.is_transposed ? header_.column_count : header_.row_count;
   facts_.item_count = facts_.is_transposed ? header_.row_count : header_.column_count;
   array_row_ = header_.symmetry == MarketSymmetry::skew ? 1 : 0;

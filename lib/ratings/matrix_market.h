@@ -59,7 +59,7 @@ struct MarketHeader {
 
 /// How a Matrix Market file is read.
 struct MatrixMarketSpec {
-  Transpose transpose = Transpose::automatic;  ///< automatic: cells are users, without names of cells rows
+  bool transpose = false;      ///< automatic: cells are users, without names of cells rows
   bool rounds_values = false;  ///< a value that keeps_value denies is the nearest float, else its line is bad
 };
 

@@ -23,8 +23,8 @@ ValueSource values_of(NpyArray& array) {
 
 }  // namespace
 
-NpzReader::NpzReader(const std::string& path, Transpose transpose)
-    : path_(path), transpose_(transpose == Transpose::yes), collector_(path, {}, {}, transpose_) {
+NpzReader::NpzReader(const std::string& path, bool transpose)
+    : path_(path), transpose_(transpose), collector_(path, {}, {}, transpose_) {
   open_arrays();
   const std::string format = read_format();
   read_shape(format);

@@ -16,7 +16,7 @@ namespace chunkhit {
 class NpzReader : public RatingReader {
  public:
   /// Reads what the arrays are; throws bad_data.
-  NpzReader(const std::string& path, Transpose transpose);
+  NpzReader(const std::string& path, bool transpose);
   NpzReader(const NpzReader&) = delete;
   NpzReader& operator=(const NpzReader&) = delete;
   [[nodiscard]] bool next(RatingBlock& block) override;

@@ -257,12 +257,12 @@ PackStats scan_whole_users(const RatingRows& bucket, const UserRows& rows, std::
 PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Split split) {
   PackUsers found;
   found.split = split;
-  if (spec.split.kind != SplitKind::none) found.name = name_of(split);
+  if (spec.split.split_by != SplitKind::none) found.name = name_of(split);
   std::vector<std::uint8_t> is_in(source.live.users.size());
   std::mutex stats_mutex;
   source.rows.for_each_bucket([&](const RatingRows& bucket) {
     UserRows rows(source);
-    const PackStats stats = spec.split.kind == SplitKind::none
+    const PackStats stats = spec.split.split_by == SplitKind::none
                                 ? scan_whole_users(bucket, rows, is_in)
                                 : scan_users(bucket, split, spec.split.is_by_user(), rows, is_in);
     const std::lock_guard lock(stats_mutex);
@@ -270,15 +270,15 @@ PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Split
   });
   for (std::size_t user = 0; user < is_in.size(); ++user)
     if (is_in[user] != 0) found.users.push_back(static_cast<std::uint32_t>(user));
-  if (spec.shuffles_rows) shuffle(std::span(found.users), spec.seed, Purpose::pack_order);
+  if (spec.order == Order::shuffle) shuffle(std::span(found.users), spec.seed, Purpose::pack_order);
   return found;
 }
 
 /// Returns the cheapest form of rows that the split can work with.
 RowForm row_form(const RatingSplitSpec& split) {
-  const bool is_by_input = split.kind == SplitKind::given || split.resolved_order() == SplitOrder::input;
+  const bool is_by_input = split.split_by == SplitKind::given || split.resolved_order() == SplitOrder::input;
   if (split.is_by_time() || is_by_input) return RowForm::with_positions;
-  return split.kind == SplitKind::none ? RowForm::as_they_came : RowForm::ascending;
+  return split.split_by == SplitKind::none ? RowForm::as_they_came : RowForm::ascending;
 }
 
 /// Removes dropped items from the columns. With `reuse_ids` their columns stay and are empty.
@@ -304,7 +304,7 @@ RatingPacksSpec vae_cf_spec() {
   spec.rules.above = 3.5F;
   spec.rules.binarize = true;
   spec.rules.min_user = 5;
-  spec.split.kind = SplitKind::users;
+  spec.split.split_by = SplitKind::users;
   spec.split.validation.count = 10'000;
   spec.split.test.count = 10'000;
   spec.split.fold_in = 0.8;
@@ -346,9 +346,9 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   made.values = stats.values.histogram();
   made.stored = spec.rules.values.value_or(stats.values.fit().stored());
   ItemColumns columns = items.frozen ? reuse_items(stats.item_counts, *items.frozen)
-                                     : order_items(stats.item_counts, spec.item_order, items.sorted);
+                                     : order_items(stats.item_counts, spec.id_order, items.sorted);
   leave_out_dropped(live, columns);
-  if (spec.split.kind != SplitKind::users_by_id) check_something_left(columns, made.steps);
+  if (spec.split.split_by != SplitKind::users_by_id) check_something_left(columns, made.steps);
 
   auto source = std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),
                                                       std::move(columns), made.stored.type != ValueType::none,

@@ -165,7 +165,7 @@ void check_lists(const RatingSplitSpec& spec) {
   for (const auto& [name, is_given] : lists) {
     if (!is_given) continue;
     const std::string split(name);
-    if (spec.kind != SplitKind::users) throw_usage("`" + split + "_users`: only for `split_by` users");
+    if (spec.split_by != SplitKind::users) throw_usage("`" + split + "_users`: only for `split_by` users");
     if (!(split == "test" ? spec.test : spec.validation).is_none())
       throw_usage("`" + split + "`, `" + split + "_users`: expected one of them");
   }
@@ -173,9 +173,9 @@ void check_lists(const RatingSplitSpec& spec) {
 
 /// Files per split belong to `split_by` given, which needs a training file and at least one other.
 void check_files(const RatingSplitSpec& spec) {
-  if (spec.kind != SplitKind::given && spec.files.count() > 0)
+  if (spec.split_by != SplitKind::given && spec.files.count() > 0)
     throw_usage("`train_file`, `validation_file`, `test_file`: only for `split_by` given");
-  if (spec.kind != SplitKind::given) return;
+  if (spec.split_by != SplitKind::given) return;
   if (spec.files.train == 0) throw_usage("`train_file`: expected a file of ratings for training");
   if (!spec.has_validation() && !spec.has_test())
     throw_usage("`test_file`: expected a file of held-out ratings, here or as `validation_file`");
@@ -192,12 +192,12 @@ bool divides_by_user(SplitKind kind) { return kind == SplitKind::ratio || kind =
 }  // namespace
 
 SplitOrder RatingSplitSpec::resolved_order() const {
-  if (order != SplitOrder::automatic) return order;
-  return kind == SplitKind::leave_one_out ? SplitOrder::time : SplitOrder::random;
+  if (split_order != SplitOrder::automatic) return split_order;
+  return split_by == SplitKind::leave_one_out ? SplitOrder::time : SplitOrder::random;
 }
 
 bool RatingSplitSpec::is_by_time() const {
-  return kind == SplitKind::time || (divides_by_user(kind) && resolved_order() == SplitOrder::time);
+  return split_by == SplitKind::time || (divides_by_user(split_by) && resolved_order() == SplitOrder::time);
 }
 
 bool RatingSplitSpec::has_validation() const {
@@ -206,7 +206,7 @@ bool RatingSplitSpec::has_validation() const {
 
 bool RatingSplitSpec::has_test() const {
   return !test.is_none() || !test_users.empty() || files.test > 0 || before ||
-         kind == SplitKind::leave_one_out;
+         split_by == SplitKind::leave_one_out;
 }
 
 std::uint64_t SplitAmount::of(std::uint64_t all) const { return count > 0 ? count : share_of(share, all); }
@@ -219,29 +219,29 @@ void check_split(const RatingSplitSpec& spec) {
   if (!(spec.fold_in > 0 && spec.fold_in < 1))
     throw_usage("`fold_in`: expected a share above 0 and below 1, found " + std::to_string(spec.fold_in));
   if (spec.fold_in != RatingSplitSpec().fold_in && !spec.is_by_user())
-    throw_usage("`fold_in`: only for `split_by` users and users-by-id, found " + name_of(spec.kind));
-  if (spec.before && spec.kind != SplitKind::time) throw_usage("`before`: only for `split_by` time");
+    throw_usage("`fold_in`: only for `split_by` users and users-by-id, found " + name_of(spec.split_by));
+  if (spec.before && spec.split_by != SplitKind::time) throw_usage("`before`: only for `split_by` time");
   if (spec.before && !spec.test.is_none()) throw_usage("`test`, `before`: expected one of them");
-  if (spec.order != SplitOrder::automatic && !divides_by_user(spec.kind))
+  if (spec.split_order != SplitOrder::automatic && !divides_by_user(spec.split_by))
     throw_usage("`split_order`: only for `split_by` ratio and leave-one-out");
-  if (spec.kind == SplitKind::leave_one_out) {
+  if (spec.split_by == SplitKind::leave_one_out) {
     check_one("validation", spec.validation);
     check_one("test", spec.test);
   }
   if (spec.hide_validation &&
-      (spec.kind == SplitKind::none || spec.is_by_user() || !spec.has_validation() || !spec.has_test()))
+      (spec.split_by == SplitKind::none || spec.is_by_user() || !spec.has_validation() || !spec.has_test()))
     throw_usage("`hide_validation`: only where a user's ratings have both a validation and a test split");
   check_lists(spec);
-  if (spec.kind == SplitKind::users_by_id && spec.validation.count + spec.test.count > 0)
+  if (spec.split_by == SplitKind::users_by_id && spec.validation.count + spec.test.count > 0)
     throw_usage("`validation`, `test`: with `split_by` users-by-id expected shares below 1, found a count");
   check_files(spec);
   const bool amounts = !spec.validation.is_none() || !spec.test.is_none();
-  if (spec.kind == SplitKind::none && amounts)
+  if (spec.split_by == SplitKind::none && amounts)
     throw_usage("`validation`, `test`: need `split_by`, found none");
-  if (spec.kind == SplitKind::given && amounts)
+  if (spec.split_by == SplitKind::given && amounts)
     throw_usage("`validation`, `test`: not for a split given as files");
-  if (spec.kind != SplitKind::none && !spec.has_validation() && !spec.has_test())
-    throw_usage("`split_by` " + name_of(spec.kind) + ": expected `validation` or `test`");
+  if (spec.split_by != SplitKind::none && !spec.has_validation() && !spec.has_test())
+    throw_usage("`split_by` " + name_of(spec.split_by) + ": expected `validation` or `test`");
 }
 
 RatingSplit::RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const CleanRows& rows,
@@ -251,8 +251,8 @@ RatingSplit::RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const 
   if (spec.has_validation()) splits_.push_back(Split::validation);
   if (spec.has_test()) splits_.push_back(Split::test);
   if (spec.is_by_user()) choose_users(live);
-  if (spec.is_by_time() && !has_times) refuse_without_times(spec.kind);
-  if (spec.kind == SplitKind::time) choose_times(rows, live, ratings);
+  if (spec.is_by_time() && !has_times) refuse_without_times(spec.split_by);
+  if (spec.split_by == SplitKind::time) choose_times(rows, live, ratings);
 }
 
 /// Listed users keep their split. The remaining ones are ranked by a random number that depends only on the
@@ -322,9 +322,9 @@ void RatingSplit::choose_times(const CleanRows& rows, const LiveRatings& live, s
 void RatingSplit::divide(const RatingRow& row, std::span<const std::uint32_t> entries,
                          std::vector<Split>& splits) const {
   splits.assign(entries.size(), split_of(row.user));
-  if (divides_by_user(spec_.kind)) divide_row(row, entries, splits);
-  if (spec_.kind == SplitKind::given) divide_given(row, entries, splits);
-  if (spec_.kind != SplitKind::time) return;
+  if (divides_by_user(spec_.split_by)) divide_row(row, entries, splits);
+  if (spec_.split_by == SplitKind::given) divide_given(row, entries, splits);
+  if (spec_.split_by != SplitKind::time) return;
   for (std::size_t index = 0; index < entries.size(); ++index) {
     const std::int64_t time = row.times[entries[index]];
     if (validation_since_ && time >= *validation_since_) splits[index] = Split::validation;
@@ -336,7 +336,7 @@ void RatingSplit::divide(const RatingRow& row, std::span<const std::uint32_t> en
 void RatingSplit::divide_row(const RatingRow& row, std::span<const std::uint32_t> entries,
                              std::vector<Split>& splits) const {
   if (entries.empty()) return;
-  const bool one_out = spec_.kind == SplitKind::leave_one_out;
+  const bool one_out = spec_.split_by == SplitKind::leave_one_out;
   // One rating at least stays for training, whatever the counts.
   const std::uint64_t all = entries.size();
   const std::uint64_t test = std::min(one_out ? 1 : spec_.test.of(all), all - 1);

@@ -61,9 +61,9 @@ class RatingSplit {
   /// Whether whole users belong to a split.
   [[nodiscard]] bool is_by_user() const { return spec_.is_by_user(); }
   /// Whether held-out users are chosen and divided by their ids, not by their numbers in the input.
-  [[nodiscard]] bool is_by_id() const { return spec_.kind == SplitKind::users_by_id; }
+  [[nodiscard]] bool is_by_id() const { return spec_.split_by == SplitKind::users_by_id; }
   /// Whether a user's ratings may belong to several splits.
-  [[nodiscard]] bool divides_rows() const { return spec_.kind != SplitKind::none && !is_by_user(); }
+  [[nodiscard]] bool divides_rows() const { return spec_.split_by != SplitKind::none && !is_by_user(); }
   /// The packs: train, and those that were asked for.
   [[nodiscard]] const std::vector<Split>& splits() const { return splits_; }
   /// Returns the split of each of a row's `entries` (indices into the row, of live ratings), for training or

@@ -139,7 +139,7 @@ class TableDetector {
 
   /// Quotes enclose fields if the first field that begins with one also ends with one.
   [[nodiscard]] Quoting quoting(std::string_view delimiter) const {
-    if (spec_.quoting != Quoting::automatic) return spec_.quoting;
+    if (spec_.quote != Quoting::automatic) return spec_.quote;
     if (delimiter == kBlanks) return Quoting::letters;
     if (earlier_ != nullptr && earlier_->text.quoting != Quoting::automatic) return earlier_->text.quoting;
     for (const std::string_view line : all_lines_)
@@ -153,7 +153,7 @@ class TableDetector {
     const std::string& given = spec_.delimiter;
     if (given.find_first_of("\r\n\"") != std::string::npos)
       throw_usage("`delimiter`: must have neither a quote nor a line end");
-    if (spec_.quoting == Quoting::double_quote && given == kBlanks)
+    if (spec_.quote == Quoting::double_quote && given == kBlanks)
       throw_usage("`delimiter` blanks: not with `quote` double");
     if (given == "tab" || given == "\\t") return "\t";
     if (!given.empty()) return given;
@@ -185,12 +185,12 @@ class TableDetector {
       most = std::max(most, count);
     }
     if (!best.empty()) return best;
-    if (spec_.quoting != Quoting::double_quote && column_count(kBlanks) > 1) return std::string(kBlanks);
+    if (spec_.quote != Quoting::double_quote && column_count(kBlanks) > 1) return std::string(kBlanks);
     if (lines_.empty()) return ",";
     // Lines may differ in how many columns they have; most do not, so the first one decides.
     for (const char* candidate : {"\t", ",", ";", "|", "::"})
       if (lines_[0].find(candidate) != std::string_view::npos) return candidate;
-    if (spec_.quoting != Quoting::double_quote) refuse_blanks();
+    if (spec_.quote != Quoting::double_quote) refuse_blanks();
     refuse("line 1: found none of the delimiters , :: ; | tab and blank; give `delimiter`");
   }
 

@@ -18,6 +18,7 @@ enum class Channels;
 enum class Check;
 enum class CheckHashes;
 enum class ColumnType;
+enum class Decode;
 enum class Dtype;
 enum class Duplicates;
 enum class Encoding : std::uint8_t;
@@ -41,7 +42,6 @@ enum class SparseFormat;
 enum class SplitKind;
 enum class SplitOrder;
 enum class Store;
-enum class Transpose : std::uint8_t;
 enum class ValueType : std::uint8_t;
 enum class Zeros;
 
@@ -65,6 +65,8 @@ template <>
                                                                                 "never"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<ColumnType>{"int64", "float64", "text"};
+template <>
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Decode>{"exact", "fast"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Dtype>{"uint8", "float32"};
 template <>
@@ -117,8 +119,6 @@ template <>
                                                                                "random"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<Store>{"jpeg", "photo", "zstd", "raw"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Transpose>{"auto", "yes"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<ValueType>{"none", "u8", "u16", "f32"};
 template <>

@@ -57,7 +57,7 @@ void check_list(const SampleList& list, const LabelColumns& spec) {
   require(list.row_count == list.size() + list.rejects.size());
   const bool ids = list.label_kind == LabelKind::class_id;
   require(list.class_ids.size() == (ids ? list.size() : 0));
-  require(list.values.size() == (ids ? 0 : list.size() * spec.label_columns.size()));
+  require(list.values.size() == (ids ? 0 : list.size() * spec.label_column.size()));
   for (std::size_t index = 0; index < list.size(); ++index)
     require(is_utf8(list.file(index)) && !list.file(index).empty() && list.row(index) < list.row_count);
   require(std::is_sorted(list.classes.begin(), list.classes.end()));
@@ -68,7 +68,7 @@ void check_list(const SampleList& list, const LabelColumns& spec) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   LabelColumns one;
   LabelColumns two;
-  two.label_columns = {"label", "other"};
+  two.label_column = {"label", "other"};
   for (const LabelColumns& spec : {one, two}) {
     const auto list = list_pieces({data, size}, size, spec);
     const auto in_pieces = list_pieces({data, size}, 3, spec);

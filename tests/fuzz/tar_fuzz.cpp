@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const InputFile file = file_of({data, size});
   list_tar(file, {}, {});
   LabelColumns several;
-  several.label_columns = {"x", "y"};
+  several.label_column = {"x", "y"};
   several.keep_columns = {"age"};
   list_tar(file, several, {"*.png", "cat/*"});
   return 0;

@@ -89,7 +89,7 @@ TEST(LabelCsv, SaysThatSpellingsOfANumberAreOneClass) {
 
 TEST(LabelCsv, SaysThatFloatsRoundLargeWholeNumbers) {
   LabelColumns spec;
-  spec.label_columns = {"x", "id"};
+  spec.label_column = {"x", "id"};
   EXPECT_EQ(list_text("file,x,id\na,0,123456789\nb,1,16777217\nc,2,16777216\nd,3e20,-5\n", spec).notices,
             Texts{"2 labels are whole numbers that no 32-bit float is equal to: 123456789 is packed as "
                   "123456792"});
@@ -209,7 +209,7 @@ TEST(LabelCsv, KeepsIntegersThatExceedSixtyFourBitsAsNames) {
 
 TEST(LabelCsv, MakesAVectorOfSeveralLabelColumns) {
   LabelColumns spec;
-  spec.label_columns = {"smile", "age"};
+  spec.label_column = {"smile", "age"};
   const SampleList list =
       list_text("age,file,smile\n30,a,-1\n31.5,b,1\nold,c,1\n32,d,\n33,e,nan\n34,f,1e99\n35,g,0\n", spec);
   EXPECT_EQ(list.label_kind, LabelKind::numbers);
@@ -277,7 +277,7 @@ TEST(LabelCsv, RejectsALabelThatIsNotUtf8) {
 TEST(LabelCsv, FindsColumnsByNameWhateverTheDelimiter) {
   LabelColumns spec;
   spec.file_column = "path";
-  spec.label_columns = {"class"};
+  spec.label_column = {"class"};
   EXPECT_EQ(files_of(list_text("\xef\xbb\xbf"
                                "class\tx\tpath\r\n1\t2\ta b.jpg\r\n",
                                spec)),
@@ -307,9 +307,9 @@ TEST(LabelCsv, RefusesAColumnThatIsThereTwice) {
 
 TEST(LabelCsv, RefusesASpecThatNamesAColumnTwiceOrNone) {
   LabelColumns spec;
-  spec.label_columns = {"file"};
+  spec.label_column = {"file"};
   EXPECT_EQ(error_of("file\n", spec, ErrorCode::usage), "column \"file\" is given twice");
-  spec.label_columns = {};
+  spec.label_column = {};
   EXPECT_EQ(error_of("file\n", spec, ErrorCode::usage), "`label_column`: at least one is needed");
 }
 

@@ -57,7 +57,7 @@ std::size_t count_of(const std::string& text, char letter) {
 }
 
 TEST(RatioSplit, HoldsOutWholePartsOfEachUsersRatings) {
-  RatingSplitSpec spec{.kind = SplitKind::ratio};
+  RatingSplitSpec spec{.split_by = SplitKind::ratio};
   spec.test.share = 0.2;
   spec.validation.share = 0.1;
   // ratings:            1  4  5  9 10 20 -> int(0.2 n) and int(0.1 n)
@@ -72,7 +72,7 @@ TEST(RatioSplit, HoldsOutWholePartsOfEachUsersRatings) {
 }
 
 TEST(RatioSplit, LeavesOneRatingForTrainingWhateverTheCounts) {
-  RatingSplitSpec spec{.kind = SplitKind::ratio};
+  RatingSplitSpec spec{.split_by = SplitKind::ratio};
   spec.test.count = 2;
   spec.validation.count = 2;
   const std::array<std::string, 5> expected{"t", "Tt", "TTt", "TTtv", "TTtvv"};
@@ -85,7 +85,7 @@ TEST(RatioSplit, LeavesOneRatingForTrainingWhateverTheCounts) {
 }
 
 TEST(RatioSplit, IsDrawnBySeedUserAndItem) {
-  RatingSplitSpec spec{.kind = SplitKind::ratio};
+  RatingSplitSpec spec{.split_by = SplitKind::ratio};
   spec.test.share = 0.5;
   const Example example(one_user(40));
   const std::string first = example.splits(example.split(spec, 1), 0);
@@ -102,7 +102,7 @@ TEST(LeaveOneOut, TakesTheLastByTimeAndOfEqualTimesTheLaterInTheInput) {
   //                      user 0: items in the input 3 1 2 0, times 5 9 9 7
   const Example example(
       {{0, 3, 1, 5}, {0, 1, 1, 9}, {0, 2, 1, 9}, {0, 0, 1, 7}, {1, 0, 1, 1}, {2, 1, 1, 2}, {2, 0, 1, 1}});
-  RatingSplitSpec spec{.kind = SplitKind::leave_one_out};
+  RatingSplitSpec spec{.split_by = SplitKind::leave_one_out};
   const RatingSplit test_only = example.split(spec);
   EXPECT_EQ(example.splits(test_only, 0), "ttTt");
   EXPECT_EQ(example.splits(test_only, 1), "t");
@@ -115,7 +115,7 @@ TEST(LeaveOneOut, TakesTheLastByTimeAndOfEqualTimesTheLaterInTheInput) {
 }
 
 TEST(LeaveOneOut, RefusesToHoldOutMoreOrLessThanOne) {
-  RatingSplitSpec spec{.kind = SplitKind::leave_one_out, .validation = {1, 0}, .test = {1, 0}};
+  RatingSplitSpec spec{.split_by = SplitKind::leave_one_out, .validation = {1, 0}, .test = {1, 0}};
   check_split(spec);
   spec.test = {2, 0};
   EXPECT_THROW(check_split(spec), Error);
@@ -128,7 +128,7 @@ TEST(LeaveOneOut, RefusesToHoldOutMoreOrLessThanOne) {
 
 TEST(LeaveOneOut, DrawsOneWhereThatIsAskedFor) {
   const Example example(one_user(30), false);
-  const RatingSplitSpec spec{.kind = SplitKind::leave_one_out, .order = SplitOrder::random};
+  const RatingSplitSpec spec{.split_by = SplitKind::leave_one_out, .split_order = SplitOrder::random};
   std::set<std::string> seen;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const std::string splits = example.splits(example.split(spec, seed), 0);
@@ -142,7 +142,7 @@ TEST(LeaveOneOut, DrawsOneWhereThatIsAskedFor) {
 TEST(LeaveOneOut, FailsWithoutTimesUnlessAnotherOrderIsGiven) {
   const Example example(one_user(30), false);
   try {
-    static_cast<void>(example.split({.kind = SplitKind::leave_one_out}));
+    static_cast<void>(example.split({.split_by = SplitKind::leave_one_out}));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
@@ -156,25 +156,27 @@ TEST(LeaveOneOut, FailsWithoutTimesUnlessAnotherOrderIsGiven) {
 TEST(LeaveOneOut, TakesTheLastOfTheInputWhereThatIsAskedFor) {
   //                      user 0: items in the input 3 1 2 0, times 5 9 9 7
   const Example example({{0, 3, 1, 5}, {0, 1, 1, 9}, {0, 2, 1, 9}, {0, 0, 1, 7}});
-  EXPECT_EQ(
-      example.splits(
-          example.split({.kind = SplitKind::leave_one_out, .validation = {1, 0}, .order = SplitOrder::input}),
-          0),
-      "Ttvt");
+  EXPECT_EQ(example.splits(example.split({.split_by = SplitKind::leave_one_out,
+                                          .validation = {1, 0},
+                                          .split_order = SplitOrder::input}),
+                           0),
+            "Ttvt");
 }
 
 TEST(RatioSplit, HoldsOutTheLatestOfEachUserWhereThatIsAskedFor) {
   //                      items in the input 3 1 2 0, times 5 9 -9 7
   const Example example({{0, 3, 1, 5}, {0, 1, 1, 9}, {0, 2, 1, -9}, {0, 0, 1, 7}});
-  RatingSplitSpec spec{
-      .kind = SplitKind::ratio, .validation = {0, 0.25}, .test = {0, 0.25}, .order = SplitOrder::time};
+  RatingSplitSpec spec{.split_by = SplitKind::ratio,
+                       .validation = {0, 0.25},
+                       .test = {0, 0.25},
+                       .split_order = SplitOrder::time};
   EXPECT_EQ(example.splits(example.split(spec), 0), "vTtt");
-  spec.order = SplitOrder::input;
+  spec.split_order = SplitOrder::input;
   EXPECT_EQ(example.splits(example.split(spec), 0), "Ttvt");
   const Example without(one_user(30), false);
-  spec.order = SplitOrder::time;
+  spec.split_order = SplitOrder::time;
   EXPECT_THROW(static_cast<void>(without.split(spec)), Error);
-  spec.kind = SplitKind::users;
+  spec.split_by = SplitKind::users;
   EXPECT_THROW(check_split(spec), Error);
 }
 
@@ -188,7 +190,7 @@ std::vector<Rating> ten_times() {
 
 TEST(TimeSplit, HoldsOutTheLatestShareOfAllRatings) {
   const Example example(ten_times());
-  RatingSplitSpec spec{.kind = SplitKind::time};
+  RatingSplitSpec spec{.split_by = SplitKind::time};
   spec.test.share = 0.2;
   RatingSplit split = example.split(spec);
   EXPECT_EQ(example.splits(split, 0) + " " + example.splits(split, 1), "ttttT ttttT");
@@ -199,7 +201,7 @@ TEST(TimeSplit, HoldsOutTheLatestShareOfAllRatings) {
 
 TEST(TimeSplit, LeavesRatingsOfOneTimeTogetherBeforeTheCut) {
   const Example example(ten_times());
-  RatingSplitSpec spec{.kind = SplitKind::time};
+  RatingSplitSpec spec{.split_by = SplitKind::time};
   spec.test.share = 0.4;  // the fourth latest is one of the two at 6
   RatingSplit split = example.split(spec);
   EXPECT_EQ(example.splits(split, 0) + " " + example.splits(split, 1), "ttttT tttTT");
@@ -214,14 +216,14 @@ TEST(TimeSplit, GaveValidationMoreThanItsShareWhereTimesAreEqual) {
     ratings.push_back({0, at, 1, at < 28 ? 1 : at < 36 ? 2 : 3});  // 28, 8, 4 ratings
   const Example example(ratings);
   const RatingSplit split =
-      example.split({.kind = SplitKind::time, .validation = {0, 0.05}, .test = {0, 0.25}});
+      example.split({.split_by = SplitKind::time, .validation = {0, 0.05}, .test = {0, 0.25}});
   EXPECT_EQ(count_of(example.splits(split, 0), 'T'), 4);
   EXPECT_EQ(count_of(example.splits(split, 0), 'v'), 0);
 }
 
 TEST(TimeSplit, CutsAtAGivenTime) {
   const Example example(ten_times());
-  RatingSplitSpec spec{.kind = SplitKind::time};
+  RatingSplitSpec spec{.split_by = SplitKind::time};
   spec.before = 6;
   spec.validation.share = 0.2;
   const RatingSplit split = example.split(spec);
@@ -248,7 +250,7 @@ TEST(UsersSplit, HoldsOutAsManyUsersAsAsked) {
   for (std::uint32_t user = 0; user < 100; ++user) ratings.push_back({user, user % 3});
   Example example(ratings);
   example.live.users[5] = 0;
-  RatingSplitSpec spec{.kind = SplitKind::users};
+  RatingSplitSpec spec{.split_by = SplitKind::users};
   spec.validation.count = 7;
   spec.test.share = 0.2;
   const RatingSplit split = example.split(spec, 4);
@@ -279,7 +281,7 @@ TEST(UsersSplit, AsksForAFifthOfAHeldOutUsersItems) {
 
 TEST(GivenSplit, GoesByThePositionOfARatingAmongItsUsers) {
   const Example example({{0, 5, 1}, {1, 1, 1}, {0, 2, 1}, {0, 9, 1}, {0, 1, 1}, {1, 0, 1}, {2, 3, 1}}, false);
-  RatingSplitSpec spec{.kind = SplitKind::given};
+  RatingSplitSpec spec{.split_by = SplitKind::given};
   spec.files = {1, 1, 1};
   const RatingSplit split(spec, 0, example.rows, example.live, example.count, false, {{}, {}, {2, 1}, {1}});
   EXPECT_EQ(example.splits(split, 0), "Tttv");  // items 1, 2, 5, 9
@@ -301,27 +303,31 @@ void expect_refused(const RatingSplitSpec& spec, const std::string& words) {
 
 TEST(SplitSpec, IsRefusedByName) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  expect_refused({.kind = SplitKind::ratio, .test = {0, 1.5}}, "test");
-  expect_refused({.kind = SplitKind::ratio, .test = {0, nan}}, "test");
-  expect_refused({.kind = SplitKind::ratio, .validation = {0, 0.5}, .test = {0, 0.5}}, "together");
-  expect_refused({.kind = SplitKind::users, .test = {5, 0}, .fold_in = 1}, "`fold_in`");
-  expect_refused({.kind = SplitKind::users}, "users");
-  expect_refused({.kind = SplitKind::none, .test = {5, 0}}, "need `split_by`");
-  expect_refused({.kind = SplitKind::ratio, .test = {0, 0.2}, .before = 3}, "`before`");
-  expect_refused({.kind = SplitKind::time, .test = {0, 0.2}, .before = 3}, "`before`");
-  expect_refused({.kind = SplitKind::ratio, .test_users = "list"}, "`test_users`");
-  expect_refused({.kind = SplitKind::users, .test = {1, 0}, .test_users = "list"}, "`test`, `test_users`");
-  expect_refused({.kind = SplitKind::given, .files = {1, 0, 0}}, "`test_file`");
-  expect_refused({.kind = SplitKind::given, .files = {0, 0, 1}}, "`train_file`");
-  expect_refused({.kind = SplitKind::given, .test = {1, 0}, .files = {1, 0, 1}}, "`validation`, `test`");
-  expect_refused({.kind = SplitKind::none, .files = {1, 0, 1}}, "`split_by` given");
-  expect_refused({.kind = SplitKind::ratio, .test = {0, 0.2}, .hide_validation = true}, "`hide_validation`");
+  expect_refused({.split_by = SplitKind::ratio, .test = {0, 1.5}}, "test");
+  expect_refused({.split_by = SplitKind::ratio, .test = {0, nan}}, "test");
+  expect_refused({.split_by = SplitKind::ratio, .validation = {0, 0.5}, .test = {0, 0.5}}, "together");
+  expect_refused({.split_by = SplitKind::users, .test = {5, 0}, .fold_in = 1}, "`fold_in`");
+  expect_refused({.split_by = SplitKind::users}, "users");
+  expect_refused({.split_by = SplitKind::users_by_id, .test = {5, 0}}, "users-by-id");
+  expect_refused({.split_by = SplitKind::users_by_id, .test_users = "list"}, "`test_users`");
+  expect_refused({.split_by = SplitKind::none, .test = {5, 0}}, "need `split_by`");
+  expect_refused({.split_by = SplitKind::ratio, .test = {0, 0.2}, .before = 3}, "`before`");
+  expect_refused({.split_by = SplitKind::time, .test = {0, 0.2}, .before = 3}, "`before`");
+  expect_refused({.split_by = SplitKind::ratio, .test_users = "list"}, "`test_users`");
+  expect_refused({.split_by = SplitKind::users, .test = {1, 0}, .test_users = "list"},
+                 "`test`, `test_users`");
+  expect_refused({.split_by = SplitKind::given, .files = {1, 0, 0}}, "`test_file`");
+  expect_refused({.split_by = SplitKind::given, .files = {0, 0, 1}}, "`train_file`");
+  expect_refused({.split_by = SplitKind::given, .test = {1, 0}, .files = {1, 0, 1}}, "`validation`, `test`");
+  expect_refused({.split_by = SplitKind::none, .files = {1, 0, 1}}, "`split_by` given");
+  expect_refused({.split_by = SplitKind::ratio, .test = {0, 0.2}, .hide_validation = true},
+                 "`hide_validation`");
 }
 
 TEST(SplitSpec, IsRefusedWhereTheRatingsDoNotFit) {
   const Example example(one_user(3), false);
-  EXPECT_THROW((void)example.split({.kind = SplitKind::users, .test = {1, 0}}), Error);
-  EXPECT_THROW((void)example.split({.kind = SplitKind::time, .test = {0, 0.5}}), Error);
+  EXPECT_THROW((void)example.split({.split_by = SplitKind::users, .test = {1, 0}}), Error);
+  EXPECT_THROW((void)example.split({.split_by = SplitKind::time, .test = {0, 0.5}}), Error);
 }
 
 }  // namespace

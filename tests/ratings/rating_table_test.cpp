@@ -111,7 +111,7 @@ TEST(RatingTable, RefusesColumnsThatCannotBe) {
 TEST(RatingTable, PointsAtQuotesInAHeaderThatAreToBeLetters) {
   const std::string error = "r.csv: line 1: names stand in quotes; give `quote` double";
   RatingTableSpec spec;
-  spec.quoting = Quoting::none;
+  spec.quote = Quoting::none;
   EXPECT_EQ(error_of("\"userId\",\"movieId\",\"rating\"\n1,2,3\n", spec), error);
   EXPECT_EQ(error_of("\"userId\",\"movieId\",\"rating\"\n\"1\",\"2\",\"3\"\n", spec), error);
   EXPECT_EQ(error_of("\"a\",\"b\",\"c\"\n\"1\",\"2\",\"3\"\n", spec), "none");
@@ -201,7 +201,7 @@ TEST(RatingTable, RefusesDelimitersThatSplitNothing) {
   spec.delimiter = "\"";
   EXPECT_EQ(error_of("1,2\n", spec), "`delimiter`: must have neither a quote nor a line end");
   spec.delimiter = kBlanks;
-  spec.quoting = Quoting::double_quote;
+  spec.quote = Quoting::double_quote;
   EXPECT_EQ(error_of("1 2\n", spec), "`delimiter` blanks: not with `quote` double");
 }
 
@@ -224,7 +224,7 @@ TEST(RatingTable, SkipsWhatStandsBeforeTheHeader) {
 
 TEST(RatingTable, ReadsQuotedHeaders) {
   RatingTableSpec spec;
-  spec.quoting = Quoting::double_quote;
+  spec.quote = Quoting::double_quote;
   const RatingTable table = told("\"user,id\",\"item\",\"user\"\n\"x,y\",1,2\n", spec);
   EXPECT_EQ(table.text.columns, (Columns{2, 1, {}, {}}));
   EXPECT_EQ(table.column_names[0], "user,id");

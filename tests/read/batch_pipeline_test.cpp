@@ -76,7 +76,7 @@ class NumberAssembler final : public BatchAssembler {
 class Numbers {
  public:
   Numbers(const std::string& part, Shuffle shuffle, const PipelineSize& size, std::size_t max_slots = 40)
-      : source_(std::vector{part}, {}, true),
+      : source_(std::vector{part}, {}),
         grid_(source_.chunks().sample_counts()),
         cache_(source_.chunks(), {.kept_chunks = 8, .chunks_ahead = 64}),
         ring_(size.slots, max_slots,

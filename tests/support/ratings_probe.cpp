@@ -21,9 +21,7 @@ RatingFormat format_of(const std::string& name) {
   return *found;
 }
 
-Transpose transpose_of(const std::string& name) {
-  return name == "yes" ? Transpose::yes : Transpose::automatic;
-}
+bool transpose_of(const std::string& name) { return name == "yes"; }
 
 std::string id_text(const BlockIds& ids, std::size_t rating) {
   const std::uint32_t index = ids.of_rating[rating];

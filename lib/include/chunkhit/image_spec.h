@@ -17,8 +17,8 @@ enum class LabelType { automatic, classes, numbers };
 
 /// Columns of a CSV that names the samples; of tars, keys of the .json files beside the images.
 struct LabelCsvSpec {
-  std::string file_column = "file";                 ///< paths, relative to the root
-  std::vector<std::string> label_columns{"label"};  ///< several columns are float labels
+  std::string file_column = "file";                ///< paths, relative to the root
+  std::vector<std::string> label_column{"label"};  ///< several columns are float labels
   /// Further columns that are kept, by name: whole numbers, numbers or texts of up to 1,024 bytes.
   std::vector<std::string> keep_columns{};
   LabelType label_type = LabelType::automatic;
@@ -43,6 +43,10 @@ enum class Resize {
 /// Channels of the samples; keep: those of the first image.
 enum class Channels { rgb, gray, rgba, keep };
 
+/// How JPEG is decoded. exact: Pillow's pixels; fast: scaled while it is decoded, where it becomes much
+/// smaller.
+enum class Decode { exact, fast };
+
 /// Deterministic transform of every image: resize, center crop, channels, layout.
 struct TransformSpec {
   Resize resize = Resize::none;
@@ -53,12 +57,9 @@ struct TransformSpec {
   std::uint32_t crop_height = 0;
   std::array<std::uint8_t, 3> pad_color{0, 0, 0};  ///< RGB, padding of Resize::fit
   Channels channels = Channels::rgb;
-  bool fast_decode = false;  ///< scale JPEG while decoding: faster, not Pillow's pixels
+  Decode decode = Decode::exact;
   Layout layout = Layout::nhwc;
 };
-
-/// Order of the samples in a pack.
-enum class Order { shuffle, input };
 
 /// Whether images are turned as their EXIF orientation says.
 enum class Exif { apply, ignore };

@@ -17,6 +17,9 @@ namespace chunkhit {
 /// height, width).
 enum class Layout { nhwc, nchw };
 
+/// Order of the samples or rows of a pack.
+enum class Order { shuffle, input };
+
 /// Resample filter, spelled as in Pillow.
 enum class Filter { bilinear, bicubic, lanczos, box, hamming, nearest };
 

@@ -32,12 +32,9 @@ struct RatingTableSpec {
   std::string item;   ///< the same; the second
   std::string value;  ///< the same; the third; without one every rating is 1
   std::string time;   ///< the same; the fourth
-  Quoting quoting = Quoting::automatic;
+  Quoting quote = Quoting::automatic;
   std::string comment;  ///< lines that start with it are skipped; empty: none
 };
-
-/// Whether the columns of a matrix are users; automatic: as the file says, else its rows are.
-enum class Transpose : std::uint8_t { automatic, yes };
 
 /// Rows of several matrix files that have one name, or without names one number. join: they are one user.
 /// file_name: the file's name and a slash stand before the names of all rows.
@@ -49,7 +46,7 @@ struct RatingInputSpec {
   /// content; folders are packs.
   std::string format;
   RatingTableSpec table;
-  Transpose transpose = Transpose::automatic;
+  bool transpose = false;  ///< columns of matrices are users; else as the file says, or rows are
   std::string layer;  ///< hdf5: AnnData layer, or "raw"; empty: X
   SharedRows shared_rows = SharedRows::error;
   Encoding encoding = Encoding::utf8;  ///< encoding of ratings and of the tables beside them
@@ -112,14 +109,14 @@ struct GivenFiles {
 
 /// Split of the ratings into packs.
 struct CHUNKHIT_API RatingSplitSpec {
-  SplitKind kind = SplitKind::none;
+  SplitKind split_by = SplitKind::none;
   /// Number or share of users (users; users_by_id: share), of a user's ratings (ratio), of ratings (time);
   /// leave_one_out: 1: each user's last but one.
   SplitAmount validation{};
   SplitAmount test{};                    ///< the same; leave_one_out: always one
   double fold_in = 0.8;                  ///< users, users_by_id: share of a held-out user's items that is X
   std::optional<std::int64_t> before{};  ///< time: start of the test period
-  SplitOrder order = SplitOrder::automatic;  ///< ratio, leave_one_out
+  SplitOrder split_order = SplitOrder::automatic;  ///< ratio, leave_one_out
   /// ratio, leave_one_out, time, given: X of test lacks the ratings that are held out for validation.
   bool hide_validation = false;
   std::string validation_users{};  ///< users: file of their ids, one per line, instead of `validation`
@@ -131,7 +128,9 @@ struct CHUNKHIT_API RatingSplitSpec {
   [[nodiscard]] SplitOrder resolved_order() const;
   [[nodiscard]] bool is_by_time() const;
   /// Whether whole users are held out.
-  [[nodiscard]] bool is_by_user() const { return kind == SplitKind::users || kind == SplitKind::users_by_id; }
+  [[nodiscard]] bool is_by_user() const {
+    return split_by == SplitKind::users || split_by == SplitKind::users_by_id;
+  }
 };
 
 /// Order of the columns. popularity: items with more ratings first, of equal ones the one that the input has
@@ -142,10 +141,10 @@ enum class ItemOrder { popularity, first, sorted };
 struct RatingPacksSpec {
   RatingRules rules{};
   RatingSplitSpec split{};
-  ItemOrder item_order = ItemOrder::popularity;
-  bool shuffles_rows = true;  ///< by seed; false: users in the order of the input
-  std::uint64_t seed = 0;     ///< seed of the shuffle and the split
-  bool keep_times = false;    ///< keep the time of each rating beside its value
+  ItemOrder id_order = ItemOrder::popularity;
+  Order order = Order::shuffle;  ///< of rows: by seed, or users in the order of the input
+  std::uint64_t seed = 0;        ///< seed of the shuffle and the split
+  bool keep_times = false;       ///< keep the time of each rating beside its value
 };
 
 /// Returns what Liang and others did with MovieLens-20M (Variational Autoencoders for Collaborative
@@ -169,7 +168,7 @@ struct PackSparseSpec {
   std::string user_columns{};  ///< the same for users
   /// Whether the first line of both names the columns; no: these are named by their numbers, ids stand first.
   Header table_header = Header::automatic;
-  Quoting table_quoting = Quoting::automatic;  ///< of both; automatic: as double_quote
+  Quoting table_quote = Quoting::automatic;  ///< of both; automatic: as double_quote
 };
 
 }  // namespace chunkhit

@@ -397,7 +397,7 @@ SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options
     images.fail("holds images of " + count_text(images.item_bytes(), "byte") + ", over `max_decode_bytes`");
   const std::vector<std::string> labels = read_idx_labels(spec.labels, images);
   SampleList list;
-  list.label_columns = spec.columns.label_columns;
+  list.label_columns = spec.columns.label_column;
   list.labels_from = "idx";
   LabelRows rows(list, LabelColumns{spec.columns, !spec.classes.empty()});
   ArchiveSpool spool(list, std::move(spool_folder));

@@ -349,10 +349,10 @@ void check_folder_columns(const PackImagesSpec& spec, const PackImagesOptions& o
   std::error_code failed;
   if (!std::filesystem::is_directory(options.root, failed)) return;  // a missing tar, say: opening it fails
   const LabelCsvSpec plain;
-  const char* given = spec.columns.label_columns != plain.label_columns ? "`label_column`"
-                      : !spec.columns.keep_columns.empty()              ? "`keep_columns`"
-                      : spec.columns.label_type != plain.label_type     ? "`label_type`"
-                                                                        : nullptr;
+  const char* given = spec.columns.label_column != plain.label_column ? "`label_column`"
+                      : !spec.columns.keep_columns.empty()            ? "`keep_columns`"
+                      : spec.columns.label_type != plain.label_type   ? "`label_type`"
+                                                                      : nullptr;
   if (given == nullptr) return;
   throw Error(ErrorCode::usage, std::string(given) +
                                     ": is for a CSV or for .json files in tars, found class folders: give "

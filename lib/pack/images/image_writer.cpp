@@ -150,7 +150,7 @@ struct ImageWriter::Impl {
     options = checked_writer_options(spec, std::move(options));
     if (class_names.empty() && !spec.classes.empty()) class_names = read_classes(spec.classes);
     for (const std::string& name : class_names) add_class_name(name);
-    list.label_columns = spec.columns.label_columns;
+    list.label_columns = spec.columns.label_column;
     spool = std::make_unique<SpillFile>(existing_folder(options.output));
   }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -13,6 +13,8 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "decode/image_decoder.h"
+#include "manifest/recorded_fields.h"
+#include "pack/images/image_fields.h"
 #include "store/column_index.h"
 #include "store/part.h"
 #include "transform/transform_plan.h"
@@ -21,43 +23,11 @@
 namespace chunkhit {
 namespace {
 
-std::string size_text(std::uint32_t width, std::uint32_t height) {
-  return std::to_string(width) + "x" + std::to_string(height);
-}
-
-SpecEntry resize_entry(const TransformSpec& transform) {
-  switch (transform.resize) {
-    case Resize::exact:
-      return {"resize", size_text(transform.resize_width, transform.resize_height)};
-    case Resize::short_side:
-      return {"resize", std::to_string(transform.resize_width)};
-    case Resize::fit:
-      return {"fit", size_text(transform.resize_width, transform.resize_height)};
-    case Resize::none:
-    case Resize::long_side:  // of images of their own sizes
-      break;
-  }
-  return {"resize", "none"};
-}
-
-std::string color_text(const std::array<std::uint8_t, 3>& color) {
-  return std::to_string(color[0]) + "," + std::to_string(color[1]) + "," + std::to_string(color[2]);
-}
-
-std::string split_text(const std::vector<SplitShare>& split) {
-  std::string text;
-  for (const SplitShare& share : split)
-    text += (text.empty() ? "" : ",") + share.name + "=" + number_text(share.share);
-  return text.empty() ? "none" : text;
-}
-
 std::string names_hash(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += name + '\n';
   return hash_text(xxh3(as_bytes(text)));
 }
-
-std::string none_or(const std::string& text) { return text.empty() ? "none" : text; }
 
 /// chunk-samples follows from the number of samples where no flag gives it.
 std::vector<SpecEntry> without_chunk_samples(std::vector<SpecEntry> spec) {
@@ -101,11 +71,11 @@ void check_split_folders(const PackImagesSpec& spec) {
 
 void check_classes(const PackImagesSpec& spec) {
   const LabelType type = spec.columns.label_type;
-  if (type == LabelType::classes && spec.columns.label_columns.size() > 1)
+  if (type == LabelType::classes && spec.columns.label_column.size() > 1)
     throw_usage("`label_type` classes: is for one `label_column`; several are numbers");
   if (type == LabelType::numbers && !spec.classes.empty())
     throw_usage("`label_type` numbers: excludes `classes`, which takes labels as names");
-  if (!spec.classes.empty() && spec.columns.label_columns.size() > 1)
+  if (!spec.classes.empty() && spec.columns.label_column.size() > 1)
     throw_usage("`classes`: is for classes with names; several label columns are numbers");
 }
 
@@ -176,195 +146,38 @@ CodecChoice codec_choice(const PackImagesSpec& spec) {
   return parse_codec(text, spec.container, kind.codecs);
 }
 
-namespace {
-
-/// Packs of one shape have none of these entries.
-void add_own_sizes(const PackImagesSpec& spec, const ChunkPlan& plan, std::vector<SpecEntry>& entries) {
-  if (spec.sizes == Sizes::fixed) return;
-  const OwnSizesSpec& own = spec.own_sizes;
-  entries.push_back({"sizes", name_of(spec.sizes)});
-  entries.push_back({"max-side", std::to_string(own.max_side)});
-  entries.push_back({"short-side", std::to_string(own.short_side)});
-  entries.push_back({"store", name_of(own.store)});
-  entries.push_back({"quality", std::to_string(own.quality)});
-  entries.push_back({"jpeg-tile", std::to_string(own.jpeg_tile)});
-  entries.push_back({"chunk-bytes", std::to_string(plan.chunk_bytes)});
-  entries.push_back({"part-samples", std::to_string(own.part_samples)});
-}
-
-}  // namespace
-
 std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
                                      const std::string& split_name, const SampleList& list) {
-  const TransformSpec& transform = spec.transform;
   const bool is_written = spec.labels == kWriterLabels;
-  std::vector<SpecEntry> entries{{"labels", !list.labels_from.empty() ? list.labels_from
-                                            : spec.labels.empty()     ? "folders"
-                                            : is_written              ? "writer"
-                                                                      : "csv"}};
-  if (!spec.labels.empty() && !is_written) entries.push_back({"file-column", spec.columns.file_column});
-  if (!spec.labels.empty() || !list.labels_from.empty())
-    entries.push_back({"label-column", joined(spec.columns.label_columns, ",")});
-  if (!spec.columns.keep_columns.empty())
-    entries.push_back({"keep-columns", joined(spec.columns.keep_columns, ",")});
-  if (spec.columns.label_type != LabelType::automatic)
-    entries.push_back({"label-type", name_of(spec.columns.label_type)});
-  if (spec.labels.empty()) entries.push_back({"include", none_or(joined(spec.folders.include, ","))});
-  entries.push_back({"classes", spec.classes.empty() ? "sorted" : names_hash(list.classes)});
-  entries.push_back({"follow-symlinks", spec.follow_symlinks ? "true" : "false"});
-  entries.push_back(resize_entry(transform));
-  if (transform.resize == Resize::fit) entries.push_back({"pad-color", color_text(transform.pad_color)});
-  entries.push_back({"resample", name_of(transform.resample)});
-  entries.push_back(
-      {"crop", transform.crop_width == 0 ? "none" : size_text(transform.crop_width, transform.crop_height)});
-  entries.push_back({"channels", name_of(transform.channels)});
-  add_own_sizes(spec, plan, entries);
-  entries.push_back({"exif", name_of(spec.exif)});
-  entries.push_back({"decode", transform.fast_decode ? "fast" : "exact"});
-  entries.push_back({"check", name_of(spec.check)});
-  entries.push_back({"accept-warnings", spec.accept_warnings ? "true" : "false"});
-  entries.push_back({"max-decode-bytes", std::to_string(spec.max_decode_bytes)});
-  entries.push_back({"max-seconds-per-image", std::to_string(spec.max_seconds_per_image)});
-  entries.push_back({"container", spec.container});
-  entries.push_back({"layout", name_of(transform.layout)});
-  entries.push_back({"codec", codec_text(codec_choice(spec))});
-  entries.push_back({"chunk-samples", std::to_string(plan.chunk_samples)});
-  entries.push_back({"part-bytes", std::to_string(spec.part_bytes)});
-  entries.push_back({"order", name_of(spec.order)});
-  entries.push_back({"seed", std::to_string(spec.seed)});
-  entries.push_back({"split", split_text(spec.split)});
-  entries.push_back({"split-folders", none_or(joined(spec.folders.split_folders, ","))});
-  if (!split_name.empty()) entries.push_back({"split-name", split_name});
-  return entries;
+  const std::string labels = !list.labels_from.empty() ? list.labels_from
+                             : spec.labels.empty()     ? kClassFolders
+                             : is_written              ? "writer"
+                                                       : "csv";
+  std::map<std::string, std::string> computed{
+      {"labels", labels},
+      {"classes", spec.classes.empty() ? "sorted" : names_hash(list.classes)},
+      {"codec", codec_text(codec_choice(spec))},
+      {"chunk-bytes", std::to_string(plan.chunk_bytes)},
+      {"chunk-samples", std::to_string(plan.chunk_samples)}};
+  if (labels == kClassFolders) computed["label-column"] = "";
+  FieldRecorder recorder(std::move(computed));
+  show(spec, recorder);
+  if (!split_name.empty()) recorder.entries.push_back({"split-name", split_name});
+  return std::move(recorder.entries);
 }
-
-namespace {
-
-[[noreturn]] void throw_value(const SpecEntry& entry) {
-  throw Error(ErrorCode::bad_data, "spec: " + entry.name + ": found '" + entry.value + "'");
-}
-
-std::uint64_t count_of(const SpecEntry& entry) {
-  const auto count = parse_integer(entry.value);
-  if (!count || *count < 0) throw_value(entry);
-  return static_cast<std::uint64_t>(*count);
-}
-
-/// The numbers of "256x224", "256", "0,0,0".
-template <std::size_t kMax, class Number>
-std::array<Number, kMax> numbers_of(const SpecEntry& entry, char delimiter) {
-  std::array<Number, kMax> numbers{};
-  std::string_view left = entry.value;
-  for (Number& number : numbers) {
-    const std::string_view field = left.substr(0, left.find(delimiter));
-    const auto value = parse_integer(field);
-    if (!value || *value < 0 || static_cast<std::uint64_t>(*value) > std::numeric_limits<Number>::max())
-      throw_value(entry);
-    number = static_cast<Number>(*value);
-    left.remove_prefix(std::min(left.size(), field.size() + 1));
-    if (left.empty()) break;
-  }
-  if (!left.empty()) throw_value(entry);
-  return numbers;
-}
-
-std::uint32_t number_of(const SpecEntry& entry) { return numbers_of<1, std::uint32_t>(entry, ',')[0]; }
-
-template <class Enum>
-Enum choice_of(const SpecEntry& entry) {
-  const std::optional<Enum> found = enum_of<Enum>(entry.value);
-  if (!found) throw_value(entry);
-  return *found;
-}
-
-bool is_true(const SpecEntry& entry) {
-  if (entry.value != "true" && entry.value != "false") throw_value(entry);
-  return entry.value == "true";
-}
-
-void set_resize(const SpecEntry& entry, TransformSpec& transform) {
-  if (entry.value == "none") return;
-  const auto sides = numbers_of<2, std::uint32_t>(entry, 'x');
-  transform.resize = entry.name == "fit" ? Resize::fit : sides[1] > 0 ? Resize::exact : Resize::short_side;
-  transform.resize_width = sides[0];
-  transform.resize_height = sides[1];
-}
-
-void set_crop(const SpecEntry& entry, TransformSpec& transform) {
-  if (entry.value == "none") return;
-  const auto sides = numbers_of<2, std::uint32_t>(entry, 'x');
-  if (sides[0] == 0 || sides[1] == 0) throw_value(entry);
-  transform.crop_width = sides[0];
-  transform.crop_height = sides[1];
-}
-
-struct SpecField {
-  std::string_view name;
-  void (*set)(const SpecEntry& entry, PackImagesSpec& spec);
-};
-
-constexpr std::array kSpecFields{
-    SpecField{"labels", [](const auto& entry,
-                           auto& spec) { spec.labels = entry.value == "folders" ? "" : entry.value; }},
-    SpecField{"resize", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},
-    SpecField{"fit", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},
-    SpecField{"pad-color",
-              [](const auto& entry, auto& spec) {
-                spec.transform.pad_color = numbers_of<3, std::uint8_t>(entry, ',');
-              }},
-    SpecField{"resample",
-              [](const auto& entry, auto& spec) { spec.transform.resample = choice_of<Filter>(entry); }},
-    SpecField{"crop", [](const auto& entry, auto& spec) { set_crop(entry, spec.transform); }},
-    SpecField{"channels",
-              [](const auto& entry, auto& spec) { spec.transform.channels = choice_of<Channels>(entry); }},
-    SpecField{"sizes", [](const auto& entry, auto& spec) { spec.sizes = choice_of<Sizes>(entry); }},
-    SpecField{"max-side", [](const auto& entry, auto& spec) { spec.own_sizes.max_side = number_of(entry); }},
-    SpecField{"short-side",
-              [](const auto& entry, auto& spec) { spec.own_sizes.short_side = number_of(entry); }},
-    SpecField{"store", [](const auto& entry, auto& spec) { spec.own_sizes.store = choice_of<Store>(entry); }},
-    SpecField{"quality", [](const auto& entry, auto& spec) { spec.own_sizes.quality = number_of(entry); }},
-    SpecField{"jpeg-tile",
-              [](const auto& entry, auto& spec) { spec.own_sizes.jpeg_tile = number_of(entry); }},
-    SpecField{"chunk-bytes", [](const auto& entry, auto& spec) { spec.chunk_bytes = count_of(entry); }},
-    SpecField{"part-samples",
-              [](const auto& entry, auto& spec) { spec.own_sizes.part_samples = count_of(entry); }},
-    SpecField{"exif", [](const auto& entry, auto& spec) { spec.exif = choice_of<Exif>(entry); }},
-    SpecField{"decode",
-              [](const auto& entry, auto& spec) { spec.transform.fast_decode = entry.value == "fast"; }},
-    SpecField{"check", [](const auto& entry, auto& spec) { spec.check = choice_of<Check>(entry); }},
-    SpecField{"accept-warnings",
-              [](const auto& entry, auto& spec) { spec.accept_warnings = is_true(entry); }},
-    SpecField{"follow-symlinks",
-              [](const auto& entry, auto& spec) { spec.follow_symlinks = is_true(entry); }},
-    SpecField{"max-decode-bytes",
-              [](const auto& entry, auto& spec) { spec.max_decode_bytes = count_of(entry); }},
-    SpecField{"max-seconds-per-image",
-              [](const auto& entry, auto& spec) { spec.max_seconds_per_image = number_of(entry); }},
-    SpecField{"container", [](const auto& entry, auto& spec) { spec.container = entry.value; }},
-    SpecField{"layout",
-              [](const auto& entry, auto& spec) { spec.transform.layout = choice_of<Layout>(entry); }},
-    SpecField{"codec", [](const auto& entry, auto& spec) { spec.codec = entry.value; }},
-    SpecField{"chunk-samples", [](const auto& entry, auto& spec) { spec.chunk_samples = count_of(entry); }},
-    SpecField{"part-bytes", [](const auto& entry, auto& spec) { spec.part_bytes = count_of(entry); }},
-};
-
-}  // namespace
 
 PackImagesSpec spec_of(const std::vector<SpecEntry>& recorded) {
   PackImagesSpec spec;
-  std::size_t known = 0;
-  for (const SpecEntry& entry : recorded) {
-    const auto field = std::ranges::find(kSpecFields, entry.name, &SpecField::name);
-    if (field == kSpecFields.end()) continue;
-    field->set(entry, spec);
-    ++known;
-  }
-  // resize and fit are one choice; pad-color stands beside fit alone.
-  constexpr std::size_t kOwnSizesFields = 8;
-  if (known < kSpecFields.size() - 2 - (spec.sizes == Sizes::own ? 0 : kOwnSizesFields))
-    throw Error(ErrorCode::bad_data, "spec: " + std::to_string(known) + " of its entries are known");
+  RecordReader reader(recorded);
+  show(spec, reader);
   if (spec.sizes == Sizes::own && spec.own_sizes.part_samples == 0)
-    throw Error(ErrorCode::bad_data, "spec: part-samples: found '0'");
+    throw_bad_data("spec: part-samples: found '0'");
+  // What says which samples there are is not recorded as it was given; a plan lists them.
+  if (spec.labels == kClassFolders) spec.labels.clear();
+  spec.columns = {};
+  spec.folders = {};
+  spec.classes.clear();
+  spec.split.clear();
   check_spec(spec);
   return spec;
 }

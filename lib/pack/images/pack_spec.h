@@ -18,6 +18,8 @@ namespace chunkhit {
 
 /// PackImagesSpec::labels of an ImageWriter; no path holds a NUL.
 inline constexpr std::string_view kWriterLabels{"\0writer", 7};
+/// What is recorded as `labels` of class folders.
+inline constexpr const char* kClassFolders = "folders";
 
 /// Returns the codec that a spec means; throws usage.
 [[nodiscard]] CodecChoice codec_choice(const PackImagesSpec& spec);

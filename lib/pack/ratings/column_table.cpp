@@ -263,14 +263,10 @@ void ColumnTable::append_to(std::vector<SampleColumn>& columns, std::size_t row)
 ColumnTables ColumnTables::read(const PackSparseSpec& spec, const IdColumnNames& names,
                                 const SparseMemory* memory) {
   ColumnTables columns;
-  ColumnTableUse use{"`item_columns`",
-                     "item",
-                     names.item,
-                     RatingField::item,
-                     memory,
-                     spec.table_header,
-                     spec.table_quoting,
-                     spec.input.encoding == Encoding::latin1};
+  ColumnTableUse use{"`item_columns`", "item",
+                     names.item,       RatingField::item,
+                     memory,           spec.table_header,
+                     spec.table_quote, spec.input.encoding == Encoding::latin1};
   if (!spec.item_columns.empty()) columns.items.emplace(spec.item_columns, use);
   use.flag = "`user_columns`", use.things = "user", use.id_name = names.user, use.field = RatingField::user;
   if (!spec.user_columns.empty()) columns.users.emplace(spec.user_columns, use);

@@ -20,7 +20,7 @@ std::unique_ptr<AnnDataFile> open_file(const std::string& path, const Hdf5Rating
 
 Hdf5RatingReader::Hdf5RatingReader(const std::string& path, const Hdf5RatingsSpec& spec)
     : file_(open_file(path, spec)),
-      transpose_(spec.transpose == Transpose::yes),
+      transpose_(spec.transpose),
       knows_columns_(file_->matrix().facts().column_count != UINT64_MAX),
       collector_(path, axis_ids(path, file_->matrix().take_row_names(), "rows"),
                  axis_ids(path, file_->matrix().take_column_names(), "columns"), transpose_),

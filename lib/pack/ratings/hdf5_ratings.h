@@ -13,8 +13,8 @@ namespace chunkhit {
 
 /// How an HDF5 file is read.
 struct Hdf5RatingsSpec {
-  Transpose transpose = Transpose::automatic;  ///< automatic: rows are users, as AnnData has cells
-  std::string hdf5_path;  ///< path of the matrix: "layers/counts", "raw/X"; empty: /X, or the only matrix
+  bool transpose = false;  ///< automatic: rows are users, as AnnData has cells
+  std::string hdf5_path;   ///< path of the matrix: "layers/counts", "raw/X"; empty: /X, or the only matrix
   std::uint64_t memory_bytes = UINT64_MAX;  ///< memory limit for names and decoded chunks
 };
 

@@ -113,7 +113,7 @@ void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) 
     if (path != "-" && ::access(path.c_str(), R_OK) != 0)
       throw_failed_read(path, "cannot be opened: ", errno);
   const RatingSplitSpec& split = spec.packs.split;
-  if (split.kind == SplitKind::given && split.files.count() != options.inputs.size())
+  if (split.split_by == SplitKind::given && split.files.count() != options.inputs.size())
     throw Error(ErrorCode::usage, "split given: expected " + count_text(split.files.count(), "input") +
                                       ", found " + count_text(options.inputs.size()));
 }
@@ -129,7 +129,7 @@ std::string without_ratings_text(const RatingPacks& packs, const std::string& na
   const std::string asked =
       "`" + name + "` " + (is_share ? number_text(amount.share) : count_text(amount.count));
   const std::uint64_t longest = packs.packs[0].stats().x.longest_row;
-  switch (split.kind) {
+  switch (split.split_by) {
     case SplitKind::given:
       return "its files hold no rating that the rules leave";
     case SplitKind::leave_one_out:
@@ -160,10 +160,10 @@ std::string without_ratings_text(const RatingPacks& packs, const std::string& na
 void check_has_rows(const RatingPacks& packs, const PackRows& rows, const RatingSplitSpec& split) {
   if (rows.row_count() > 0) return;
   const PackStats& stats = rows.stats();
-  std::string text = "`split_by` " + name_of(split.kind) + ": " + rows.name() + " gets no rows: ";
+  std::string text = "`split_by` " + name_of(split.split_by) + ": " + rows.name() + " gets no rows: ";
   if (stats.users_left_out == 0)
     text += without_ratings_text(packs, rows.name(), split);
-  else if (split.kind == SplitKind::users)
+  else if (split.split_by == SplitKind::users)
     text += "none of its " + count_text(stats.users_left_out, "user") + " has " +
             std::to_string(kMinItemsToFold) +
             " items that training has, of which 1 - `fold_in` makes one or more";
@@ -179,7 +179,7 @@ void check_has_rows(const RatingPacks& packs, const PackRows& rows, const Rating
 /// Throws bad_data where no pack of a split by id has rows; some may have none.
 void check_any_rows(const RatingPacks& packs, const RatingSplitSpec& split) {
   const auto has_rows = [](const PackRows& rows) { return rows.row_count() > 0; };
-  if (split.kind != SplitKind::users_by_id || std::ranges::any_of(packs.packs, has_rows)) return;
+  if (split.split_by != SplitKind::users_by_id || std::ranges::any_of(packs.packs, has_rows)) return;
   throw Error(ErrorCode::bad_data, "no ratings are left, in any pack");
 }
 
@@ -332,7 +332,7 @@ class SparseRun {
 
   /// Whether a split by id gives a pack of this input no rows; a notice says so.
   [[nodiscard]] bool leaves_out(const PackRows& rows) {
-    if (spec_.packs.split.kind != SplitKind::users_by_id || rows.row_count() > 0) return false;
+    if (spec_.packs.split.split_by != SplitKind::users_by_id || rows.row_count() > 0) return false;
     report_.notices.push_back(rows.name() + " gets no user of this input, and is not written");
     return true;
   }

@@ -165,7 +165,8 @@ void check_options(const PackSparseSpec& spec, const PackSparseOptions& options)
   const std::string writer = ": has no meaning for a RatingWriter, which reads no files";
   if (!options.inputs.empty()) throw Error(ErrorCode::usage, "`inputs`" + writer);
   if (const char* const flag = given_input_flag(spec.input)) throw Error(ErrorCode::usage, flag + writer);
-  if (spec.packs.split.kind == SplitKind::given) throw Error(ErrorCode::usage, "`split_by` given" + writer);
+  if (spec.packs.split.split_by == SplitKind::given)
+    throw Error(ErrorCode::usage, "`split_by` given" + writer);
   if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
 }
 

@@ -80,9 +80,9 @@ void check_options(RatingFormat format, const MatrixFileSpec& spec) {
   if (!is_matrix_format(format)) throw Error(ErrorCode::usage, "`format` " + name + ": is no matrix");
   if (!spec.layer.empty() && format != RatingFormat::hdf5)
     throw Error(ErrorCode::usage, "`layer`: has no meaning for " + name + ", only for hdf5");
-  if (spec.transpose == Transpose::yes && format == RatingFormat::svmlight)
+  if (spec.transpose && format == RatingFormat::svmlight)
     throw Error(ErrorCode::usage, "`transpose`: rows of svmlight have labels and stay rows");
-  if (spec.transpose == Transpose::yes && format == RatingFormat::pack)
+  if (spec.transpose && format == RatingFormat::pack)
     throw Error(ErrorCode::usage, "`transpose`: rows of packs are users");
 }
 
@@ -115,14 +115,11 @@ struct DetectedFormat {
 /// Returns the first option given that only tables have. Defaults do not count: recipes list them.
 const char* given_table_flag(const RatingTableSpec& table) {
   const RatingTableSpec none;
-  const std::pair<const char*, bool> flags[] = {{"`delimiter`", !table.delimiter.empty()},
-                                                {"`header`", table.header != none.header},
-                                                {"`user`", !table.user.empty()},
-                                                {"`item`", !table.item.empty()},
-                                                {"`value`", !table.value.empty()},
-                                                {"`time`", !table.time.empty()},
-                                                {"`quote`", table.quoting != none.quoting},
-                                                {"`comment`", !table.comment.empty()}};
+  const std::pair<const char*, bool> flags[] = {
+      {"`delimiter`", !table.delimiter.empty()}, {"`header`", table.header != none.header},
+      {"`user`", !table.user.empty()},           {"`item`", !table.item.empty()},
+      {"`value`", !table.value.empty()},         {"`time`", !table.time.empty()},
+      {"`quote`", table.quote != none.quote},    {"`comment`", !table.comment.empty()}};
   for (const auto& [flag, is_given] : flags)
     if (is_given) return flag;
   return nullptr;
@@ -159,7 +156,7 @@ std::string by_name_text(RatingFormat format) {
 void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {
   const std::string are = " has no meaning for " + name_of(format) + ", only for ";
   if (!spec.layer.empty()) throw Error(ErrorCode::usage, "`layer`:" + are + "hdf5");
-  if (spec.transpose == Transpose::yes)
+  if (spec.transpose)
     throw Error(ErrorCode::usage, "`transpose`:" + are + "matrices; `user` and `item` name columns");
 }
 
@@ -380,7 +377,7 @@ void check_one_format(RatingFormat format, const std::string& name, RatingFormat
 
 const char* given_input_flag(const RatingInputSpec& spec) {
   if (!spec.format.empty()) return "`format`";
-  if (spec.transpose != Transpose::automatic) return "`transpose`";
+  if (spec.transpose) return "`transpose`";
   if (!spec.layer.empty()) return "`layer`";
   return given_table_flag(spec.table);
 }

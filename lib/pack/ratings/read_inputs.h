@@ -43,7 +43,7 @@ class InputCopy {
 
 /// How files that hold a matrix are read.
 struct MatrixFileSpec {
-  Transpose transpose = Transpose::automatic;
+  bool transpose = false;
   std::string layer;           ///< HDF5: a layer's name, "raw", or a path; empty: X
   bool rounds_values = false;  ///< text: values that 32-bit floats do not hold become the nearest
   std::uint64_t memory_bytes = UINT64_MAX;  ///< HDF5: limit for names and chunks; packs: for a part

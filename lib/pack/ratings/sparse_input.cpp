@@ -81,7 +81,7 @@ bool SparseInput::read(RatingReader* reader) {
   if (options_.on_progress) options_.on_progress({});
   const auto is_stopped = [this] { return options_.stop != nullptr && *options_.stop; };
   try {
-    const InputPaths inputs{options_.inputs, spill_folder_, spec_.packs.split.kind == SplitKind::given,
+    const InputPaths inputs{options_.inputs, spill_folder_, spec_.packs.split.split_by == SplitKind::given,
                             options_.memory_bytes};
     facts_ = reader != nullptr ? read_reader(*reader, "RatingWriter", intake_, hash_)
                                : read_inputs(spec_.input, inputs, intake_, hash_, options_.stop);
@@ -115,7 +115,7 @@ void SparseInput::add_beside(BesideIds& beside) const {
   const GivenFiles& files = spec_.packs.split.files;
   beside.user_bytes =
       2 * sizeof(std::uint32_t) * ((files.train > 0 ? 1 : 0) + (files.validation > 0 ? 1 : 0));
-  if (spec_.packs.split.kind == SplitKind::users_by_id) beside.user_bytes += sizeof(std::uint64_t);
+  if (spec_.packs.split.split_by == SplitKind::users_by_id) beside.user_bytes += sizeof(std::uint64_t);
 }
 
 void SparseInput::fit_ids(const IdMap& users, const IdMap& items, const IntakeProgress& read) {
@@ -169,7 +169,7 @@ void SparseInput::note_table() {
       unused += (unused.empty() ? "" : ", ") + name(column);
   if (unused_count > 0) text += "; not used: " + unused;
   if (unused_count > kShownColumns) text += " and " + count_text(unused_count - kShownColumns) + " more";
-  if (table.text.quoting == Quoting::double_quote && wished.quoting == Quoting::automatic)
+  if (table.text.quoting == Quoting::double_quote && wished.quote == Quoting::automatic)
     text += "; fields stand in quotes (detected)";
   facts_.notices.insert(facts_.notices.begin(), text);
   facts_.notices.insert(facts_.notices.begin() + 1, table.notices.begin(), table.notices.end());
@@ -225,7 +225,7 @@ void SparseInput::note_frozen() {
 
 std::uint64_t SparseInput::xxh3() const {
   const std::uint64_t ratings = hash_inputs(facts_, intake_, hash_);
-  if (spec_.packs.split.kind != SplitKind::given) return ratings;
+  if (spec_.packs.split.split_by != SplitKind::given) return ratings;
   std::string text = hash_text(ratings) + "\n";
   for (const RatingInput& input : intake_.stats().inputs()) text += std::to_string(input.ratings) + "\n";
   return chunkhit::xxh3(as_bytes(text));
@@ -233,7 +233,7 @@ std::uint64_t SparseInput::xxh3() const {
 
 /// Counts the ratings of each user in the files of training and of validation.
 void SparseInput::count_given(std::span<const std::uint32_t> users) {
-  if (spec_.packs.split.kind != SplitKind::given) return;
+  if (spec_.packs.split.split_by != SplitKind::given) return;
   const GivenFiles& files = spec_.packs.split.files;
   const std::uint64_t file = intake_.stats().inputs().size();  // from 1
   if (file > files.train + files.validation) return;
@@ -291,7 +291,7 @@ GivenSplit SparseInput::given_split() {
   if (!both.empty())
     throw Error(ErrorCode::bad_data, "`validation_users`, `test_users`: " + count_text(both.size(), "user") +
                                          " in both, the first is " + intake_.users().text(both[0]));
-  if (spec_.packs.split.kind == SplitKind::users_by_id) draw_users(parts);
+  if (spec_.packs.split.split_by == SplitKind::users_by_id) draw_users(parts);
   return parts;
 }
 
@@ -324,7 +324,7 @@ RatingPacks SparseInput::make_packs() {
   if (given_.items) {
     frozen = frozen_numbers();
     choice.frozen = frozen;
-  } else if (spec_.packs.item_order == ItemOrder::sorted) {
+  } else if (spec_.packs.id_order == ItemOrder::sorted) {
     sorted = intake_.items().sorted();
     choice.sorted = sorted;
   }
@@ -335,7 +335,7 @@ RatingPacks SparseInput::make_packs() {
   if (packs.split.is_by_time() && !store_.has_times() && intake_.table() &&
       !intake_.table()->unread_time.empty())
     throw Error(ErrorCode::usage,
-                "`split_by` " + name_of(packs.split.kind) + ": " + intake_.table()->unread_time);
+                "`split_by` " + name_of(packs.split.split_by) + ": " + intake_.table()->unread_time);
   if (packs.keep_times && !store_.has_times()) refuse_to_keep_times();
   // `before` may be in another unit, which its size tells; it is converted to that of the input.
   if (packs.split.before && intake_.times().unit())

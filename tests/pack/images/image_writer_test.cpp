@@ -37,7 +37,7 @@ TEST(ImageWriter, PacksPixelsAndFilesWithTheirNumbers) {
   const TemporaryFolder folder;
   PackImagesSpec spec;
   spec.order = Order::input;
-  spec.columns.label_columns = {"x", "y"};
+  spec.columns.label_column = {"x", "y"};
   ImageWriter writer(spec, to(folder));
   const std::array<float, 2> first{1, 2}, second{0.5, -1};
   writer.add(PixelsView{kPixels, 1, 2, 3}, std::span<const float>(first), "pixels");
@@ -46,7 +46,7 @@ TEST(ImageWriter, PacksPixelsAndFilesWithTheirNumbers) {
              std::span<const float>(second));
   const PackImagesReport report = writer.finish();
   EXPECT_EQ(report.packs.at(0).samples, 2u);
-  EXPECT_EQ(report.labels.columns, spec.columns.label_columns);
+  EXPECT_EQ(report.labels.columns, spec.columns.label_column);
   const ImageDataset pack(folder.path() + "/pack");
   ASSERT_EQ(pack.size(), 2u);
   std::vector<std::uint8_t> pixels(12);

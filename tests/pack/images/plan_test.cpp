@@ -31,7 +31,7 @@ std::vector<PackImagesSpec> many_specs() {
   specs[3].transform = {
       .resize = Resize::fit, .resize_width = 9, .resize_height = 8, .pad_color = {1, 0, 255}};
   specs[4].transform.channels = Channels::rgba;
-  specs[5].transform.fast_decode = true;
+  specs[5].transform.decode = Decode::fast;
   specs[6].transform.layout = Layout::nchw;
   specs[7].exif = Exif::ignore;
   specs[8].check = Check::region;

@@ -81,7 +81,7 @@ TEST(RatingWriter, OptionsOfFilesAreErrors) {
   EXPECT_EQ(error_with([](auto&, auto& options) { options.inputs = {"a.csv"}; }), "`inputs`" + writer);
   EXPECT_EQ(error_with([](auto& spec, auto&) { spec.input.format = "npz"; }), "`format`" + writer);
   EXPECT_EQ(error_with([](auto& spec, auto&) { spec.input.table.delimiter = ","; }), "`delimiter`" + writer);
-  EXPECT_EQ(error_with([](auto& spec, auto&) { spec.packs.split.kind = SplitKind::given; }),
+  EXPECT_EQ(error_with([](auto& spec, auto&) { spec.packs.split.split_by = SplitKind::given; }),
             "`split_by` given" + writer);
 }
 

@@ -1,0 +1,103 @@
+#include "pack/images/image_fields.h"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+#include "base/throw_error.h"
+#include "base/words.h"
+
+namespace chunkhit {
+namespace {
+
+std::string size_text(std::uint32_t width, std::uint32_t height) {
+  return std::to_string(width) + "x" + std::to_string(height);
+}
+
+void set_resize(const std::string& name, Resize resize, std::pair<std::uint32_t, std::uint32_t> size,
+                TransformSpec& transform) {
+  if (transform.resize != Resize::none) throw_usage(name + ": `resize` and `fit` exclude each other");
+  transform.resize = resize;
+  std::tie(transform.resize_width, transform.resize_height) = size;
+}
+
+bool is_none(const std::string& text) { return text.empty() || text == "none"; }
+
+}  // namespace
+
+std::string ResizeForm::text(const TransformSpec& value) const {
+  if (value.resize == Resize::exact) return size_text(value.resize_width, value.resize_height);
+  return value.resize == Resize::short_side ? std::to_string(value.resize_width) : "none";
+}
+
+void ResizeForm::parse(const std::string& name, const std::string& text, TransformSpec& value) const {
+  if (is_none(text)) return;
+  const auto size = parse_size(name, text);
+  set_resize(name, size.second > 0 ? Resize::exact : Resize::short_side, size, value);
+}
+
+std::string FitForm::text(const TransformSpec& value) const {
+  return value.resize == Resize::fit ? size_text(value.resize_width, value.resize_height) : "none";
+}
+
+void FitForm::parse(const std::string& name, const std::string& text, TransformSpec& value) const {
+  if (!is_none(text)) set_resize(name, Resize::fit, parse_square(name, text), value);
+}
+
+std::string CropForm::text(const TransformSpec& value) const {
+  return value.crop_width == 0 ? "none" : size_text(value.crop_width, value.crop_height);
+}
+
+void CropForm::parse(const std::string& name, const std::string& text, TransformSpec& value) const {
+  if (!is_none(text)) std::tie(value.crop_width, value.crop_height) = parse_square(name, text);
+}
+
+std::string ColorForm::text(const std::array<std::uint8_t, 3>& value) const {
+  return std::to_string(value[0]) + "," + std::to_string(value[1]) + "," + std::to_string(value[2]);
+}
+
+void ColorForm::parse(const std::string& name, const std::string& text,
+                      std::array<std::uint8_t, 3>& value) const {
+  value = {0, 0, 0};
+  if (text == "black") return;
+  if (text == "white") {
+    value = {255, 255, 255};
+    return;
+  }
+  const bool is_hex = text.size() == 7 && text[0] == '#';
+  std::size_t begin = is_hex ? 1 : 0;
+  for (std::size_t index = 0; index < value.size(); ++index) {
+    const std::size_t end = is_hex       ? begin + 2
+                            : index == 2 ? text.size()
+                                         : std::min(text.find(',', begin), text.size());
+    const auto read = std::from_chars(text.data() + begin, text.data() + end, value[index], is_hex ? 16 : 10);
+    if (read.ec != std::errc() || read.ptr != text.data() + end)
+      refuse_text(name, "black, white, #rrggbb or r,g,b", text);
+    begin = std::min(is_hex ? end : end + 1, text.size());
+  }
+}
+
+std::string SharesForm::text(const std::vector<SplitShare>& value) const {
+  std::string text;
+  for (const SplitShare& share : value)
+    text += (text.empty() ? "" : ",") + share.name + "=" + number_text(share.share);
+  return text.empty() ? "none" : text;
+}
+
+void SharesForm::parse(const std::string& name, const std::string& text,
+                       std::vector<SplitShare>& value) const {
+  value.clear();
+  std::vector<std::string> entries;
+  NamesForm().parse(name, text, entries);
+  for (const std::string& entry : entries) {
+    const std::size_t equals = std::min(entry.find('='), entry.size());
+    SplitShare share{entry.substr(0, equals), 0};
+    const std::string number = entry.substr(std::min(equals + 1, entry.size()));
+    const auto read = std::from_chars(number.data(), number.data() + number.size(), share.share);
+    if (number.empty() || read.ec != std::errc() || read.ptr != number.data() + number.size())
+      refuse_text(name, "NAME=SHARE", entry);
+    value.push_back(std::move(share));
+  }
+}
+
+}  // namespace chunkhit

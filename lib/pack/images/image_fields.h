@@ -1,0 +1,186 @@
+// The fields of PackImagesSpec and PackImagesOptions: one table for the record of a pack, flags, recipes and
+// Python's keywords.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "chunkhit/image_spec.h"
+#include "chunkhit/pack.h"
+#include "pack/images/pack_spec.h"
+#include "pack/run_fields.h"
+#include "types/fields.h"
+
+namespace chunkhit {
+
+/// Pixels of a side at most.
+inline constexpr std::uint64_t kMaxSide = 65535;
+
+/// Sizes that images are resized to: "WxH", or "N" for the short side; none where they are not, or fitted.
+struct ResizeForm {
+  static constexpr const char* kShape = "WxH|N";
+  [[nodiscard]] std::string text(const TransformSpec& value) const;
+  void parse(const std::string& name, const std::string& text, TransformSpec& value) const;
+};
+
+/// The size that images are fitted into: "WxH", or "N" for NxN.
+struct FitForm {
+  static constexpr const char* kShape = "WxH|N";
+  [[nodiscard]] std::string text(const TransformSpec& value) const;
+  void parse(const std::string& name, const std::string& text, TransformSpec& value) const;
+};
+
+/// The size that is cropped: "WxH", or "N" for NxN.
+struct CropForm {
+  static constexpr const char* kShape = "WxH|N";
+  [[nodiscard]] std::string text(const TransformSpec& value) const;
+  void parse(const std::string& name, const std::string& text, TransformSpec& value) const;
+};
+
+/// A color: "black", "white", "#rrggbb" or "r,g,b".
+struct ColorForm {
+  static constexpr const char* kShape = "COLOR";
+  [[nodiscard]] std::string text(const std::array<std::uint8_t, 3>& value) const;
+  void parse(const std::string& name, const std::string& text, std::array<std::uint8_t, 3>& value) const;
+};
+
+/// Packs and their shares: "train=0.9,val=0.1".
+struct SharesForm {
+  static constexpr const char* kShape = "SHARES";
+  [[nodiscard]] std::string text(const std::vector<SplitShare>& value) const;
+  void parse(const std::string& name, const std::string& text, std::vector<SplitShare>& value) const;
+};
+
+// Fields stand in the order in which they are recorded. `Spec` is const for a recorder.
+
+template <class Spec, class Fields>
+void show_labels(Spec& spec, Fields& fields) {
+  auto& columns = spec.columns;
+  const bool is_written = spec.labels == kWriterLabels;
+  fields.group("Input");
+  fields(Field{"labels",
+               "CSV of files and labels, - for stdin (none: first folder is the class); of an IDX file, its "
+               "labels",
+               "FILE.csv"},
+         spec.labels, PathForm{});
+  fields.if_chosen(!spec.labels.empty() && !is_written,
+                   Field{"file_column", "CSV column of the file paths, below ROOT", "NAME"},
+                   columns.file_column, TextForm{});
+  fields.if_chosen(
+      true, Field{"label_column", "CSV column, or key of a tar's .json, of the labels; a,b: float labels"},
+      columns.label_column, NamesForm{""});
+  fields.if_chosen(
+      !columns.keep_columns.empty(),
+      Field{"keep_columns", "Further CSV columns, or keys of a tar's .json, to store beside the labels: a,b"},
+      columns.keep_columns, NamesForm{});
+  fields.if_chosen(columns.label_type != LabelType::automatic,
+                   Field{"label_type", "Labels of one column; auto: whole numbers are class ids"},
+                   columns.label_type, WordForm{});
+  fields.if_chosen(spec.labels.empty(),
+                   Field{"include", "Without labels: pack only files whose names match these globs", "GLOBS"},
+                   spec.folders.include, NamesForm{});
+  fields(Field{"classes", "Take class ids from a list (one name per line) or a pack", "FILE|PACK"},
+         spec.classes, PathForm{});
+  fields(Field{"follow_symlinks", "Follow links to folders and out of ROOT (DVC, git-annex, Hugging Face)"},
+         spec.follow_symlinks, SwitchForm{});
+}
+
+template <class Spec, class Fields>
+void show_samples(Spec& spec, Fields& fields) {
+  auto& transform = spec.transform;
+  const bool is_fitted = transform.resize == Resize::fit;
+  fields.group("Samples");
+  fields.if_chosen(!is_fitted, Field{"resize", "Resize to WxH, or the short side to N"}, transform,
+                   ResizeForm{});
+  fields.if_chosen(is_fitted, Field{"fit", "Resize to fit into WxH (N: NxN), pad with pad-color"}, transform,
+                   FitForm{});
+  fields.if_chosen(is_fitted, Field{"pad_color", "Padding: black, white, #rrggbb or r,g,b"},
+                   transform.pad_color, ColorForm{});
+  fields(Field{"resample", "Resample filter", "NAME"}, transform.resample, WordForm{});
+  fields(Field{"crop", "Center crop; N: NxN"}, transform, CropForm{});
+  fields(Field{"channels", "Channels of the samples", "NAME"}, transform.channels, WordForm{});
+}
+
+template <class Spec, class Fields>
+void show_own_sizes(Spec& spec, Fields& fields) {
+  auto& own = spec.own_sizes;
+  const bool is_own = spec.sizes == Sizes::own;
+  fields.group("Images of their own sizes");
+  fields.if_chosen(is_own, Field{"sizes", "fixed: one shape; own: each image its own size"}, spec.sizes,
+                   WordForm{});
+  fields.if_chosen(is_own, Field{"max_side", "Shrink images to a long side of at most N pixels"},
+                   own.max_side, CountForm{0, kMaxSide});
+  fields.if_chosen(is_own, Field{"short_side", "Shrink images to a short side of at most N pixels"},
+                   own.short_side, CountForm{0, kMaxSide});
+  fields.if_chosen(is_own,
+                   Field{"store",
+                         "jpeg: JPEG files without loss, shrunk ones encoded again; photo, zstd: pixels, "
+                         "compressed without loss, photo for photos; raw: pixels"},
+                   own.store, WordForm{});
+  fields.if_chosen(is_own, Field{"quality", "Quality of JPEG that is encoded, 1 to 100"}, own.quality,
+                   CountForm{1, 100});
+  fields.if_chosen(is_own,
+                   Field{"jpeg_tile",
+                         "MCUs (units of 8x8 or 16x16 pixels) in a tile; a crop decodes only its tiles; 0: "
+                         "keep files' bytes"},
+                   own.jpeg_tile, CountForm{0, 8192});
+  fields.group("Output");
+  fields.if_chosen(is_own, Field{"chunk_bytes", "Maximum raw bytes per chunk"}, spec.chunk_bytes,
+                   BytesForm{"auto"});
+  fields.if_chosen(is_own,
+                   Field{"part_samples", "Images of their own sizes per part; auto: as part-bytes holds"},
+                   own.part_samples, CountForm{0, UINT64_MAX, "auto"});
+}
+
+template <class Spec, class Fields>
+void show_decoding(Spec& spec, Fields& fields) {
+  fields.group("Input");
+  fields(Field{"exif", "EXIF orientation"}, spec.exif, WordForm{});
+  fields(Field{"decode", "exact: Pillow's pixels; fast: large JPEG files are decoded at a smaller size"},
+         spec.transform.decode, WordForm{});
+  fields(Field{"check", "How far files are decoded: whole, or region: JPEG to the last row that is used"},
+         spec.check, WordForm{});
+  fields(Field{"accept_warnings", "Accept images that decode with warnings (not PNG)"}, spec.accept_warnings,
+         SwitchForm{});
+  fields(Field{"max_decode_bytes", "Reject images that need more memory: the file, decoding and resizing"},
+         spec.max_decode_bytes, BytesForm{});
+  fields(Field{"max_seconds_per_image", "CPU time limit for decoding; 0: none"}, spec.max_seconds_per_image,
+         CountForm{0, 1'000'000});
+}
+
+template <class Spec, class Fields>
+void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_t<Spec>, PackImagesSpec> {
+  show_labels(spec, fields);
+  show_samples(spec, fields);
+  show_own_sizes(spec, fields);
+  show_decoding(spec, fields);
+  fields.group("Output");
+  fields(Field{"container", "File format: hdf5, shard; auto: hdf5, of own sizes shard", "NAME"},
+         spec.container, TextForm{"auto"});
+  fields(Field{"layout", "Axis order of samples", "NAME"}, spec.transform.layout, WordForm{});
+  fields(Field{"codec",
+               "Lossless compression. hdf5: (none), deflate, zstd; shard: photo (rgb), zstd (others), none",
+               "NAME[:N]"},
+         spec.codec, TextForm{});
+  fields(Field{"chunk_samples", "Samples per chunk"}, spec.chunk_samples, CountForm{0, UINT64_MAX, "auto"});
+  fields(Field{"part_bytes", "Maximum raw bytes per part, at least one chunk"}, spec.part_bytes, BytesForm{});
+  fields(Field{"order", "Order of samples"}, spec.order, WordForm{});
+  fields(Field{"seed", "Seed of the shuffle and the split"}, spec.seed, CountForm{});
+  fields(Field{"split", "Stratified split into packs: train=0.9,val=0.1"}, spec.split, SharesForm{});
+  fields(Field{"split_folders", "One pack per named subfolder of ROOT, e.g. train,val"},
+         spec.folders.split_folders, NamesForm{});
+}
+
+template <class Options, class Fields>
+void show(Options& options,
+          Fields& fields) requires std::is_same_v<std::remove_const_t<Options>, PackImagesOptions> {
+  show_run(options, "Output folder (with a split: one subfolder per pack)",
+           "Bad images: skip them (listed in rejects.csv), or fail",
+           "Maximum number or share of rejects, at least 1 where there are several images", fields);
+  fields.unrecorded(Field{"trust_inputs", "Resume without checking whether inputs changed"},
+                    options.trust_inputs, SwitchForm{});
+}
+
+}  // namespace chunkhit

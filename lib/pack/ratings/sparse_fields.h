@@ -1,0 +1,199 @@
+// The fields of PackSparseSpec and PackSparseOptions: one table for the record of a pack, flags, recipes and
+// Python's keywords.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/text.h"
+#include "chunkhit/pack.h"
+#include "chunkhit/sparse_spec.h"
+#include "pack/run_fields.h"
+#include "ratings/rating_fields.h"
+#include "ratings/stored_values.h"
+#include "types/fields.h"
+
+namespace chunkhit {
+
+/// A delimiter: text, where "tab" is one.
+struct DelimiterForm : TextForm {
+  void parse(const std::string& name, const std::string& text, std::string& value) const {
+    TextForm::parse(name, text == "tab" || text == "\\t" ? "\t" : text, value);
+  }
+};
+
+/// Whether columns of matrices are users; recorded as "yes", else "auto".
+struct TransposeForm : SwitchForm {
+  [[nodiscard]] std::string text(bool value) const { return value ? "yes" : "auto"; }
+};
+
+/// A limit of values, or none.
+struct LimitForm {
+  static constexpr const char* kShape = "V";
+  [[nodiscard]] std::string text(const std::optional<float>& value) const {
+    return value ? number_text(*value) : "none";
+  }
+  void parse(const std::string& name, const std::string& text, std::optional<float>& value) const {
+    float number = 0;
+    value.reset();
+    if (text.empty() || text == "none") return;
+    if (!parse_value(text, number)) refuse_text(name, "a number", text);
+    value = number;
+  }
+};
+
+/// A time as the input has it, or a day or moment; or none.
+struct MomentForm {
+  static constexpr const char* kShape = "TIME";
+  [[nodiscard]] std::string text(const std::optional<std::int64_t>& value) const {
+    return value ? std::to_string(*value) : "none";
+  }
+  void parse(const std::string& name, const std::string& text, std::optional<std::int64_t>& value) const {
+    std::int64_t time = 0;
+    value.reset();
+    if (text.empty() || text == "none") return;
+    if (!parse_time(text, time))
+      refuse_text(name, "a time as the input has it, YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS", text);
+    value = time;
+  }
+};
+
+/// A type of values, with its scale.
+struct StoredValuesForm {
+  static constexpr const char* kShape = "TYPE";
+  [[nodiscard]] std::string text(const std::optional<StoredValues>& value) const {
+    return stored_values_text(value);
+  }
+  void parse(const std::string&, const std::string& text, std::optional<StoredValues>& value) const {
+    value = parse_stored_values(text);
+  }
+};
+
+// Fields stand in the order in which they are recorded. `Spec` is const for a recorder.
+
+template <class Spec, class Fields>
+void show_input(Spec& spec, Fields& fields) {
+  auto& input = spec.input;
+  auto& table = input.table;
+  fields.group("Input");
+  fields(Field{"format",
+               "Format of all inputs: text, user-items, netflix, matrix-market, svmlight, npz, hdf5, pack",
+               "WORD"},
+         input.format, TextForm{"auto"});
+  fields(Field{"delimiter", "Field delimiter: , :: tab blanks ..."}, table.delimiter,
+         DelimiterForm{{"auto"}});
+  fields(Field{"header", "Whether the first line is a header"}, table.header, WordForm{});
+  fields(Field{"user", "User column: a name, or a number from 1", "NAME|N"}, table.user, TextForm{"auto"});
+  fields(Field{"item", "Item column, likewise", "NAME|N"}, table.item, TextForm{"auto"});
+  fields(Field{"value", "Value column; the word none: implicit feedback, every rating is 1", "NAME|N"},
+         table.value, TextForm{"auto"});
+  fields(Field{"time", "Time column; the word none: ignore times", "NAME|N"}, table.time, TextForm{"auto"});
+  fields(Field{"quote", "Quoting of fields; double: \"...\""}, table.quote, WordForm{});
+  fields(Field{"comment", "Skip lines that start with TEXT"}, table.comment, TextForm{});
+  fields.group("Ratings");
+  fields(Field{"values", "Stored type: auto, none, u8, u16, u8:SCALE, u16:SCALE, f32 (rounds)"},
+         spec.packs.rules.values, StoredValuesForm{});
+  fields.group("Input");
+  fields(Field{"transpose", "Matrix inputs have items as rows, users as columns"}, input.transpose,
+         TransposeForm{});
+  fields(Field{"layer", "hdf5: name of an AnnData layer, or the word raw; empty: X", "NAME"}, input.layer,
+         TextForm{});
+  fields.if_chosen(input.shared_rows != SharedRows::error,
+                   Field{"shared_rows", "Row names of several matrices; file-name: put it before"},
+                   input.shared_rows, WordForm{});
+  fields.if_chosen(input.encoding != Encoding::utf8, Field{"encoding", "Encoding of ratings and tables"},
+                   input.encoding, WordForm{});
+}
+
+template <class Rules, class Fields>
+void show_rules(Rules& rules, Fields& fields) {
+  fields.group("Ratings");
+  fields(Field{"duplicates", "Ratings of one user and item; last and first are by time"}, rules.duplicates,
+         WordForm{});
+  fields(Field{"zeros", "Ratings of 0"}, rules.zeros, WordForm{});
+  fields(Field{"above", "Keep ratings > V"}, rules.above, LimitForm{});
+  fields(Field{"binarize", "Replace every rating by 1"}, rules.binarize, SwitchForm{});
+  fields(Field{"min_user", "Minimum ratings per user"}, rules.min_user, CountForm{});
+  fields(Field{"min_item", "Minimum ratings per item; with min-user: k-core"}, rules.min_item, CountForm{});
+}
+
+/// A split given as files records how many there are; the others record what they draw by.
+template <class Split, class Fields>
+void show_split(Split& split, Fields& fields) {
+  const bool is_given = split.split_by == SplitKind::given;
+  const bool draws = !is_given && split.split_by != SplitKind::none;
+  const bool hides = split.hide_validation ||  // until this was recorded these splits hid validation
+                     ((split.split_by == SplitKind::ratio || split.split_by == SplitKind::time) &&
+                      split.has_validation() && split.has_test());
+  fields.group("Split");
+  fields(Field{"split_by",
+               "Held out: whole users, drawn from all or by-id; ratio or leave-one-out of each one; time"},
+         split.split_by, WordForm{});
+  fields.recorded_only(is_given, Field{"train_file", ""}, split.files.train, CountForm{});
+  fields.recorded_only(is_given, Field{"validation_file", ""}, split.files.validation, CountForm{});
+  fields.recorded_only(is_given, Field{"test_file", ""}, split.files.test, CountForm{});
+  fields.if_chosen(
+      draws, Field{"validation", "Size of validation: of users a number or share; else a share of ratings"},
+      split.validation, AmountForm{});
+  fields.if_chosen(draws, Field{"test", "Size of test, likewise"}, split.test, AmountForm{});
+  fields.if_chosen(
+      draws && !split.validation_users.empty(),
+      Field{"validation_users", "users: hold out those of a list, one id per line, for validation", "FILE"},
+      split.validation_users, PathForm{});
+  fields.if_chosen(draws && !split.test_users.empty(),
+                   Field{"test_users", "users: the same for test", "FILE"}, split.test_users, PathForm{});
+  fields.if_chosen(draws && split.is_by_user(),
+                   Field{"fold_in", "users: share of a held-out user's items used as input"}, split.fold_in,
+                   ShareForm{});
+  fields.if_chosen(split.split_by == SplitKind::ratio || split.split_by == SplitKind::leave_one_out,
+                   Field{"split_order", "Ratings that are held out (auto: ratio random, leave-one-out time)"},
+                   split.split_order, WordForm{});
+  fields.if_chosen(draws && split.before.has_value(),
+                   Field{"before", "time: start of the test period, a number or YYYY-MM-DD"}, split.before,
+                   MomentForm{});
+  fields.if_chosen(
+      hides, Field{"hide_validation", "X of test lacks the ratings of validation, not of split-by users"},
+      split.hide_validation, SwitchForm{});
+}
+
+template <class Spec, class Fields>
+void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_t<Spec>, PackSparseSpec> {
+  const bool is_shard = spec.container == "shard";
+  show_input(spec, fields);
+  show_rules(spec.packs.rules, fields);
+  show_split(spec.packs.split, fields);
+  fields.group("Output");
+  fields(Field{"id_order", "Order of columns"}, spec.packs.id_order, WordForm{});
+  fields(Field{"reuse_ids", "Use the item columns of another pack or its items.csv", "PACK"}, spec.reuse_ids,
+         PathForm{{"none"}});
+  fields(Field{"order", "Order of rows"}, spec.packs.order, WordForm{});
+  fields(Field{"seed", "Seed of the shuffle and the split"}, spec.packs.seed, CountForm{});
+  fields(Field{"container", "File format: shard, hdf5 as AnnData", "NAME"}, spec.container, TextForm{});
+  fields(Field{"codec", "Codec and its level. shard: (zstd), none; hdf5: (deflate), none", "NAME[:N]"},
+         spec.codec, TextForm{});
+  fields.if_chosen(is_shard, Field{"chunk_rows", "shard: rows per block"}, spec.chunk_rows,
+                   CountForm{1, UINT32_MAX, "auto"});
+  fields(Field{"part_bytes", "Maximum raw bytes per part, at least one chunk"}, spec.part_bytes, BytesForm{});
+  fields.if_chosen(spec.packs.keep_times, Field{"keep_times", "Keep the time of each rating"},
+                   spec.packs.keep_times, SwitchForm{});
+  fields.if_chosen(
+      !spec.item_columns.empty(),
+      Field{"item_columns", "Keep columns of a CSV of items (ids: column of the ratings' name, or first)",
+            "FILE"},
+      spec.item_columns, PathForm{});
+  fields.if_chosen(!spec.user_columns.empty(), Field{"user_columns", "The same of users", "FILE"},
+                   spec.user_columns, PathForm{});
+  fields.unrecorded(Field{"table_header", "Whether their first line is a header; no: columns are numbered"},
+                    spec.table_header, WordForm{});
+  fields.unrecorded(Field{"table_quote", "Quoting of their fields"}, spec.table_quote, WordForm{});
+}
+
+template <class Options, class Fields>
+void show(Options& options,
+          Fields& fields) requires std::is_same_v<std::remove_const_t<Options>, PackSparseOptions> {
+  show_run(options, "Output folder (with split-by: one subfolder per pack)", "Bad lines: skip them, or fail",
+           "Maximum number or share of bad lines to skip, at least 1", fields);
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,27 @@
+// The fields that PackImagesOptions and PackSparseOptions share.
+#pragma once
+
+#include "types/fields.h"
+
+namespace chunkhit {
+
+/// Largest number of worker threads that can be asked for.
+inline constexpr std::uint64_t kMaxThreads = 4096;
+
+/// Shows how a run runs; its help has words of its own for what each kind of pack calls otherwise.
+template <class Options, class Fields>
+void show_run(Options& options, const char* output, const char* on_error, const char* max_errors,
+              Fields& fields) {
+  fields.group("Output");
+  fields.unrecorded(Field{"output", output, "FOLDER"}, options.output, PathForm{});
+  fields.group("Run");
+  fields.unrecorded(Field{"on_error", on_error}, options.on_error, WordForm{});
+  fields.unrecorded(Field{"max_errors", max_errors}, options.max_errors, AmountForm{});
+  fields.unrecorded(Field{"threads", "Worker threads; all: available CPUs"}, options.threads,
+                    CountForm{1, kMaxThreads, "all"});
+  fields.unrecorded(Field{"memory_bytes", "Memory limit of the process"}, options.memory_bytes, BytesForm{});
+  // A recipe must not remove another user's pack.
+  fields.not_in_recipes(Field{"force", "Delete the pack in the output first"}, options.force, SwitchForm{});
+}
+
+}  // namespace chunkhit
