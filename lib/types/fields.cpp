@@ -58,7 +58,6 @@ std::uint64_t parse_bytes(const std::string& name, const std::string& text) {
 }
 
 std::pair<std::uint32_t, std::uint32_t> parse_size(const std::string& name, const std::string& text) {
-  constexpr std::uint32_t kMaxSide = 65535;
   std::pair<std::uint32_t, std::uint32_t> size{0, 0};
   const std::size_t cross = text.find('x');
   const bool is_pair = cross != std::string::npos;

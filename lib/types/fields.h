@@ -24,6 +24,9 @@ struct Field {
   const char* shape = "";  ///< stands for the value in the help; empty: the form's
 };
 
+/// Longest side of an image in pixels.
+inline constexpr std::uint32_t kMaxSide = 65535;
+
 /// A name as flags and manifests have it.
 [[nodiscard]] std::string dashed(std::string_view name);
 

@@ -15,9 +15,6 @@
 
 namespace chunkhit {
 
-/// Pixels of a side at most.
-inline constexpr std::uint64_t kMaxSide = 65535;
-
 /// Sizes that images are resized to: "WxH", or "N" for the short side; none where they are not, or fitted.
 struct ResizeForm {
   static constexpr const char* kShape = "WxH|N";
