@@ -153,11 +153,14 @@ class JpegSession : public JpegEntropy {
   }
 
   // Returns whether codes that are missing bring a warning, now that the data has ended. Arithmetic decoders
-  // take what is missing as zeros.
+  // take what is missing as zeros. Scans that are not progressive have all of a component, whose table
+  // libjpeg keeps when its scan begins.
   [[nodiscard]] bool lacks_no_scan() {
     if (!has_header || info.arith_code != FALSE) return false;
-    return jpeg_has_multiple_scans(&info) == FALSE ||
-           (info.progressive_mode != FALSE && info.coef_bits != nullptr && !smooths_blocks(info));
+    if (jpeg_has_multiple_scans(&info) == FALSE) return true;
+    if (info.progressive_mode != FALSE) return info.coef_bits != nullptr && !smooths_blocks(info);
+    return std::all_of(info.comp_info, info.comp_info + info.num_components,
+                       [](const jpeg_component_info& each) { return each.quant_table != nullptr; });
   }
 
   /// Names the row near which the data ends, by libjpeg's count of MCU rows.

@@ -164,8 +164,6 @@ stbi_uc* load_first_frame(stbi__context& context, const DecodeMonitor& monitor, 
     monitor.check_time();  // the zeros that stand for what is read too late may be these codes
     throw ImageError("GIF that uses a full table for more than 4096 codes is not supported");
   }
-  if (!has_frame && std::string_view(stbi_failure_reason()) == "no clear code")
-    throw ImageError("GIF whose codes do not begin with a clear code is not supported; save it again");
   width = gif.w;
   height = gif.h;
   is_whole = gif.cur_y >= gif.max_y;
