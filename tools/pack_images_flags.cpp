@@ -96,6 +96,8 @@ void add_sample_flags(CLI::App& app, PackImagesFlags& flags) {
       ->check(one_of<Filter>());
   group.add("--crop", "WxH|N", flags.crop, "Center crop; N: NxN");
   group.add("--channels", "NAME", flags.channels, "rgb, gray, rgba, keep (rgb)")->check(one_of<Channels>());
+  group.add("--background", "COLOR", flags.background,
+            "Color behind transparent pixels, as --pad-color (none: alpha is dropped)");
 }
 
 void add_own_sizes_flags(CLI::App& app, PackImagesFlags& flags) {
@@ -223,6 +225,7 @@ TransformSpec transform_spec(const PackImagesFlags& flags) {
   if (!flags.crop.empty())
     std::tie(transform.crop_width, transform.crop_height) = parse_size("--crop", flags.crop);
   transform.pad_color = parse_color("--pad-color", flags.pad_color);
+  if (!flags.background.empty()) transform.background = parse_color("--background", flags.background);
   transform.resample = parse_choice<Filter>(flags.resample);
   transform.channels = parse_choice<Channels>(flags.channels);
   transform.layout = parse_choice<Layout>(flags.layout);

@@ -24,6 +24,7 @@ struct PackImagesFlags {
   std::string resize_long;
   std::string fit;
   std::string pad_color = "black";
+  std::string background;
   std::string resample = "bilinear";
   std::string crop;
   std::string channels = "rgb";

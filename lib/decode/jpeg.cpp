@@ -249,7 +249,8 @@ void describe(JpegSession& session, ImageHeader& header) {
   header.is_cmyk = is_cmyk(session.info);
   header.scales = true;
   const bool holds_all_blocks = jpeg_has_multiple_scans(&session.info) != FALSE;
-  header.extra_bytes = working_bytes(session.info) + (holds_all_blocks ? coefficient_bytes(session.info) : 0);
+  header.block_bytes = coefficient_bytes(session.info);
+  header.extra_bytes = working_bytes(session.info) + (holds_all_blocks ? header.block_bytes : 0);
 }
 
 // jpeg_crop_scanline of 2.1.5 takes a component's width as if its blocks shrank like all others. Where they

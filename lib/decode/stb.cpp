@@ -260,7 +260,10 @@ void StbFile::describe(std::uint64_t width, std::uint64_t height, std::uint32_t 
   header.height = static_cast<std::uint32_t>(height);
   header.channels = channels;
   max_bytes = width * height * stb_channels + kSmallBytes;
-  header.extra_bytes = max_bytes + width * channels + own_piece.size();
+  constexpr std::uint64_t kMaxChannels = 4;
+  header.peak_bytes = max_bytes + own_piece.size();
+  header.extra_bytes = width * height * std::min<std::uint64_t>(stb_channels, kMaxChannels) + kSmallBytes +
+                       width * channels + own_piece.size();
 }
 
 void StbFile::decode(const DecodePlan& plan, Image& image) {

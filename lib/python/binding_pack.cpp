@@ -80,6 +80,7 @@ TransformSpec transform_spec(OptionDict& from) {
   transform.crop_width = crop.first;
   transform.crop_height = is_pair ? crop.second : crop.first;
   from.take("pad_color", transform.pad_color);
+  if (from.has("background")) from.take("background", transform.background.emplace());
   from.take_word("resample", transform.resample);
   from.take_word("channels", transform.channels);
   from.take_word("layout", transform.layout);

@@ -37,14 +37,14 @@ def raw_png(values, depth, color_type, extra=b"", interlaced=False):
     height, width, samples = values.shape
 
     def lines(part):
-        stream = b""
+        stream = []
         for row in part.reshape(part.shape[0], -1):
             if depth == 16:
-                stream += b"\0" + row.astype(">u2").tobytes()
+                stream.append(b"\0" + row.astype(">u2").tobytes())
             else:
                 bits = np.unpackbits(row.astype(np.uint8)[:, None], axis=1)[:, 8 - depth:]
-                stream += b"\0" + np.packbits(bits.reshape(-1)).tobytes()
-        return stream
+                stream.append(b"\0" + np.packbits(bits.reshape(-1)).tobytes())
+        return b"".join(stream)
 
     if interlaced:
         parts = [values[y::dy, x::dx] for x, y, dx, dy in PASSES]

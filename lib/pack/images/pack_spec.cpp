@@ -231,6 +231,7 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   entries.push_back(
       {"crop", transform.crop_width == 0 ? "none" : size_text(transform.crop_width, transform.crop_height)});
   entries.push_back({"channels", name_of(transform.channels)});
+  if (transform.background) entries.push_back({"background", color_text(*transform.background)});
   add_own_sizes(spec, plan, entries);
   entries.push_back({"exif", name_of(spec.exif)});
   entries.push_back({"decode", transform.fast_decode ? "fast" : "exact"});
@@ -331,6 +332,10 @@ constexpr std::array kSpecFields{
               [](const auto& entry, auto& spec) {
                 spec.transform.pad_color = numbers_of<3, std::uint8_t>(entry, ',');
               }},
+    SpecField{"background",
+              [](const auto& entry, auto& spec) {
+                spec.transform.background = numbers_of<3, std::uint8_t>(entry, ',');
+              }},
     SpecField{"resample",
               [](const auto& entry, auto& spec) { spec.transform.resample = choice_of<Filter>(entry); }},
     SpecField{"crop", [](const auto& entry, auto& spec) { set_crop(entry, spec.transform); }},
@@ -383,9 +388,9 @@ PackImagesSpec spec_of(const std::vector<SpecEntry>& recorded) {
     field->set(entry, spec);
     ++known;
   }
-  // resize, resize-long and fit are one choice; pad-color stands beside fit alone.
+  // resize, resize-long and fit are one choice; pad-color stands beside fit alone, background where given.
   constexpr std::size_t kOwnSizesFields = 9;
-  if (known < kSpecFields.size() - 3 - (spec.sizes == Sizes::own ? 0 : kOwnSizesFields))
+  if (known < kSpecFields.size() - 4 - (spec.sizes == Sizes::own ? 0 : kOwnSizesFields))
     throw Error(ErrorCode::bad_data, "spec: " + std::to_string(known) + " of its entries are known");
   if (spec.sizes == Sizes::own && spec.own_sizes.part_samples == 0)
     throw Error(ErrorCode::bad_data, "spec: part-samples: found '0'");
@@ -422,6 +427,8 @@ void check_spec(const PackImagesSpec& spec) {
   for (const std::string& name : columns.keep_columns)
     if (name.empty() || name == "." || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
       throw_usage("`keep_columns`: '" + name + "' is no name for a dataset of HDF5");
+  if (spec.transform.background && spec.transform.channels == Channels::rgba)
+    throw_usage("`background`: is for samples without alpha; leave out `channels` rgba");
   if (spec.max_pixels < 1) throw_usage("`max_pixels`: must be at least 1");
   if (spec.max_input_bytes < 1) throw_usage("`max_input_bytes`: must be at least 1");
   if (spec.max_decode_bytes < 1) throw_usage("`max_decode_bytes`: must be at least 1");

@@ -105,6 +105,7 @@ class ImageWriter(Writer):
                  crop: Optional[types.Side] = None, pad_color: Optional[Sequence[int]] = None,
                  resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
                  sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
+                 background: Optional[Sequence[int]] = None,
                  store: Optional[types.Store] = None, others: Optional[types.Others] = None, quality: Optional[int] = None,
                  jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,
                  container: Optional[types.Container] = None, layout: Optional[types.Layout] = None,
