@@ -23,6 +23,7 @@ from ._ids import id_text
 from ._options import checks_keywords
 from ._packing import Progress, ProgressLine, check_split, finished_info, given, pack_options, progress_shower
 from ._paths import Path, native_path
+from ._publish import LineFeeds
 
 Self = TypeVar("Self", bound="Writer")
 
@@ -104,8 +105,8 @@ class ImageWriter(Writer):
                  resize: Optional[types.Side] = None, resize_long: Optional[int] = None, fit: Optional[types.Side] = None,
                  crop: Optional[types.Side] = None, pad_color: Optional[Sequence[int]] = None,
                  resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
-                 sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
                  background: Optional[Sequence[int]] = None,
+                 sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
                  store: Optional[types.Store] = None, others: Optional[types.Others] = None, quality: Optional[int] = None,
                  jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,
                  container: Optional[types.Container] = None, layout: Optional[types.Layout] = None,
@@ -284,7 +285,7 @@ def table_path(name: str, table: Any, folder: str) -> Any:
     if len(set(lengths.values())) > 1:
         raise Error(f"{name}: expected arrays of one length, found {lengths}", "usage")
     with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = csv.writer(LineFeeds(file))
         writer.writerow([id_header(name), *list(columns)[1:]])
         writer.writerows(zip(*(values.tolist() for values in columns.values())))
     return path
