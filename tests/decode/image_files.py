@@ -56,6 +56,27 @@ def raw_png(values, depth, color_type, extra=b"", interlaced=False):
             + png_chunk(b"IDAT", zlib.compress(body)) + png_chunk(b"IEND", b""))
 
 
+def without_clear_code(gif):
+    """A GIF of one frame without the clear code that its codes begin with."""
+    at = 13 + (6 << (gif[10] & 7) if gif[10] & 0x80 else 0)
+    while gif[at] == 0x21:
+        at += 2
+        while gif[at]:
+            at += gif[at] + 1
+        at += 1
+    at += 10 + (6 << (gif[at + 9] & 7) if gif[at + 9] & 0x80 else 0)
+    bits, start, codes = gif[at], at + 1, b""
+    at = start
+    while gif[at]:
+        codes += gif[at + 1:at + 1 + gif[at]]
+        at += gif[at] + 1
+    number = int.from_bytes(codes, "little")
+    assert number & ((2 << bits) - 1) == 1 << bits
+    codes = (number >> bits + 1).to_bytes(len(codes), "little")
+    blocks = [codes[first:first + 255] for first in range(0, len(codes), 255)]
+    return gif[:start] + b"".join(bytes([len(block)]) + block for block in blocks) + gif[at:]
+
+
 def bmp(size, bits, palette=b"", masks=None, os2=False, top_first=False, seed=0, alpha_mask=False):
     width, height = size
     stride = (width * bits + 31) // 32 * 4
