@@ -32,7 +32,7 @@ def main():
     if not seen:
         sys.exit("apt-cache dumpavail names no packages; run apt-get update first")
     with open(sys.argv[1], "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = csv.writer(file)
         writer.writerow(["package", "dependency"])
         for package, wanted in seen.items():
             writer.writerows((package, each) for each in wanted)

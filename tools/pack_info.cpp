@@ -83,8 +83,7 @@ void print_inputs(const InputSizes& inputs) {
                 printable_text(entry.format).c_str(), entry.width.min, entry.width.max, entry.height.min,
                 entry.height.max, entry.aspect_ratio.min, entry.aspect_ratio.max);
   }
-  for (const std::string& text : {squeeze_text(inputs), crop_text(inputs)})
-    if (!text.empty()) std::printf("           %s\n", text.c_str());
+  for (const std::string& text : input_notices(inputs)) std::printf("           %s\n", text.c_str());
 }
 
 void print_parts(const PackInfo& info) {

@@ -50,8 +50,8 @@ class RandomCrop {
   AugmentSpec spec_;
   std::uint32_t height_;
   std::uint32_t width_;
-  std::uint64_t free_rows_;     // how far the crop can be moved down and to the right
-  std::uint64_t free_columns_;  // within the padded image
+  std::int64_t free_rows_;     // how far the crop can be moved down and to the right
+  std::int64_t free_columns_;  // within the padded image; below 0 it pads more
 };
 
 }  // namespace chunkhit

@@ -29,6 +29,15 @@ std::string bytes_text(double bytes) {
   return text.data();
 }
 
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::uint64_t kKiB = 1 << 10, kMiB = 1 << 20, kGiB = 1 << 30, kMinShown = 10;
+  if (bytes >= kGiB && bytes % kGiB == 0) return std::to_string(bytes / kGiB) + "G";
+  if (bytes >= kMinShown * kMiB || (bytes >= kMiB && bytes % kMiB == 0))
+    return std::to_string(bytes / kMiB + (bytes % kMiB == 0 ? 0 : 1)) + "M";
+  if (bytes >= kKiB) return std::to_string(bytes / kKiB + (bytes % kKiB == 0 ? 0 : 1)) + "K";
+  return std::to_string(bytes);
+}
+
 std::string memory_text(double bytes) {
   const double mib = std::ceil(bytes / static_cast<double>(1 << 20));
   const double step = mib <= 512 ? 32 : mib <= 4096 ? 256 : 1024;

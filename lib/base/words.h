@@ -11,6 +11,9 @@ namespace chunkhit {
 /// Writes bytes for people, in powers of 1000: "512 B", "31.1 MB".
 [[nodiscard]] std::string bytes_text(double bytes);
 
+/// Writes bytes as flags take them, in powers of 1024, rounded up: "1G", "1370M", "24K".
+[[nodiscard]] std::string size_text(std::uint64_t bytes);
+
 /// Writes bytes as --memory takes them, rounded up: "192M", "3G".
 [[nodiscard]] std::string memory_text(double bytes);
 

@@ -179,9 +179,13 @@ std::uint64_t Mixture::id() const {
   return xxh3({reinterpret_cast<const std::uint8_t*>(mixed.data()), mixed.size() * sizeof(std::uint64_t)});
 }
 
-/// Of the first epoch, and of those in which a source with a small share comes first.
+/// Of the first epochs, which begin at other windows of each source, and of those in which a source with a
+/// small share comes first.
 std::uint64_t Mixture::chunks_needed(std::uint64_t positions) const {
-  std::uint64_t needed = MixedOrder(*this, 0).slots_needed(positions);
+  constexpr std::uint64_t kEpochs = 8;
+  std::uint64_t needed = 0;
+  for (std::uint64_t epoch = 0; epoch < kEpochs; ++epoch)
+    needed = std::max(needed, MixedOrder(*this, epoch).slots_needed(positions));
   for (std::size_t source = 0; source < sources_.size(); ++source)
     if (const std::uint64_t epoch = sequence_.position(source, 0) / position_count_; epoch > 0)
       needed = std::max(needed, MixedOrder(*this, epoch).slots_needed(positions));

@@ -49,11 +49,32 @@ constexpr std::array<std::array<Convert, 4>, 4> kConvert{{
     {convert<4, 1>, convert<4, 2>, convert<4, 3>, convert<4, 4>},
 }};
 
+// a + (b − a) · alpha / 255, rounded as Pillow's paste does.
+inline std::uint8_t blend(std::uint32_t a, std::uint32_t b, std::uint32_t alpha) {
+  const std::uint32_t sum = a * (255 - alpha) + b * alpha + 128;
+  return static_cast<std::uint8_t>(((sum >> 8) + sum) >> 8);
+}
+
 }  // namespace
 
 void convert_channels(const std::uint8_t* source, std::uint32_t from, std::uint8_t* target, std::uint32_t to,
                       std::size_t pixel_count) {
   kConvert[from - 1][to - 1](source, target, pixel_count);
+}
+
+void compose_over(const std::array<std::uint8_t, 3>& color, std::uint32_t channels, Image& image) {
+  std::uint8_t* to = image.pixels.data();
+  const std::uint8_t* from = to;
+  for (std::size_t left = std::size_t{image.width} * image.height; left > 0;
+       --left, from += 4, to += channels) {
+    std::array<std::uint8_t, 3> rgb;
+    for (std::size_t c = 0; c < rgb.size(); ++c) rgb[c] = blend(color[c], from[c], from[3]);
+    if (channels == 1)
+      to[0] = luma(rgb.data());
+    else
+      std::memcpy(to, rgb.data(), rgb.size());
+  }
+  image.reshape(image.width, image.height, channels);
 }
 
 void cmyk_to_rgb(const std::uint8_t* __restrict cmyk, std::uint8_t* __restrict rgb, std::size_t pixel_count) {

@@ -37,10 +37,12 @@ struct ImageHeader {
   std::uint32_t height = 0;  ///< rows
   /// Natural channels: 1 gray, 2 gray + alpha, 3 RGB, 4 RGBA (CMYK counts as RGB).
   std::uint32_t channels = 0;
-  bool is_cmyk = false;           ///< JPEG's four colors, which are decoded to RGB
-  int orientation = 1;            ///< EXIF orientation, 1..8
-  bool scales = false;            ///< the decoder can shrink by 2, 4 and 8 while decoding
-  std::uint64_t extra_bytes = 0;  ///< memory that decoding needs beside the pixels of the wanted region
+  bool is_cmyk = false;          ///< JPEG's four colors, which are decoded to RGB
+  int orientation = 1;           ///< EXIF orientation, 1..8
+  bool scales = false;           ///< the decoder can shrink by 2, 4 and 8 while decoding
+  std::uint64_t peak_bytes = 0;  ///< memory that decoding takes before the wanted region's pixels take theirs
+  std::uint64_t extra_bytes = 0;  ///< memory that decoding holds beside the wanted region's pixels
+  std::uint64_t block_bytes = 0;  ///< JPEG's coefficients of the whole image
 };
 
 /// What is wanted of an image.

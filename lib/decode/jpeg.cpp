@@ -153,11 +153,14 @@ class JpegSession : public JpegEntropy {
   }
 
   // Returns whether codes that are missing bring a warning, now that the data has ended. Arithmetic decoders
-  // take what is missing as zeros.
+  // take what is missing as zeros. Scans that are not progressive have all of a component, whose table
+  // libjpeg keeps when its scan begins.
   [[nodiscard]] bool lacks_no_scan() {
     if (!has_header || info.arith_code != FALSE) return false;
-    return jpeg_has_multiple_scans(&info) == FALSE ||
-           (info.progressive_mode != FALSE && info.coef_bits != nullptr && !smooths_blocks(info));
+    if (jpeg_has_multiple_scans(&info) == FALSE) return true;
+    if (info.progressive_mode != FALSE) return info.coef_bits != nullptr && !smooths_blocks(info);
+    return std::all_of(info.comp_info, info.comp_info + info.num_components,
+                       [](const jpeg_component_info& each) { return each.quant_table != nullptr; });
   }
 
   /// Names the row near which the data ends, by libjpeg's count of MCU rows.
@@ -246,7 +249,8 @@ void describe(JpegSession& session, ImageHeader& header) {
   header.is_cmyk = is_cmyk(session.info);
   header.scales = true;
   const bool holds_all_blocks = jpeg_has_multiple_scans(&session.info) != FALSE;
-  header.extra_bytes = working_bytes(session.info) + (holds_all_blocks ? coefficient_bytes(session.info) : 0);
+  header.block_bytes = coefficient_bytes(session.info);
+  header.extra_bytes = working_bytes(session.info) + (holds_all_blocks ? header.block_bytes : 0);
 }
 
 // jpeg_crop_scanline of 2.1.5 takes a component's width as if its blocks shrank like all others. Where they

@@ -46,7 +46,8 @@ class JxlFile : public OpenedImage {
     constexpr std::uint64_t kTables = 16 << 20, kCopies = 3;
     const std::uint64_t floats = std::uint64_t{3} + info.num_extra_channels;
     const std::uint64_t pixels = std::uint64_t{header.width} * header.height;
-    header.extra_bytes = kTables + pixels * (kCopies * floats * sizeof(float) + header.channels);
+    header.extra_bytes = pixels * header.channels;
+    header.peak_bytes = kTables + header.extra_bytes + pixels * kCopies * floats * sizeof(float);
     reject_large_frames();
   }
 

@@ -155,6 +155,44 @@ std::uint64_t max_stb_bytes(Bytes file, const PngImage& png) {
   return std::max({joining, unfiltering, narrowing, expanding}) + kSmall;
 }
 
+// Bytes of all passes of an interlaced image, as they are inflated (ISO 15948, 8.2).
+std::uint64_t pass_bytes(const PngImage& png, std::uint64_t bits_per_pixel) {
+  struct Pass {
+    unsigned x, y, step_x, step_y;
+  };
+  constexpr std::array<Pass, 7> kPasses{
+      {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}};
+  std::uint64_t bytes = 0;
+  for (const Pass& pass : kPasses) {
+    const std::uint64_t columns = (std::uint64_t{png.width} + pass.step_x - 1 - pass.x) / pass.step_x;
+    const std::uint64_t rows = (std::uint64_t{png.height} + pass.step_y - 1 - pass.y) / pass.step_y;
+    if (columns > 0) bytes += rows * ((columns * bits_per_pixel + 7) / 8 + 1);
+  }
+  return bytes;
+}
+
+// What stb_image fills of what it allocates. The joined data fills as much as the file has, and what it
+// inflates to is the passes' rows: pages that nothing was written to take no memory.
+void describe_memory(Bytes file, const PngImage& png, StbFile& image) {
+  constexpr std::uint64_t kSmall = 128 << 10;
+  const bool is_indexed = png.color_type == indexed;
+  const std::uint64_t channels = is_indexed ? 1 : natural_channels(png);
+  const bool has_color_key = png.has_transparency && !is_indexed;
+  const std::uint64_t stored_bits = (channels - (has_color_key ? 1 : 0)) * png.depth;
+  const std::uint64_t pixels = std::uint64_t{png.width} * png.height;
+  const std::uint64_t deep = png.depth == 16 ? 2 : 1;
+  const std::uint64_t inflated =
+      png.interlaced ? pass_bytes(png, stored_bits) : ((png.width * stored_bits + 7) / 8 + 1) * png.height;
+  const std::uint64_t unfiltered = pixels * channels * deep;
+  const std::uint64_t result = pixels * (is_indexed ? 3 + (png.has_transparency ? 1 : 0) : channels);
+  image.header.peak_bytes =
+      image.own_piece.size() + kSmall +
+      std::max({file.size() + inflated, inflated + unfiltered + (png.interlaced ? unfiltered / 2 : 0),
+                is_indexed ? inflated + pixels + result : 0, deep == 2 ? unfiltered + result : 0});
+  image.header.extra_bytes =
+      image.own_piece.size() + kSmall + result + std::uint64_t{png.width} * image.header.channels;
+}
+
 }  // namespace
 
 bool is_png(Bytes file) { return as_text(file).starts_with(kSignature); }
@@ -169,7 +207,7 @@ std::unique_ptr<OpenedImage> open_png(Bytes file, DecodeMonitor& monitor) {
   image->describe(png.width, png.height, natural_channels(png), 0);
   image->max_bytes = max_stb_bytes(file, png);
   image->header.orientation = png.orientation.value();
-  image->header.extra_bytes = image->max_bytes + file.size();
+  describe_memory(file, png, *image);
   return image;
 }
 

@@ -164,8 +164,6 @@ stbi_uc* load_first_frame(stbi__context& context, const DecodeMonitor& monitor, 
     monitor.check_time();  // the zeros that stand for what is read too late may be these codes
     throw ImageError("GIF that uses a full table for more than 4096 codes is not supported");
   }
-  if (!has_frame && std::string_view(stbi_failure_reason()) == "no clear code")
-    throw ImageError("GIF whose codes do not begin with a clear code is not supported; save it again");
   width = gif.w;
   height = gif.h;
   is_whole = gif.cur_y >= gif.max_y;
@@ -262,7 +260,10 @@ void StbFile::describe(std::uint64_t width, std::uint64_t height, std::uint32_t 
   header.height = static_cast<std::uint32_t>(height);
   header.channels = channels;
   max_bytes = width * height * stb_channels + kSmallBytes;
-  header.extra_bytes = max_bytes + width * channels + own_piece.size();
+  constexpr std::uint64_t kMaxChannels = 4;
+  header.peak_bytes = max_bytes + own_piece.size();
+  header.extra_bytes = width * height * std::min<std::uint64_t>(stb_channels, kMaxChannels) + kSmallBytes +
+                       width * channels + own_piece.size();
 }
 
 void StbFile::decode(const DecodePlan& plan, Image& image) {

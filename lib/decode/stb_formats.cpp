@@ -163,6 +163,9 @@ class GifWalk {
   [[nodiscard]] std::uint32_t channels() const {
     return (is_gray(palette_, 3) ? 1 : 3) + (transparent_ ? 1 : 0);
   }
+  /// Where the blocks of codes begin, and the bits of a color's code.
+  [[nodiscard]] std::size_t codes_offset(Bytes file) const { return file.size() - rest_.size(); }
+  [[nodiscard]] unsigned code_bits() const { return code_bits_; }
   /// Returns what Pillow shows outside the frame: the transparent color, or color 0.
   [[nodiscard]] Pixel background() const {
     const std::size_t color = transparent_.value_or(0);
@@ -199,9 +202,9 @@ class GifWalk {
     const auto at = [&](std::size_t offset) { return load_little<std::uint16_t>(frame.data() + offset); };
     if (at(4) == 0 || at(6) == 0) throw ImageError("damaged GIF: its first frame has no pixels");
     take_palette(frame[8]);
-    const unsigned code_bits = take(1)[0];
-    if (code_bits < 1 || code_bits > 8)
-      throw ImageError("damaged GIF: its code size is " + std::to_string(code_bits));
+    code_bits_ = take(1)[0];
+    if (code_bits_ < 1 || code_bits_ > 8)
+      throw ImageError("damaged GIF: its code size is " + std::to_string(code_bits_));
     width_ = std::max<std::uint32_t>(width_, at(0) + at(4));
     height_ = std::max<std::uint32_t>(height_, at(2) + at(6));
     if (width_ > 0xffff || height_ > 0xffff)
@@ -213,7 +216,51 @@ class GifWalk {
   std::uint32_t height_ = 0;
   Bytes palette_;
   std::optional<std::size_t> transparent_;
+  unsigned code_bits_ = 0;
 };
+
+/// The codes of a GIF's first frame, without the blocks that they are stored in.
+struct GifCodes {
+  ByteBuffer bytes;
+  bool has_end = false;  ///< the empty block behind them
+};
+
+GifCodes join_blocks(Bytes blocks) {
+  GifCodes codes;
+  while (!blocks.empty() && !codes.has_end) {
+    const Bytes block = blocks.subspan(1, std::min<std::size_t>(blocks[0], blocks.size() - 1));
+    codes.has_end = blocks[0] == 0;
+    codes.bytes.insert(codes.bytes.end(), block.begin(), block.end());
+    blocks = blocks.subspan(1 + block.size());
+  }
+  return codes;
+}
+
+/// Appends blocks of the codes with a clear code in front: stb_image wants one, where other decoders begin as
+/// if they had read it.
+void append_cleared(const GifCodes& codes, unsigned code_bits, ByteBuffer& blocks) {
+  constexpr std::size_t kMaxBlock = 255;
+  ByteBuffer cleared;
+  std::uint32_t held = 1u << code_bits;
+  unsigned bits = code_bits + 1;
+  for (const std::uint8_t byte : codes.bytes) {
+    held |= std::uint32_t{byte} << bits;
+    for (bits += 8; bits >= 8; bits -= 8, held >>= 8)
+      cleared.push_back(static_cast<std::uint8_t>(held & 255));
+  }
+  if (bits > 0) cleared.push_back(static_cast<std::uint8_t>(held));
+  for (std::size_t at = 0; at < cleared.size(); at += kMaxBlock) {
+    const Bytes block = Bytes(cleared).subspan(at, std::min(kMaxBlock, cleared.size() - at));
+    blocks.push_back(static_cast<std::uint8_t>(block.size()));
+    blocks.insert(blocks.end(), block.begin(), block.end());
+  }
+  if (codes.has_end) blocks.push_back(0);
+}
+
+bool begins_with_clear_code(Bytes codes, unsigned code_bits) {
+  const std::uint32_t first = codes.size() < 2 ? 0 : load_little<std::uint16_t>(codes.data());
+  return (first & ((2u << code_bits) - 1)) == 1u << code_bits;
+}
 
 }  // namespace
 
@@ -223,14 +270,23 @@ std::unique_ptr<OpenedImage> open_gif(Bytes file, DecodeMonitor& monitor) {
   const GifWalk walk(file);
   constexpr std::uint32_t kTwoCanvasesAndAMask = 9;
   auto image = std::make_unique<StbFile>("GIF", monitor);
-  image->describe(walk.width(), walk.height(), walk.channels(), kTwoCanvasesAndAMask);
   // stb_image takes no frame that leaves its screen, and draws the background color where the frame leaves
   // the screen free: it reads a screen of our own.
   constexpr std::size_t kBegin = 6, kEnd = 12;
   const auto byte = [](std::uint32_t value) { return static_cast<std::uint8_t>(value & 255); };
   image->own_piece.assign({byte(walk.width()), byte(walk.width() >> 8), byte(walk.height()),
                            byte(walk.height() >> 8), file[10], 0});
-  image->pieces = {file.first(kBegin), Bytes(image->own_piece), file.subspan(kEnd)};
+  const std::size_t codes_offset = walk.codes_offset(file);
+  const GifCodes codes = join_blocks(file.subspan(codes_offset));
+  if (codes.bytes.size() < 2 || begins_with_clear_code(codes.bytes, walk.code_bits())) {
+    image->pieces = {file.first(kBegin), Bytes(image->own_piece), file.subspan(kEnd)};
+  } else {
+    const Bytes head = file.subspan(kEnd, codes_offset - kEnd);
+    image->own_piece.insert(image->own_piece.end(), head.begin(), head.end());
+    append_cleared(codes, walk.code_bits(), image->own_piece);
+    image->pieces = {file.first(kBegin), Bytes(image->own_piece), {}};
+  }
+  image->describe(walk.width(), walk.height(), walk.channels(), kTwoCanvasesAndAMask);
   image->background = walk.background();
   return image;
 }

@@ -123,8 +123,9 @@ class WebpFile : public OpenedImage {
     if (pixels > monitor_.options().max_pixels) return;  // is rejected for that
     is_lossless_ = frame.format == kLossless;
     const std::uint64_t pixel_bytes = is_lossless_ ? 5 : frame.has_alpha != 0 ? 6 : 0;
-    header.extra_bytes = pixels * header.channels + std::uint64_t{rect_.width} * rect_.height * pixel_bytes +
-                         header.width * kBytesPerColumn + kTables + code_bytes();
+    header.extra_bytes = pixels * header.channels;
+    header.peak_bytes = header.extra_bytes + std::uint64_t{rect_.width} * rect_.height * pixel_bytes +
+                        header.width * kBytesPerColumn + kTables + code_bytes();
   }
 
   /// Bounds the memory of the codes of what is lossless in the frame: all of it, or its alpha.

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -158,6 +160,22 @@ class ClassFolders {
     if (!folder.empty() && list_.size() == before) fail_without_files(folder);
   }
 
+  /// How the labels of files without class folders are given. Hugging Face's ImageFolder has them in
+  /// metadata.csv or metadata.jsonl.
+  [[nodiscard]] std::string labels_advice(const std::string& folder) const {
+    const std::string path = joined_path(root_, folder);
+    const auto has = [&](const char* name) {
+      std::error_code error;
+      return std::filesystem::exists(joined_path(path, name), error);
+    };
+    if (has("metadata.csv"))
+      return "`labels` " + joined_path(path, "metadata.csv") + " `file_column` file_name";
+    if (!has("metadata.jsonl")) return "`labels` FILE.csv";
+    return "`labels` " + joined_path(path, "metadata.csv") +
+           " `file_column` file_name; pandas makes it of metadata.jsonl: "
+           "pandas.read_json(\"metadata.jsonl\", lines=True).to_csv(\"metadata.csv\", index=False)";
+  }
+
   [[noreturn]] void fail_without_files(const std::string& folder) const {
     const std::string path = joined_path(root_, folder);
     if (!spec_.include.empty() && file_names_.left_out() > 0)
@@ -168,7 +186,7 @@ class ClassFolders {
                                            ": no files to pack in sub-folders, which are the classes, but " +
                                            count_text(beside_classes_, "file") +
                                            " in the folder itself; for images without class folders give " +
-                                           "their labels with `labels` FILE.csv");
+                                           "their labels with " + labels_advice(folder));
     throw Error(ErrorCode::bad_data, path +
                                          ": no files to pack in sub-folders; a class is a sub-folder (or "
                                          "give a list with `labels`)");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "base/hash.h"
@@ -109,6 +110,29 @@ void notice_whole_numbers(SampleList& list) {
         "column \"" + list.label_columns[0] +
         "\": all labels are whole numbers written as floats and are packed as floats; write them as "
         "integers (7, not 7.0), or give `label_type` classes, to make them class ids");
+}
+
+// Several labels in one text make a class of each combination: "cat|dog" beside "cat" and "dog".
+void notice_joined_labels(SampleList& list) {
+  for (const char joint : {'|', ';', ','}) {
+    std::map<std::string_view, std::uint32_t> uses;
+    std::string_view example;
+    for (const std::string& name : list.classes) {
+      if (name.find(joint) != std::string::npos) example = name;
+      for (std::string_view rest = name; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(joint), rest.size());
+        ++uses[rest.substr(0, end)];
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+      }
+    }
+    if (example.empty() || uses.size() >= list.classes.size()) continue;
+    list.notices.push_back(
+        "column \"" + list.label_columns[0] + "\": " + in_quotes(example) + " is one of " +
+        count_text(list.classes.size()) +
+        " classes; where a sample has several labels, make a column of 0 and 1 for each, and give "
+        "them all as `label_column`");
+    return;
+  }
 }
 
 // What readers give for a sample without a class.
@@ -222,6 +246,7 @@ void LabelColumn::finish_names(SampleList& list) {
   list.class_ids.reserve(labels_.size());
   for (const std::uint32_t label : labels_) list.class_ids.push_back(ids[label]);
   notice_key_column(list, list.classes.size());
+  notice_joined_labels(list);
   const std::uint64_t numbers = count(LabelForm::integer) + count(LabelForm::number);
   if (numbers > 0 && numbers < labels_.size())
     list.notices.push_back("column \"" + list.label_columns[0] + "\": " + std::to_string(numbers) + " of " +

@@ -71,6 +71,11 @@ std::size_t find_column(const CsvReader& table, const Fields& header, const std:
                         const LabelCsvSpec& spec) {
   const auto found = std::find(header.begin(), header.end(), name);
   const std::string location = table.name() + ": line " + std::to_string(table.line());
+  if (found == header.end() && header[0].starts_with('{'))
+    throw Error(ErrorCode::bad_data,
+                table.name() +
+                    ": holds JSON, expected CSV; pandas makes it of JSON lines: "
+                    "pandas.read_json(\"x.jsonl\", lines=True).to_csv(\"x.csv\", index=False)");
   if (found == header.end()) {
     const std::vector<std::string> names(header.begin(), header.end());
     throw Error(ErrorCode::bad_data, location + ": expected a header with a column \"" + name + "\", found " +

@@ -267,17 +267,25 @@ void TarSamples::add_labelled(const TarInput& input, const TarGroup& group) {
     std::erase_if(images, has_second_dot);
   const std::string file = input.name + "/" + (images.empty() ? group.key : images.front()->name);
   if (images.empty()) return reject(file, group.label.labels, "has a label and no image");
+  // WebDataset takes photo.v1.jpg and photo.v2.jpg for two files of one sample.
+  const std::string dot_advice =
+      !has_second_dot(images.front())
+          ? ""
+          : "; all up to the first dot of a name is its key, as in WebDataset: \"" +
+                printable_text(group.key) + "\" here";
   if (images.size() > 1)
     return reject(file, group.label.labels,
                   "has " + std::to_string(images.size()) + " images, " + printable_text(images[0]->name) +
                       " and " + printable_text(images[1]->name) + (images.size() > 2 ? " among them" : "") +
-                      "; `include` chooses one");
+                      "; `include` chooses one" + dot_advice);
   const TarImage& image = *images.front();
   if (!image.error.empty()) return reject(file, group.label.labels, image.error);
   if (group.label_from.empty())
     return reject(file, {},
-                  "has no label: expected .cls or .json of the same name beside it" +
-                      std::string(has_text(group.images) ? kTextAdvice : ""));
+                  "has no label: expected " +
+                      (dot_advice.empty() ? ".cls or .json of the same name"
+                                          : printable_text(group.key) + ".cls or .json") +
+                      " beside it" + dot_advice + std::string(has_text(group.images) ? kTextAdvice : ""));
   if (!group.label.error.empty()) return reject(file, {}, group.label.error);
   if (!group.kept.error.empty()) return reject(file, group.label.labels, group.kept.error);
   rows_.hash().add(file);

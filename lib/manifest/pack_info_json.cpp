@@ -159,6 +159,7 @@ std::string verify_report_json(const VerifyReport& report) {
                   {"bytes", report.bytes},
                   {"external", report.external},
                   {"problems", report.problems},
+                  {"notices", report.notices},
                   {"remove_to_rebuild", report.remove_to_rebuild}});
 }
 

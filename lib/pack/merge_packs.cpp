@@ -182,9 +182,10 @@ void describe(const PackManifest& merged, MergeReport& report) {
 }
 
 /// Settings on which it depends what a sample means; the others choose samples, their order or their form.
-constexpr std::array<std::string_view, 16> kMeaningfulSettings{
-    "resize", "fit",   "pad-color", "resample",   "crop",   "channels",        "exif",     "decode",
-    "layout", "above", "binarize",  "duplicates", "values", "accept-warnings", "max-side", "short-side"};
+constexpr std::array<std::string_view, 17> kMeaningfulSettings{
+    "resize",     "fit",    "pad-color",       "background", "resample",  "crop",
+    "channels",   "exif",   "decode",          "layout",     "above",     "binarize",
+    "duplicates", "values", "accept-warnings", "max-side",   "short-side"};
 
 std::string value_of(const std::vector<SpecEntry>& spec, std::string_view name) {
   const auto found = std::ranges::find(spec, name, &SpecEntry::name);

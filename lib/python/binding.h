@@ -46,6 +46,19 @@ class ReleasedGil {
   PyThreadState* state_;
 };
 
+/// Holds the GIL as long as it lives, for callbacks from threads of the library. Throws try_again while
+/// Python exits: memory that it gave is its own again.
+class TakenGil {
+ public:
+  TakenGil();
+  TakenGil(const TakenGil&) = delete;
+  TakenGil& operator=(const TakenGil&) = delete;
+  ~TakenGil();
+
+ private:
+  PyGILState_STATE state_;
+};
+
 /// What epochs and waiting are checked with for Ctrl-C.
 inline constexpr std::chrono::milliseconds kSignalInterval{50};
 

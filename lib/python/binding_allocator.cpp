@@ -11,15 +11,22 @@ class PythonMemory {
   explicit PythonMemory(py::object make) : make_(std::move(make)) {}
   PythonMemory(const PythonMemory&) = delete;
   PythonMemory& operator=(const PythonMemory&) = delete;
-  // NOLINTNEXTLINE(bugprone-exception-escape): taking the GIL does not throw
   ~PythonMemory() {
-    const py::gil_scoped_acquire acquire;
-    held_.clear();
-    make_ = py::object();
+    const auto forget = [&] {
+      held_.clear();
+      make_ = py::object();
+    };
+    try {
+      const TakenGil gil;
+      forget();
+    } catch (const Error&) {
+      static_cast<void>(make_.release());
+      for (auto& [memory, info] : held_) static_cast<void>(new py::buffer_info(std::move(info)));
+    }
   }
 
   void* take(std::size_t bytes) {
-    const py::gil_scoped_acquire acquire;
+    const TakenGil gil;
     const py::buffer buffer = make_(bytes);
     py::buffer_info info = buffer.request(true);
     if (static_cast<std::size_t>(info.size * info.itemsize) < bytes)
@@ -32,8 +39,12 @@ class PythonMemory {
   }
 
   void give_back(void* memory) {
-    const py::gil_scoped_acquire acquire;
-    held_.erase(memory);
+    try {
+      const TakenGil gil;
+      held_.erase(memory);
+    } catch (const Error&) {
+      return;  // stays with Python, which ends
+    }
   }
 
  private:

@@ -2,7 +2,6 @@
 #include <pybind11/stl.h>
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <optional>
 #include <sstream>
@@ -16,25 +15,6 @@
 
 namespace chunkhit {
 namespace {
-
-/// Threads on their way to the GIL, and the thread that ends Python once it does.
-struct PythonExit {
-  std::atomic<int> on_their_way = 0;
-  std::atomic<bool> has_begun = false;
-  std::thread::id thread;
-};
-PythonExit python_exit;
-
-/// Before Python ends threads that take the GIL: lets those in that are on their way, and no other.
-void begin_exit() {
-  constexpr std::chrono::milliseconds kLook{1};
-  constexpr int kLooks = 1000;  // a forked child counts threads that it has not
-  python_exit.thread = std::this_thread::get_id();
-  python_exit.has_begun = true;
-  const ReleasedGil release;
-  for (int look = 0; python_exit.on_their_way > 0 && look < kLooks; ++look)
-    std::this_thread::sleep_for(kLook);
-}
 
 const char* code_name(ErrorCode code) {
   switch (code) {
@@ -129,20 +109,44 @@ void bind_stats(py::module_& module) {
 
 }  // namespace
 
-ReleasedGil::~ReleasedGil() {
-  ++python_exit.on_their_way;
-  if (python_exit.has_begun && python_exit.thread != std::this_thread::get_id()) {
-    --python_exit.on_their_way;
+namespace {
+
+/// Returns whether Python ends the threads that take the GIL.
+bool is_exiting() {
+#if PY_VERSION_HEX >= 0x030d0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+/// Takes the GIL by `take`. Python before 3.14 ends a thread that does so while it exits by unwinding its
+/// stack, which nothing may stop: within the handler the thread is not ended yet.
+template <class Take>
+auto take_gil(const Take& take) {
+  try {
+    return take();
+  } catch (...) {
     while (true) std::this_thread::sleep_for(std::chrono::hours(1));
   }
-  PyEval_RestoreThread(state_);
-  --python_exit.on_their_way;
 }
+
+}  // namespace
+
+ReleasedGil::~ReleasedGil() {
+  take_gil([this] { PyEval_RestoreThread(state_); });
+}
+
+TakenGil::TakenGil() {
+  if (Py_IsInitialized() == 0 || is_exiting()) throw Error(ErrorCode::try_again, "Python ends");
+  state_ = take_gil([] { return PyGILState_Ensure(); });
+}
+
+TakenGil::~TakenGil() { PyGILState_Release(state_); }
 
 PYBIND11_MODULE(_chunkhit, module) {
   module.attr("__version__") = version();
   py::register_exception_translator(translate_error);
-  py::module_::import("atexit").attr("register")(py::cpp_function(&begin_exit));
   bind_stats(module);
   bind_images(module);
   bind_sparse(module);

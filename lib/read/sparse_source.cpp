@@ -170,11 +170,14 @@ ColumnValues ListColumns::values(std::string_view name, std::span<const std::uin
 
 namespace {
 
-/// Returns a magnitude that some rating is known to reach. Many distinct values are listed as ranges between
-/// powers of two by their lower end, which for negative ranges is the far end, hence the half.
-float magnitude_of(const RatingStats& stats) {
+/// Returns a magnitude that some rating of a pack is known to reach. Many distinct values are listed as
+/// ranges between powers of two by their lower end, which for negative ranges is the far end, hence the half.
+/// A pack of a split lists the values of all its packs: batches find those that it has.
+float magnitude_of(const MatrixManifest& pack) {
   float magnitude = 0;
-  for (const ValueCount& each : stats.values)
+  if (std::ranges::find(pack.spec, std::string_view("split-name"), &SpecEntry::name) != pack.spec.end())
+    return magnitude;
+  for (const ValueCount& each : pack.stats.values)
     magnitude = std::max(magnitude, each.value < 0 ? -each.value / 2 : each.value);
   return magnitude;
 }
@@ -231,7 +234,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
     if (!source.matrix) parts.push_back(open_matrix_part(source.part, cache_bytes));
     if (first < parts.size()) check_same_items(*parts[first], source.path, *parts.front(), first_path);
     if (!source.matrix) continue;
-    magnitude = std::max(magnitude, magnitude_of(source.matrix->stats));
+    magnitude = std::max(magnitude, magnitude_of(*source.matrix));
     check_same_times(source, sources);
     std::vector<std::unique_ptr<ChunkReader>> of_pack = open_pack(source.folder, *source.matrix, cache_bytes);
     for (std::size_t i = 0; i < of_pack.size(); ++i) {

@@ -105,7 +105,8 @@ class SparseSource {
   [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
   [[nodiscard]] const SourceIds& row_ids() const { return row_ids_; }
   [[nodiscard]] const SourceIds& column_ids() const { return column_ids_; }
-  /// The manifests' largest magnitude of a rating, or less than that; 0 for single parts.
+  /// The manifests' largest magnitude of a rating, or less than that; 0 for single parts and packs of a
+  /// split.
   [[nodiscard]] float known_magnitude() const { return known_magnitude_; }
   /// Ratings of each item in the training matrices of all packs.
   [[nodiscard]] std::span<const std::uint64_t> item_counts() const { return item_counts_; }

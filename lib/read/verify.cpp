@@ -262,14 +262,18 @@ bool is_of_append(const std::string& name, const std::set<std::string>& known,
 
 /// Names files that are no part of the pack.
 void check_unknown_files(const std::string& folder, const std::set<std::string>& known,
-                         std::vector<std::string>& problems) {
+                         VerifyReport& report) {
   if (is_url(folder)) return;  // a server gives no list of what it has
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     names.insert(entry.path().filename().string());
-  for (const std::string& name : names)
-    if (!known.contains(name) && !is_of_append(name, known, names))
-      problems.push_back(folder + "/" + name + ": is not part of the pack");
+  for (const std::string& name : names) {
+    if (known.contains(name)) continue;
+    const bool is_append = is_of_append(name, known, names);
+    (is_append ? report.notices : report.problems)
+        .push_back(folder + "/" + name + ": is not part of the pack" +
+                   (is_append ? ", but of a run that appends packs to it, or that was killed" : ""));
+  }
 }
 
 /// Returns whether a single part holds matrices; false where that cannot be detected.
@@ -446,7 +450,7 @@ VerifyReport verify_finished(const PackSource& source, const VerifyOptions& opti
     report.problems.emplace_back(kMergedAdvice);
     report.remove_to_rebuild.clear();
   }
-  check_unknown_files(source.folder, known_files(source), report.problems);
+  check_unknown_files(source.folder, known_files(source), report);
   return report;
 }
 

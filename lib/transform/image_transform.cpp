@@ -100,12 +100,18 @@ void multiply_region(ImageView region, Image& multiplied) {
 
 }  // namespace
 
+namespace {
+
+bool changes_size(const ResampleRequest& request) {
+  return request.resized_width != request.source_width || request.resized_height != request.source_height ||
+         request.box_width != static_cast<float>(request.source_width) ||
+         request.box_height != static_cast<float>(request.source_height);
+}
+
+}  // namespace
+
 bool weighs_alpha(const ResampleRequest& request, std::uint32_t channels) {
-  const bool changes_size = request.resized_width != request.source_width ||
-                            request.resized_height != request.source_height ||
-                            request.box_width != static_cast<float>(request.source_width) ||
-                            request.box_height != static_cast<float>(request.source_height);
-  return has_alpha(channels) && request.filter != Filter::nearest && changes_size;
+  return has_alpha(channels) && request.filter != Filter::nearest && changes_size(request);
 }
 
 void AlphaResampler::resample(const ResampleRequest& request, ImageView region_pixels, std::uint8_t* out,
@@ -143,7 +149,7 @@ std::uint64_t ImageTransform::needed_bytes(const TransformPlan& plan) const {
   };
   const bool splits = plan.sample.layout == Layout::nchw && plan.channels > 1;
   const ResampleRequest request = resample_request(plan, spec_.resample);
-  return resample_bytes(request, plan.channels) +
+  return (changes_size(request) ? resample_bytes(request, plan.channels) : 0) +
          (weighs_alpha(request, plan.channels) ? bytes(plan.region) : 0) + (splits ? bytes(plan.window) : 0);
 }
 

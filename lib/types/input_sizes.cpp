@@ -51,6 +51,7 @@ void add_image(const InputImage& image, InputSizes& sizes) {
              static_cast<double>(range_begin(ratio)) / (1 << kFraction), entry.aspect_ratio);
   sizes.squeezed += image.squeeze > kMaxSqueeze ? 1 : 0;
   sizes.max_squeeze = std::max(sizes.max_squeeze, image.squeeze);
+  sizes.alpha_dropped += image.loses_alpha ? 1 : 0;
   if (image.crop_loss <= kMaxCropLoss) return;
   ++sizes.cropped;
   sizes.max_crop_loss = std::max(sizes.max_crop_loss, image.crop_loss);
@@ -68,8 +69,15 @@ void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>
   }
   sizes->squeezed += other->squeezed;
   sizes->max_squeeze = std::max(sizes->max_squeeze, other->max_squeeze);
+  sizes->alpha_dropped += other->alpha_dropped;
   sizes->cropped += other->cropped;
   sizes->max_crop_loss = std::max(sizes->max_crop_loss, other->max_crop_loss);
+}
+
+std::vector<std::string> input_notices(const InputSizes& sizes) {
+  std::vector<std::string> notices{squeeze_text(sizes), crop_text(sizes), alpha_text(sizes)};
+  std::erase(notices, "");
+  return notices;
 }
 
 std::string squeeze_text(const InputSizes& sizes) {
@@ -84,6 +92,12 @@ std::string crop_text(const InputSizes& sizes) {
   return count_text(sizes.cropped, "image") + " lost more than " + number_text(kMaxCropLoss * 100) +
          " % of the area to the crop, at most " + number_text(std::round(sizes.max_crop_loss * 1000) / 10) +
          " %";
+}
+
+std::string alpha_text(const InputSizes& sizes) {
+  if (sizes.alpha_dropped == 0) return {};
+  return count_text(sizes.alpha_dropped, "image") + (sizes.alpha_dropped == 1 ? " has" : " have") +
+         " alpha, which was dropped: transparent pixels got the colors that they hide";
 }
 
 }  // namespace chunkhit

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "chunkhit/pack_info.h"
 
@@ -16,8 +17,9 @@ struct InputImage {
   std::string_view format;  ///< as decoders name it; outlives this
   std::uint32_t width = 0;
   std::uint32_t height = 0;
-  double squeeze = 1;    ///< factor by which the transform changed the aspect ratio, 1 or more
-  double crop_loss = 0;  ///< share of the area that the crop removed, below 1
+  double squeeze = 1;        ///< factor by which the transform changed the aspect ratio, 1 or more
+  double crop_loss = 0;      ///< share of the area that the crop removed, below 1
+  bool loses_alpha = false;  ///< alpha was dropped
 };
 
 /// Adds one image.
@@ -26,10 +28,16 @@ void add_image(const InputImage& image, InputSizes& sizes);
 /// Adds the sizes of other images; the sum of what is known and what is not is not known.
 void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>& sizes);
 
+/// Says what was lost of how many images: what the three below say of them.
+[[nodiscard]] std::vector<std::string> input_notices(const InputSizes& sizes);
+
 /// Says how many images were squeezed or stretched by more than kMaxSqueeze; empty where none was.
 [[nodiscard]] std::string squeeze_text(const InputSizes& sizes);
 
 /// Says how many images lost more than kMaxCropLoss of their area to the crop; empty where none did.
 [[nodiscard]] std::string crop_text(const InputSizes& sizes);
+
+/// Says how many images show the colors that transparent pixels hide; empty where none does.
+[[nodiscard]] std::string alpha_text(const InputSizes& sizes);
 
 }  // namespace chunkhit

@@ -41,7 +41,8 @@ std::vector<AugmentSpec> augments(const SampleShape& shape) {
           {0.5, (height + 1) / 2, (width + 1) / 2, true, 0},
           {0.5, height, width, true, 4},
           {0.5, 1, 2, true, 3},
-          {0, height + 3, width + 4, false, 2}};
+          {0, height + 3, width + 4, false, 2},
+          {0.5, height + 5, width + 2, false, 0}};
 }
 
 constexpr std::size_t kBatch = 3;

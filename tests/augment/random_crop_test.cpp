@@ -82,6 +82,11 @@ TEST(RandomCrop, CentresWhereTorchvisionDoes) {
   EXPECT_EQ(top(10, 9, 0), 0);
   EXPECT_EQ(top(10, 13, 2), -2);
   EXPECT_EQ(top(10, 11, 2), 0);
+  // Where the crop is larger it pads (crop - side) / 2 rows above, which was an error.
+  EXPECT_EQ(top(10, 14, 0), -2);
+  EXPECT_EQ(top(10, 15, 0), -2);
+  EXPECT_EQ(top(10, 11, 0), 0);
+  EXPECT_FALSE(RandomCrop({10, 1, 1, Layout::nhwc}, {0, 11, 1, false, 0}).keeps_all());
 }
 
 }  // namespace

@@ -199,8 +199,8 @@ TEST(SampleWriter, RefusesFormatsThatMakeNoSenseByName) {
   EXPECT_EQ(with_augment({1.5, 0, 0, false, 0}), "augment.flip_horizontal: must be from 0 to 1");
   EXPECT_EQ(with_augment({-0.1, 0, 0, false, 0}), "augment.flip_horizontal: must be from 0 to 1");
   EXPECT_EQ(with_augment({0, 5, 0, false, 0}), "augment.crop_height: goes with crop_width, both or neither");
-  EXPECT_EQ(with_augment({0, 11, 5, false, 0}), "augment.crop_height: 11 of 10 pixels");
-  EXPECT_EQ(with_augment({0, 5, 17, false, 2}), "augment.crop_width: 17 of 16 pixels");
+  EXPECT_EQ(with_augment({0, 11, 5, true, 0}), "augment.crop_height: 11 of 10 pixels");
+  EXPECT_EQ(with_augment({0, 5, 17, true, 2}), "augment.crop_width: 17 of 16 pixels");
   EXPECT_EQ(with_augment({0, 0, 0, true, 0}), "augment.random_crop: needs crop_height and crop_width");
   EXPECT_EQ(with_augment({0, 0, 0, false, 1}), "augment.crop_padding: needs crop_height and crop_width");
   EXPECT_EQ(with_augment({0, 5, 5, false, UINT32_MAX}), "augment.crop_padding: must be at most 16777216");

@@ -37,14 +37,14 @@ def raw_png(values, depth, color_type, extra=b"", interlaced=False):
     height, width, samples = values.shape
 
     def lines(part):
-        stream = b""
+        stream = []
         for row in part.reshape(part.shape[0], -1):
             if depth == 16:
-                stream += b"\0" + row.astype(">u2").tobytes()
+                stream.append(b"\0" + row.astype(">u2").tobytes())
             else:
                 bits = np.unpackbits(row.astype(np.uint8)[:, None], axis=1)[:, 8 - depth:]
-                stream += b"\0" + np.packbits(bits.reshape(-1)).tobytes()
-        return stream
+                stream.append(b"\0" + np.packbits(bits.reshape(-1)).tobytes())
+        return b"".join(stream)
 
     if interlaced:
         parts = [values[y::dy, x::dx] for x, y, dx, dy in PASSES]
@@ -54,6 +54,27 @@ def raw_png(values, depth, color_type, extra=b"", interlaced=False):
     header = struct.pack(">IIBBBBB", width, height, depth, color_type, 0, 0, int(interlaced))
     return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + extra
             + png_chunk(b"IDAT", zlib.compress(body)) + png_chunk(b"IEND", b""))
+
+
+def without_clear_code(gif):
+    """A GIF of one frame without the clear code that its codes begin with."""
+    at = 13 + (6 << (gif[10] & 7) if gif[10] & 0x80 else 0)
+    while gif[at] == 0x21:
+        at += 2
+        while gif[at]:
+            at += gif[at] + 1
+        at += 1
+    at += 10 + (6 << (gif[at + 9] & 7) if gif[at + 9] & 0x80 else 0)
+    bits, start, codes = gif[at], at + 1, b""
+    at = start
+    while gif[at]:
+        codes += gif[at + 1:at + 1 + gif[at]]
+        at += gif[at] + 1
+    number = int.from_bytes(codes, "little")
+    assert number & ((2 << bits) - 1) == 1 << bits
+    codes = (number >> bits + 1).to_bytes(len(codes), "little")
+    blocks = [codes[first:first + 255] for first in range(0, len(codes), 255)]
+    return gif[:start] + b"".join(bytes([len(block)]) + block for block in blocks) + gif[at:]
 
 
 def bmp(size, bits, palette=b"", masks=None, os2=False, top_first=False, seed=0, alpha_mask=False):

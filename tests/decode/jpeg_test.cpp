@@ -250,8 +250,9 @@ TEST(JpegError, SaysThatAProcessIsNotSupportedWhereItIsNoDamage) {
 }
 
 TEST(JpegOddity, OfAFileThatLacksOnlyItsEndMarkerCostsNoPixel) {
-  for (const JpegWriteSpec& spec : {JpegWriteSpec{}, JpegWriteSpec{.progressive = true},
-                                    JpegWriteSpec{.restart_rows = 1}, JpegWriteSpec{.h_samp = 1}})
+  for (const JpegWriteSpec& spec :
+       {JpegWriteSpec{}, JpegWriteSpec{.progressive = true}, JpegWriteSpec{.restart_rows = 1},
+        JpegWriteSpec{.h_samp = 1}, JpegWriteSpec{.separate_scans = true}})
     for (const std::size_t lacking : {1, 2}) {
       const File whole = photo(spec);
       const File file(whole.begin(), whole.end() - static_cast<std::ptrdiff_t>(lacking));

@@ -18,7 +18,7 @@ from PIL import Image
 
 sys.dont_write_bytecode = True  # the folder of the sources stays as it is
 
-from image_files import bmp, framed_gif, framed_webp, image, png_chunk, psd, raw_png, saved, tiff  # noqa: E402
+from image_files import bmp, framed_gif, framed_webp, image, png_chunk, psd, raw_png, saved, tiff, without_clear_code  # noqa: E402
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 SIZES = [(1, 1), (7, 5), (16, 16), (33, 47), (130, 98)]  # 130, 98: two pixels in the last MCU
@@ -237,7 +237,9 @@ def check_gif(comparison):
                 comparison.check(name, saved(paletted, "GIF", interlace=interlace))
                 comparison.check("transparent " + name,
                                  saved(paletted, "GIF", interlace=interlace, transparency=paletted.getpixel((0, 0))))
-        comparison.check("gray gif %s" % (size,), saved(image(size, "L", seed), "GIF"), natural=1)
+        gray = saved(image(size, "L", seed), "GIF")
+        comparison.check("gray gif %s" % (size,), gray, natural=1)
+        comparison.check("gif %s without a first clear code" % (size,), without_clear_code(gray), natural=1)
         paletted = colors.quantize(16)
         screen, place = (size[0] + 9, size[1] + 4), (5, 2)
         comparison.check("gif %s on a screen" % (size,), framed_gif(screen, place, paletted))

@@ -168,16 +168,16 @@ TEST(Webp, CountsTheMemoryOfItsCodes) {
   for (std::size_t at = 0; at < flat.size(); at += 1000) flat[at] = static_cast<char>(at / 1000);
   std::string varied = noise_rgba(512, 384);
   for (std::size_t at = 0; at < varied.size() / 2; ++at) varied[at] = static_cast<char>(varied[at] | '\xf0');
-  const auto extra_bytes = [](const std::string& pixels) {
+  const auto peak_bytes = [](const std::string& pixels) {
     const std::string file = encoded(pixels, 512, 384, true);
     EXPECT_EQ(decode(as_bytes(file)).error, "");
-    return ImageFile(as_bytes(file), {}).header().extra_bytes;
+    return ImageFile(as_bytes(file), {}).header().peak_bytes;
   };
   constexpr std::uint64_t kPixels = std::uint64_t{512} * 384;
-  EXPECT_GT(extra_bytes(flat), kPixels * 8);
-  EXPECT_LT(extra_bytes(flat), kPixels * 8 + (4 << 20));
-  EXPECT_GT(extra_bytes(varied), kPixels * 8 + (10 << 20));
-  EXPECT_LT(extra_bytes(varied), kPixels * 8 + (60 << 20));
+  EXPECT_GT(peak_bytes(flat), kPixels * 8);
+  EXPECT_LT(peak_bytes(flat), kPixels * 8 + (4 << 20));
+  EXPECT_GT(peak_bytes(varied), kPixels * 8 + (10 << 20));
+  EXPECT_LT(peak_bytes(varied), kPixels * 8 + (60 << 20));
 }
 
 TEST(WebpError, RejectsCodesThatAreNone) {

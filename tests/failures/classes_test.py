@@ -180,6 +180,18 @@ def test_messages_named_the_wrong_cause(space):
     check("none of the 22 files in sub-folders matches --include" in text, text)
     text = pack(space("more/ant"), space("none"), expect=65)
     check("in the folder itself; for images without class folders give their labels with --labels" in text, text)
+    shutil.copytree(space("more/ant"), space("hub"))
+    open(space("hub/metadata.jsonl"), "w").write('{"file_name": "1.png", "label": "ant"}\n')
+    text = pack(space("hub"), space("none"), expect=65)
+    check("metadata.csv --file-column file_name; pandas makes it of metadata.jsonl" in text, text)
+    text = pack(space("hub"), space("none"), "--labels", space("hub/metadata.jsonl"), expect=65)
+    check("metadata.jsonl: holds JSON, expected CSV" in text, text)
+    names = sorted(os.listdir(space("more/ant")))
+    labels = ["cat", "dog", "cat|dog", "dog|eel", "eel"]
+    with open(space("joined.csv"), "w") as file:
+        file.writelines(["file,label\n", *(f"{name},{labels[at % 5]}\n" for at, name in enumerate(names))])
+    text = pack(space("more/ant"), space("joined"), "--labels", space("joined.csv"), "--dry-run")
+    check('"dog|eel" is one of 5 classes; where a sample has several labels, make a column of 0 and 1' in text, text)
     pack(space("more"), space("divided"), "--split", "train=0.5,val=0.5")
     text = pack(space("more"), space("none"), "--classes", space("divided"), expect=65)
     check("holds 2 packs; name one of them" in text, text)

@@ -53,6 +53,16 @@ def check_errors_in_json(space):
         check("gone: No such file" in json.loads(done.stdout)["error"], command, done)
 
 
+def check_files_in_datasets(space):
+    """JPEG files in a dataset of variable length were called pixels of a wrong type."""
+    with h5py.File(space("files.h5"), "w") as file:
+        images = file.create_dataset("images", 2, h5py.vlen_dtype(np.uint8))
+        images[0] = images[1] = np.frombuffer(b"\xff\xd8\xff", np.uint8)
+        file["labels"] = [0, 1]
+    text = run("pack-info", space("files.h5"), expect=65)
+    check("/images holds bytes instead of pixels" in text and "ImageWriter" in text, text)
+
+
 def check_bench(space):
     named = write_external(space("named.h5"), "train/small")
     text = run("pack-bench", named, expect=65)
@@ -192,3 +202,4 @@ with Workspace() as space:
     check_other_manifests(space)
     check_sizes(space)
     check_bench(space)
+    check_files_in_datasets(space)

@@ -1,6 +1,7 @@
 """Little memory: --memory is kept; where there is less, a clear error or a whole pack, never a wrong one."""
 import csv
 import os
+import re
 import shutil
 import signal
 import struct
@@ -11,6 +12,8 @@ import numpy as np
 from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../decode"))
+from image_files import png_chunk, raw_png
 from limits import MemoryGroup, run_limited
 from packing import BIN, SMALL, Workspace, check, fingerprint, make_images, pack, run, sanitizer_runtimes
 
@@ -64,6 +67,77 @@ def test_uncounted_copies_of_a_tiny_file_stay_within_memory(space):
                        "512M", "--max-decode-bytes", "400M", "--output", space("canvas-out"))
     check(done.code == 0 and done.peak_bytes <= 512 * MIB, done)
     print("  4 GIFs of 12 megapixels: peak", done.peak_bytes // MIB, "MiB")
+
+
+def decoder_forms():
+    """Images of 6 megapixels in every form that decoders take memory of their own for: name -> bytes, or what saves them."""
+    noise = np.random.default_rng(2).integers(0, 256, (400, 3000, 4), dtype=np.uint8)
+    rgba = np.concatenate([noise, np.repeat(noise[:1], 1600, axis=0)])
+    image, rgb, gray = Image.fromarray(rgba), np.ascontiguousarray(rgba[..., :3]), np.ascontiguousarray(rgba[..., 0])
+    palette = png_chunk(b"PLTE", noise.tobytes()[:768])
+    for interlaced in (False, True):
+        kind = " interlaced" if interlaced else ""
+        yield f"rgba{kind}.png", raw_png(rgba, 8, 6, interlaced=interlaced)
+        yield f"rgb 16{kind}.png", raw_png(rgb.astype(np.uint16) * 257, 16, 2, interlaced=interlaced)
+        yield f"gray{kind}.png", raw_png(gray[..., None], 8, 0, interlaced=interlaced)
+        yield f"palette{kind}.png", raw_png(gray[..., None], 8, 3, palette, interlaced)
+    for name, options in (("a.jpg", {}), ("b.jpg", {"progressive": True}), ("c.jpg", {"subsampling": 0}), ("a.bmp", {}), ("a.tif", {}),
+                          ("a.tga", {}), ("a.gif", {}), ("b.tif", {"compression": "tiff_adobe_deflate"}), ("a.webp", {"method": 0}),
+                          ("b.webp", {"method": 0, "lossless": True, "quality": 0})):
+        yield name, lambda path, options=options: image.convert("RGB").save(path, **options)
+    yield "c.webp", lambda path: image.save(path, method=0)
+
+
+def test_images_needed_a_third_of_the_memory_that_was_expected(space):
+    """A PNG of 45 megapixels was rejected at the defaults. What is expected is enough, and at most 1.6 times what is taken."""
+    def pack_one(name, *options):
+        """Packs one image, or rejects it; returns the peak in bytes."""
+        command = [f"{BIN}/pack-images", space(f"forms/{name}"), "--threads", "1", "--memory", "2G", "--max-errors", "100%", "--output",
+                   space("one"), "--force", *options]
+        return int(subprocess.check_output([sys.executable, "-ISc", PEAK, *command], stderr=subprocess.DEVNULL).split()[-1]) * 1024
+
+    def rejects():
+        return open(space("one/rejects.csv")).read()
+
+    os.makedirs(space("forms/base/x"))
+    Image.new("RGB", (64, 48)).save(space("forms/base/x/1.png"))
+    for options in (("--sizes", "own"), ("--resize", "256", "--crop", "224")):
+        base = pack_one("base", *options)
+        for name, content in decoder_forms():
+            path = space(f"forms/{name}/x/{name}")
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if isinstance(content, bytes):
+                open(path, "wb").write(content)
+            else:
+                content(path)
+            pack_one(name, "--max-decode-bytes", str(os.path.getsize(path) + 1), *options)
+            needed = int(re.search(r"needs (\d+)M of memory", rejects()).group(1))
+            pack_one(name, "--max-decode-bytes", f"{needed - 1}M", *options)
+            check(f"needs {needed}M of memory to decode, over the limit of {needed - 1}M" in rejects(), name, rejects())
+            peak = pack_one(name, "--max-decode-bytes", f"{needed}M", *options)
+            check(rejects().count("\n") == 1, name, rejects())
+            if sanitizer_runtimes():
+                continue
+            taken = (peak - base) / MIB
+            print(f"  {options[0]} {name}: needs {needed} MiB, takes {taken:.0f}")
+            check(taken - 4 <= needed <= (2 if name.endswith("webp") else 1.6) * taken + 12, name, options, needed, taken)
+
+
+def test_memory_of_a_gigabyte_was_refused_at_the_defaults(space):
+    """1.1 GB could not hold 1.1 GB. An image that needs more than is left ends the run, which more memory resumes."""
+    os.makedirs(space("wide/x"))
+    os.makedirs(space("narrow/x"))
+    Image.new("RGB", (8000, 5625)).save(space("wide/x/1.bmp"))
+    Image.new("RGB", (2000, 1500)).save(space("narrow/x/1.bmp"))
+    for folder, memory in (("wide", "1G"), ("narrow", "150M")):
+        done = run_limited("pack-images", space(folder), "--sizes", "own", "--memory", memory, "--output", space(folder + "-pack"))
+        check(done.code == 0, done)
+    out = ("--output", space("wide-own"), "--sizes", "own")
+    done = run_limited("pack-images", space("wide"), "--memory", "300M", *out)
+    check(done.code == 2 and re.search(r"--memory: x/1.bmp needs \d+M to decode, \d+M are left for it", done.text), done)
+    check(run_limited("pack-images", space("wide"), "--memory", "1G", *out).code == 0, "was not resumed")
+    done = run_limited("pack-images", space("wide"), "--memory", "256M", "--max-decode-bytes", "900M", "--output", space("none"))
+    check(done.code == 2 and "--memory: 256M cannot hold one image of --max-decode-bytes (900M)" in done.text, done)
 
 
 def test_memory_that_no_chunk_fits_is_refused(space):

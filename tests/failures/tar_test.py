@@ -180,6 +180,8 @@ def test_each_bad_sample_is_a_reject_with_a_reason(space):
     members["000006.mask.png"] = members["000000.png"]
     members["000008.png"] = members["000000.png"]
     path = write_tar(space("bad.tar"), members)
+    members["v1.0.png"], members["v1.0.cls"] = members["000000.png"], b"bee"
+    path = write_tar(space("bad.tar"), members)
     with tarfile.open(path, "a") as tar:
         add(tar, "000001.cls", b"bee")
         add(tar, "000009.jpg", members["000009.jpg"])
@@ -189,7 +191,9 @@ def test_each_bad_sample_is_a_reject_with_a_reason(space):
               "beside it", "000003.jpg": "label is missing", "000004.jpg": "label is not UTF-8",
               "000005.png": "not an image of a known type", "000007.jpg": "its label has 1,048,577 bytes, expected at most 1,048,576",
               "000008.jpg": "has 2 images, 000008.jpg and 000008.png; --include chooses one", "000099": "has a label and no image",
-              "000009.jpg": "has 2 images, 000009.jpg and 000009.jpg; --include chooses one"}
+              "000009.jpg": "has 2 images, 000009.jpg and 000009.jpg; --include chooses one",
+              "v1.0.png": "has no label: expected v1.cls or .json beside it; all up to the first dot of a name is its key, as in "
+              'WebDataset: "v1" here'}
     for name, reason in wanted.items():
         check(found.get("bad.tar/" + name, "").replace("`include`", "--include") == reason, name, found.get("bad.tar/" + name))
     check(len(found) == len(wanted), sorted(set(found) - {"bad.tar/" + name for name in wanted}))

@@ -279,6 +279,13 @@ TEST(Manifest, RefusesSizesOfInputsThatAreNotThoseOfTheSamples) {
   EXPECT_EQ(error_of(manifest_text(manifest)), "m: inputs: images: 2, expected 3");
 }
 
+TEST(Manifest, OfAnotherVersionEndedWithTheTextOfAnException) {
+  EXPECT_EQ(
+      error_of(edited(manifest_text(small_manifest()), "\"rejects\"", "\"refused\"")),
+      "m: was written by another version, whose layout this one does not read (key 'rejects' not found); "
+      "pack again");
+}
+
 TEST(PartManifest, OfRatingsHasTheRecordAlone) {
   PartManifest manifest;
   manifest.format = kMatrixFormat;

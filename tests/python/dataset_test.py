@@ -186,6 +186,32 @@ time.sleep(0.1)
 """
 
 
+JOINED_AT_EXIT = """
+import atexit, sys, threading
+threads = []
+atexit.register(lambda: [thread.join() for thread in threads])
+import chunkhit
+
+def use():
+    begun.set()
+    for _ in range(30):
+        for batch in chunkhit.ImageLoader(sys.argv[1], batch_size=2):
+            pass
+    print("read")
+
+begun = threading.Event()
+threads.append(threading.Thread(target=use, daemon=True))
+threads[0].start()
+begun.wait()
+"""
+
+
+def test_a_thread_that_a_handler_of_atexit_joins_never_came_back_from_its_loader(packs):
+    run = subprocess.run([sys.executable, "-c", JOINED_AT_EXIT, str(packs / "shard")], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         text=True, timeout=60)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "read\n", "")
+
+
 @pytest.mark.parametrize("reader", ["loader", "dataset"])
 def test_python_ends_while_a_daemon_thread_reads(packs, reader):
     """The thread, which Python ends when it takes the GIL, ended the program by SIGABRT."""

@@ -57,8 +57,43 @@ def test_says_that_transparent_pixels_get_their_hidden_colors(tmp_path):
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             chunkhit.pack_images(tmp_path / "in", tmp_path / channels, channels=channels)
-        assert any("has alpha, which is dropped" in str(each.message) for each in warned) == warns
+        texts = [str(each.message) for each in warned]
+        assert any("has alpha, which is dropped" in text for text in texts) == warns
+        # The other one, which is not the first, was not counted.
+        assert any("2 images have alpha, which was dropped" in text for text in texts) == warns
+        assert chunkhit.pack_info(tmp_path / channels)["inputs"].get("alpha_dropped", 0) == (2 if warns else 0)
     assert chunkhit.ImageDataset(tmp_path / "rgb")[0][0][0, 0].tolist() == [255, 0, 0]
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+@pytest.mark.parametrize("channels", ["rgb", "gray"])
+def test_transparent_pixels_had_no_way_to_show_a_background(tmp_path, mode, channels):
+    (tmp_path / "in/a").mkdir(parents=True)
+    image = Image.fromarray(np.random.default_rng(3).integers(0, 256, (30, 40, 4), dtype=np.uint8), "RGBA")
+    if mode == "P":
+        image.convert("RGB").quantize(256).save(tmp_path / "in/a/1.png", transparency=bytes(range(256)))
+    else:
+        image.convert(mode).save(tmp_path / "in/a/1.png")
+    color = (250, 20, 130)
+    options = dict(resize=(16, 12), channels=channels, background=color)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        chunkhit.pack_images(tmp_path / "in", tmp_path / "out", **options)
+    assert not [each for each in warned if "alpha" in str(each.message)]
+    image = Image.open(tmp_path / "in/a/1.png").convert("RGBA")
+    expected = Image.new("RGB", image.size, color)
+    expected.paste(image, mask=image.getchannel("A"))
+    expected = expected.convert("L" if channels == "gray" else "RGB").resize((16, 12), Image.BILINEAR)
+    np.testing.assert_array_equal(chunkhit.ImageDataset(tmp_path / "out")[0][0].squeeze(), np.asarray(expected))
+    assert "alpha_dropped" not in chunkhit.pack_info(tmp_path / "out")["inputs"]
+    with chunkhit.ImageWriter(tmp_path / "written", **options) as writer:
+        writer.add(Image.open(tmp_path / "in/a/1.png"), 0)
+    np.testing.assert_array_equal(chunkhit.ImageDataset(tmp_path / "written")[0][0].squeeze(), np.asarray(expected))
+
+
+def test_a_background_behind_samples_that_keep_alpha_is_an_error(packs, tmp_path):
+    with pytest.raises(chunkhit.Error, match="background.*is for samples without alpha"):
+        chunkhit.pack_images(packs / "images", tmp_path / "out", channels="rgba", background=(255, 255, 255))
 
 
 def test_packs_tars_and_idx_files(packs, tmp_path):
@@ -275,7 +310,7 @@ def test_lines_that_were_left_out_are_warned_of(tmp_path):
 def test_memory_that_holds_no_image_is_an_error_before_anything_is_read(tmp_path):
     """A tar of gigabytes was unpacked first."""
     (tmp_path / "broken.tar.gz").write_bytes(b"no tar")
-    options = {"memory_bytes": 256 << 20, "max_decode_bytes": 1 << 30}
+    options = {"memory_bytes": 256 << 20, "max_decode_bytes": 900 << 20}
     for begin in (lambda: chunkhit.pack_images(tmp_path / "broken.tar.gz", tmp_path / "out", **options),
                   lambda: chunkhit.ImageWriter(tmp_path / "out", **options)):
         with pytest.raises(chunkhit.Error, match="memory_bytes.*cannot hold one image of `?max_decode_bytes"):

@@ -193,6 +193,7 @@ def test_waits_for_a_server_behind_a_redirect(packs, tmp_path, monkeypatch):
     ("https://", "URL without a host"),
     ("https://user:secret@127.0.0.1/pack", "write them to ~/.netrc"),
     ("https://user:a/secret@127.0.0.1/pack", "write them to ~/.netrc"),
+    ("https://user:12/secret@127.0.0.1/pack", "write them to ~/.netrc"),
     ("https://127.0.0.1/pack?token=secret", "a URL with a query"),
     ("s3://AKIA:secret@bucket/pack", "set AWS_ACCESS_KEY_ID"),
 ])

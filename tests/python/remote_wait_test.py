@@ -207,6 +207,25 @@ def test_no_server_stops_a_reader_for_ever_or_gives_it_wrong_bytes(packs, monkey
             np.testing.assert_array_equal(found, right, err_msg=str(case))
 
 
+def evenly(data, first, last):
+    """800 bytes a second, from the same time on for all requests."""
+    yield head(first, last, len(data))
+    for at in range(first, last + 1, 80):
+        yield data[at:min(at + 80, last + 1)]
+        yield 0.1
+
+
+def test_requests_that_share_a_slow_server_were_each_called_too_slow(packs, tmp_path, monkeypatch):
+    """The floor of 1 KiB a second was one for each request."""
+    chunkhit.pack_images(packs / "images", tmp_path / "train", resize=(12, 9), container="shard", codec="none", chunk_samples=10)
+    monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "4")
+    opened = False
+    with FaultServer(tmp_path, lambda *_: {"etag": '"1"', **({"stream": evenly} if opened else {})}) as server:
+        dataset = chunkhit.ImageDataset(f"{server.url}/train")
+        opened = True
+        np.testing.assert_array_equal(dataset[:][0], chunkhit.ImageDataset(tmp_path / "train")[:][0])
+
+
 def test_a_server_that_asks_to_be_left_alone_for_long_is_asked_again_in_time(packs, monkeypatch):
     """Retry-After of more than the limit ended reading after one try, in 0 seconds."""
     monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "1")

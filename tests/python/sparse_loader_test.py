@@ -31,6 +31,20 @@ def test_values_beyond_half_floats_are_refused_when_the_loader_is_made(tmp_path)
         assert np.isfinite(batch.x).all() and batch.x.any()
 
 
+def test_half_floats_were_refused_for_a_value_that_only_another_pack_of_the_split_has(tmp_path):
+    ratings = [(user, item) for user in range(40) for item in range(10)]
+    large = None
+    for _ in range(2):
+        rows = [f"{user},{item},{1e5 if user == large else 3}" for user, item in ratings]
+        (tmp_path / "r.csv").write_text("user,item,value\n" + "\n".join(rows) + "\n")
+        chunkhit.pack_sparse(tmp_path / "r.csv", tmp_path / "out", split_by="users", test=0.2, force=True)
+        large = chunkhit.SparseDataset(tmp_path / "out/train").row_ids()[0]
+    batches = list(chunkhit.SparseLoader(tmp_path / "out/test", format="dense_f16", held_out=True))
+    assert sum(int((batch.held_out == 3).sum()) for batch in batches) > 0
+    with pytest.raises(chunkhit.Error, match="dense_f16 holds numbers up to 65504"):
+        list(chunkhit.SparseLoader(tmp_path / "out/train", format="dense_f16"))
+
+
 def test_gives_scipys_csr_rows(ratings, expected_rows):
     loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, shuffle="global", format="csr")
     for batch in loader:

@@ -66,6 +66,15 @@ TEST(InputSizes, CountImagesThatLoseMostOfTheirAreaToTheCrop) {
   EXPECT_EQ(crop_text(sizes_of({{"png", 30, 20, 1, 0.5}})), "");
 }
 
+TEST(InputSizes, CountImagesWhoseAlphaIsDropped) {
+  std::optional<InputSizes> sizes =
+      sizes_of({{"png", 30, 20, 1, 0, true}, {"png", 30, 20}, {"png", 30, 20, 1, 0.75}});
+  const std::string lost = "alpha, which was dropped: transparent pixels got the colors that they hide";
+  EXPECT_EQ(alpha_text(*sizes), "1 image has " + lost);
+  add_sizes(sizes_of({{"png", 30, 20, 1, 0, true}}), sizes);
+  EXPECT_EQ(input_notices(*sizes), (std::vector<std::string>{crop_text(*sizes), "2 images have " + lost}));
+}
+
 TEST(InputSizes, OfPartsAddUpToThoseOfAllImages) {
   const std::vector<InputImage> images{{"png", 30, 20, 1.2}, {"jpeg", 300, 200, 3}, {"webp", 9, 900},
                                        {"jpeg", 10, 12},     {"png", 31, 20},       {"jpeg", 4000, 3000}};

@@ -89,4 +89,19 @@ void set_common_options(CURL* handle, double connect_seconds) {
   if (const char* const path = certificates()) c.easy_setopt(handle, CURLOPT_CAINFO, path);
 }
 
+bool is_transient(CURLcode result) {
+  switch (result) {
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_URL_MALFORMAT:
+    case CURLE_NOT_BUILT_IN:
+    case CURLE_TOO_MANY_REDIRECTS:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
+      return false;
+    default:
+      return true;
+  }
+}
+
 }  // namespace chunkhit

@@ -32,4 +32,7 @@ struct CurlFunctions {
 /// Sets what all requests have in common.
 void set_common_options(CURL* handle, double connect_seconds);
 
+/// Returns whether another try may end otherwise.
+[[nodiscard]] bool is_transient(CURLcode result);
+
 }  // namespace chunkhit

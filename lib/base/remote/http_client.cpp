@@ -26,7 +26,7 @@ constexpr double kFirstDelaySeconds = 0.1;
 constexpr double kMaxDelaySeconds = 5;
 constexpr double kConnectSeconds = 10;
 constexpr double kMaxStallSeconds = 30;
-/// Fewer bytes of the file, in a second, are none.
+/// Fewer bytes of files, in a second from one host, are none.
 constexpr double kMinBytesPerSecond = 1024;
 
 std::string host_of(const std::string& url) {
@@ -39,7 +39,8 @@ std::string host_of(const std::string& url) {
 /// A time in which bytes of a file are counted.
 struct HttpClient::Window {
   Clock::time_point begin;
-  std::uint64_t received = 0;  ///< at the begin
+  std::uint64_t received = 0;    ///< at the begin
+  std::uint64_t host_bytes = 0;  ///< by all requests to the host, at the begin
 
   [[nodiscard]] double seconds(Clock::time_point now) const {
     return std::chrono::duration<double>(now - begin).count();
@@ -335,7 +336,8 @@ void HttpClient::send(std::unique_ptr<Request> request) {
   c.easy_setopt(handle, CURLOPT_HEADERDATA, request.get());
   c.easy_setopt(handle, CURLOPT_WRITEFUNCTION, &Request::take_bytes);
   c.easy_setopt(handle, CURLOPT_WRITEDATA, request.get());
-  request->try_window = {Clock::now(), request->received_before};
+  request->try_window = {Clock::now(), request->received_before,
+                         host_bytes(host_of(request->transfer->url()))};
   if (c.multi_add_handle(static_cast<CURLM*>(multi_), handle) != CURLM_OK) {
     c.easy_cleanup(handle);
     return request->finish(ErrorCode::try_again, "no memory for a request");
@@ -351,14 +353,34 @@ void HttpClient::collect() {
   }
 }
 
+/// The bytes that a host has sent.
+std::uint64_t HttpClient::host_bytes(const std::string& host) const {
+  const auto settled = settled_bytes_.find(host);
+  std::uint64_t bytes = settled == settled_bytes_.end() ? 0 : settled->second;
+  for (const std::unique_ptr<Request>& each : active_)
+    if (host_of(each->transfer->url()) == host) bytes += each->transfer->received() - each->received_before;
+  return bytes;
+}
+
+/// Whether a request brings too few bytes, though not because many share a slow host evenly.
+bool HttpClient::is_slow(const Request& request, const Window& now) const {
+  constexpr double kFairShare = 0.25;
+  const Window& window = request.try_window;
+  const double seconds = std::max(1.0, window.seconds(now.begin));
+  const double host_rate = static_cast<double>(now.host_bytes - window.host_bytes) / seconds;
+  const auto count = static_cast<double>(active_.size());
+  const double fair = host_rate < kMinBytesPerSecond ? kMinBytesPerSecond : kFairShare * host_rate / count;
+  return static_cast<double>(now.received - window.received) / seconds < std::min(kMinBytesPerSecond, fair);
+}
+
 /// Ends tries that bring too few bytes of their files, whatever else the server sends.
 void HttpClient::end_stalled(Clock::time_point now) {
   for (std::size_t at = 0; at < active_.size();) {
     Request& request = *active_[at];
     const double longest = std::clamp(request.transfer->retry_seconds_ / 2, 1.0, kMaxStallSeconds);
     const double seconds = request.try_window.seconds(now);
-    const Window until{now, request.transfer->received()};
-    if (seconds < longest || request.try_window.is_fast(until)) {
+    const Window until{now, request.transfer->received(), host_bytes(host_of(request.transfer->url()))};
+    if (seconds < longest || !is_slow(request, until)) {
       if (seconds >= longest) {
         request.try_window = until;
         request.tries = 0;
@@ -380,30 +402,12 @@ void HttpClient::take_back(void* handle, int result) {
       std::ranges::find_if(active_, [handle](const auto& each) { return each->handle == handle; });
   std::unique_ptr<Request> request = std::move(*found);
   active_.erase(found);
+  settled_bytes_[host_of(request->transfer->url())] +=
+      request->transfer->received() - request->received_before;
   curl().multi_remove_handle(static_cast<CURLM*>(multi_), static_cast<CURL*>(handle));
   idle_handles_.push_back(handle);
   settle(std::move(request), result);
 }
-
-namespace {
-
-/// Returns whether another try may end otherwise.
-bool is_transient(CURLcode result) {
-  switch (result) {
-    case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_URL_MALFORMAT:
-    case CURLE_NOT_BUILT_IN:
-    case CURLE_TOO_MANY_REDIRECTS:
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_SSL_CERTPROBLEM:
-      return false;
-    default:
-      return true;
-  }
-}
-
-}  // namespace
 
 /// Ends a try: the transfer has all of its bytes, is tried again, or fails.
 void HttpClient::settle(std::unique_ptr<Request> request, int result) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -104,6 +105,8 @@ class HttpClient {
   void send_due(Clock::time_point now);
   void send(std::unique_ptr<Request> request);
   void collect();
+  [[nodiscard]] std::uint64_t host_bytes(const std::string& host) const;
+  [[nodiscard]] bool is_slow(const Request& request, const Window& now) const;
   void end_stalled(Clock::time_point now);
   void take_back(void* handle, int result);
   void settle(std::unique_ptr<Request> request, int result);
@@ -114,8 +117,9 @@ class HttpClient {
   std::unique_ptr<CurlSockets> sockets_;
   std::vector<void*> idle_handles_;
   std::vector<std::unique_ptr<Request>> active_;
-  std::deque<std::unique_ptr<Request>> waiting_;  // for their next try
-  std::set<std::string> reached_;                 // hosts that have answered
+  std::deque<std::unique_ptr<Request>> waiting_;        // for their next try
+  std::set<std::string> reached_;                       // hosts that have answered
+  std::map<std::string, std::uint64_t> settled_bytes_;  // of hosts, by tries that have ended
   std::minstd_rand jitter_;
   pid_t process_;
   std::mutex mutex_;  // guards the three below

@@ -91,12 +91,16 @@ bool is_unreserved(char letter) {
 /// The begin of a URL without its scheme.
 std::string_view host_and_port(std::string_view rest) { return rest.substr(0, rest.find('/')); }
 
-/// Whether the port is no number: what stands there is the begin of a password with a slash.
+/// Whether what stands for a port may be the begin of a password with a slash: it is no number, or an @ comes
+/// later and what stands for a host has no dot, as a user's name has none.
 bool has_odd_port(std::string_view rest) {
   const std::string_view host = host_and_port(rest);
   const std::size_t colon = host.rfind(':');
   if (colon == std::string_view::npos || host.ends_with(']')) return false;
-  return !std::ranges::all_of(host.substr(colon + 1), [](char c) { return c >= '0' && c <= '9'; });
+  if (!std::ranges::all_of(host.substr(colon + 1), [](char c) { return c >= '0' && c <= '9'; })) return true;
+  const std::string_view name = host.substr(0, colon);
+  return rest.find('@') != std::string_view::npos && name.find('.') == std::string_view::npos &&
+         name != "localhost";
 }
 
 }  // namespace

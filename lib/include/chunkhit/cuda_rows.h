@@ -84,10 +84,10 @@ CHUNKHIT_HOST_DEVICE inline std::uint64_t high_product(std::uint64_t a, std::uin
 #endif
 }
 
-/// Returns half of a number, rounded to even, as torchvision's CenterCrop rounds.
-CHUNKHIT_HOST_DEVICE inline std::uint64_t round_half(std::uint64_t value) {
-  const std::uint64_t half = value / 2;
-  return value % 2 == 0 ? half : half + half % 2;
+/// Returns half of a number, rounded to even, as torchvision's CenterCrop rounds; towards zero where it pads.
+CHUNKHIT_HOST_DEVICE inline std::int64_t round_half(std::int64_t value) {
+  const std::int64_t half = value / 2;
+  return value % 2 == 0 || value < 0 ? half : half + half % 2;
 }
 
 /// Chooses the crop of an image, as AugmentSpec of ImageLoader does; resizing is not done here.
@@ -95,22 +95,20 @@ CHUNKHIT_HOST_DEVICE inline Crop choose_crop(const BatchShape& stored, const Aug
                                              const SampleUse& use) {
   const std::uint64_t flip = 6, crop = 7;  // purposes in schemas/order.md
   const std::uint64_t index = mix_bits(mix_bits(mix_bits(use.epoch + 1) + use.sample) + use.pass);
-  const std::uint64_t padding = spec.crop_padding;
+  const std::int64_t padding = spec.crop_padding;
   const bool is_whole = spec.crop_height == 0;
-  const std::uint64_t free_rows = is_whole ? 0 : stored.height + 2 * padding - spec.crop_height;
-  const std::uint64_t free_columns = is_whole ? 0 : stored.width + 2 * padding - spec.crop_width;
-  std::uint64_t row = round_half(free_rows), column = round_half(free_columns);
+  const std::int64_t free_rows = is_whole ? 0 : stored.height + 2 * padding - spec.crop_height;
+  const std::int64_t free_columns = is_whole ? 0 : stored.width + 2 * padding - spec.crop_width;
+  std::int64_t row = round_half(free_rows), column = round_half(free_columns);
   if (spec.random_crop) {
-    const std::uint64_t columns = free_columns + 1;
-    const std::uint64_t position =
-        high_product(random_bits(use.seed, crop, index), (free_rows + 1) * columns);
-    row = position / columns;
-    column = position % columns;
+    const std::uint64_t rows = static_cast<std::uint64_t>(free_rows) + 1;
+    const std::uint64_t columns = static_cast<std::uint64_t>(free_columns) + 1;
+    const std::uint64_t position = high_product(random_bits(use.seed, crop, index), rows * columns);
+    row = static_cast<std::int64_t>(position / columns);
+    column = static_cast<std::int64_t>(position % columns);
   }
   const double share = static_cast<double>(random_bits(use.seed, flip, index) >> 11) * 0x1p-53;
-  return {static_cast<std::int64_t>(row) - static_cast<std::int64_t>(padding),
-          static_cast<std::int64_t>(column) - static_cast<std::int64_t>(padding),
-          share < spec.flip_horizontal};
+  return {row - padding, column - padding, share < spec.flip_horizontal};
 }
 
 /// Returns (pixel / 255 - mean) / std. Each operation is rounded once, with nvcc's -use_fast_math, too.

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,9 @@ struct TransformSpec {
   std::uint32_t crop_height = 0;
   std::array<std::uint8_t, 3> pad_color{0, 0, 0};  ///< RGB, padding of Resize::fit
   Channels channels = Channels::rgb;
+  /// RGB, what shows through transparent pixels where samples have no alpha; none: alpha is dropped, as by
+  /// Pillow's convert.
+  std::optional<std::array<std::uint8_t, 3>> background;
   Decode decode = Decode::exact;
   Layout layout = Layout::nhwc;
 };

@@ -30,6 +30,8 @@ struct VerifyReport {
   bool external = false;
   std::vector<std::string>
       problems;  ///< "part-00003.h5: chunk 17 (samples 1700-1799): checksum …, expected …"
+  /// What is odd and no damage: files of runs that append packs, under way or killed.
+  std::vector<std::string> notices;
   /// Files to remove so that rerunning the packing command rebuilds them: damaged files and the manifest.
   /// None of a merged pack, which no packing command makes.
   std::vector<std::string> remove_to_rebuild;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,19 @@ struct ColorForm {
   static constexpr const char* kShape = "COLOR";
   [[nodiscard]] std::string text(const std::array<std::uint8_t, 3>& value) const;
   void parse(const std::string& name, const std::string& text, std::array<std::uint8_t, 3>& value) const;
+};
+
+/// A color, or none.
+struct OptionalColorForm {
+  static constexpr const char* kShape = "COLOR";
+  using Color = std::array<std::uint8_t, 3>;
+  [[nodiscard]] std::string text(const std::optional<Color>& value) const {
+    return value ? ColorForm().text(*value) : "none";
+  }
+  void parse(const std::string& name, const std::string& text, std::optional<Color>& value) const {
+    value.reset();
+    if (!text.empty() && text != "none") ColorForm().parse(name, text, value.emplace());
+  }
 };
 
 /// Packs and their shares: "train=0.9,val=0.1".
@@ -98,6 +112,10 @@ void show_samples(Spec& spec, Fields& fields) {
   fields(Field{"resample", "Resample filter", "NAME"}, transform.resample, WordForm{});
   fields(Field{"crop", "Center crop; N: NxN"}, transform, CropForm{});
   fields(Field{"channels", "Channels of the samples", "NAME"}, transform.channels, WordForm{});
+  fields.if_chosen(
+      transform.background.has_value(),
+      Field{"background", "Color behind transparent pixels, as pad-color; none: alpha is dropped"},
+      transform.background, OptionalColorForm{});
 }
 
 template <class Spec, class Fields>

@@ -153,7 +153,7 @@ FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes
                    swapped ? header.height : header.width,
                    swapped ? header.width : header.height,
                    plan.sample,
-                   has_alpha(header.channels) && !has_alpha(plan.channels)};
+                   has_alpha(header.channels) && !has_alpha(plan.channels) && !spec.transform.background};
   if (spec.sizes == Sizes::own) first.sample.height = first.sample.width = 0;
   return first;
 }
@@ -226,8 +226,8 @@ std::string squeeze_notice(const FirstImage& first, const TransformSpec& transfo
 std::string alpha_notice(const FirstImage& first) {
   if (!first.loses_alpha) return "";
   return first.file +
-         " has alpha, which is dropped: transparent pixels get the colors that they hide; `channels` rgba "
-         "keeps alpha";
+         " has alpha, which is dropped: transparent pixels get the colors that they hide; `background` white "
+         "shows white instead, `channels` rgba keeps alpha";
 }
 
 /// Says how large samples are that nothing makes smaller.

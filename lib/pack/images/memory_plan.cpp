@@ -36,13 +36,25 @@ std::uint64_t encoder_bytes(const CodecChoice& choice, std::uint64_t chunk_bytes
   return zstd_context_bytes(choice.level, chunk_bytes) + (choice.codec == "photo" ? 2 * chunk_bytes : 0);
 }
 
+/// What one image may need at least where `max_decode_bytes` is the default.
+constexpr std::uint64_t kMinDecodeBytes = 64 * kMiB;
+
+/// What is kept for one image at least. The default limit of an image gives way to little memory: half of it
+/// is kept, or what is left beside `others`. A limit that was given does not.
+std::uint64_t reserved_bytes(const PackImagesSpec& spec, std::uint64_t memory_bytes, std::uint64_t others) {
+  if (spec.max_decode_bytes != PackImagesSpec{}.max_decode_bytes) return spec.max_decode_bytes;
+  const std::uint64_t left = memory_bytes - std::min(memory_bytes, others);
+  return std::clamp(std::min(memory_bytes / 2, left), kMinDecodeBytes, spec.max_decode_bytes);
+}
+
 [[noreturn]] void refuse(const PackImagesSpec& spec, const PackImagesOptions& options, std::uint64_t enough) {
-  const auto text = [](std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  throw Error(
-      ErrorCode::usage,
-      "`memory_bytes`: " + text(options.memory_bytes) + " cannot hold one image of `max_decode_bytes` (" +
-          text(spec.max_decode_bytes) + ") beside " + "chunks and threads, which need at least " +
-          std::to_string(enough / kMiB + 1) + "M in all; raise `memory_bytes`, or lower `max_decode_bytes`");
+  const bool is_default = spec.max_decode_bytes == PackImagesSpec{}.max_decode_bytes;
+  throw Error(ErrorCode::usage,
+              "`memory_bytes`: " + size_text(options.memory_bytes) + " cannot hold one image of " +
+                  (is_default ? size_text(kMinDecodeBytes)
+                              : "`max_decode_bytes` (" + size_text(spec.max_decode_bytes) + ")") +
+                  " beside chunks and threads, which need at least " + std::to_string(enough / kMiB + 1) +
+                  "M in all; raise `memory_bytes`, or lower `max_decode_bytes`");
 }
 
 }  // namespace
@@ -56,7 +68,7 @@ std::uint64_t resident_bytes() {
 }
 
 void check_memory(const PackImagesSpec& spec, const PackImagesOptions& options) {
-  const std::uint64_t enough = kLaterBytes + kThreadBytes + kMinKeptBytes + spec.max_decode_bytes;
+  const std::uint64_t enough = kLaterBytes + kThreadBytes + kMinKeptBytes + reserved_bytes(spec, 0, 0);
   if (options.memory_bytes < enough) refuse(spec, options, enough);
 }
 
@@ -65,7 +77,10 @@ MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& opti
   const std::uint64_t chunk_bytes = work_bytes(codec_choice(spec).codec, chunk.chunk_bytes);
   const std::uint64_t thread_bytes =
       kThreadBytes + kMinKeptBytes + encoder_bytes(codec_choice(spec), chunk.chunk_bytes);
-  const std::uint64_t fixed = held_bytes + kLaterBytes + kMinChunks * chunk_bytes + spec.max_decode_bytes;
+  const std::uint64_t others = held_bytes + kLaterBytes + kMinChunks * chunk_bytes;
+  const std::uint64_t reserved =
+      reserved_bytes(spec, options.memory_bytes, others + std::max(options.threads, 1u) * thread_bytes);
+  const std::uint64_t fixed = others + reserved;
   MemoryPlan plan;
   plan.threads = options.threads > 0 ? options.threads : allowed_cpus();
   if (options.threads == 0 && options.memory_bytes > fixed)
@@ -88,7 +103,7 @@ MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& opti
   rest -= more_parts * part_bytes + more_bytes;
   const std::uint64_t kept = std::min(kMaxKeptBytes - kMinKeptBytes, rest / 2 / plan.threads);
   plan.kept_bytes = kMinKeptBytes + kept;
-  plan.decode_bytes = spec.max_decode_bytes + rest - kept * plan.threads;
+  plan.decode_bytes = reserved + rest - kept * plan.threads;
   return plan;
 }
 

@@ -14,7 +14,8 @@ struct MemoryPlan {
   std::uint32_t parts = 1;         ///< packed at once
   std::uint64_t buffer_bytes = 0;  ///< chunks in work, of all these parts
   std::uint64_t kept_bytes = 0;    ///< buffers that each thread may keep between images
-  std::uint64_t decode_bytes = 0;  ///< shared by the images that need more; at least one of max_decode_bytes
+  /// Shared by the images that need more; at least one of max_decode_bytes, unless that is the default.
+  std::uint64_t decode_bytes = 0;
 };
 
 /// What the process holds now: code, and the list of samples.

@@ -211,6 +211,8 @@ void check_spec(const PackImagesSpec& spec) {
   for (const std::string& name : columns.keep_columns)
     if (name.empty() || name == "." || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
       throw_usage("`keep_columns`: '" + name + "' is no name for a dataset of HDF5");
+  if (spec.transform.background && spec.transform.channels == Channels::rgba)
+    throw_usage("`background`: is for samples without alpha; leave out `channels` rgba");
   if (spec.max_decode_bytes < 1) throw_usage("`max_decode_bytes`: must be at least 1");
   if (spec.part_bytes < 1) throw_usage("`part_bytes`: must be at least 1");
   if (spec.chunk_samples > 0 && spec.chunk_bytes > 0)

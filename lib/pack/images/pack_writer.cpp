@@ -472,10 +472,10 @@ PackReport PackWriter::report() const {
   report.parts_kept = pack_.parts_kept();
   report.repaired = repaired_;
   report.notices = notices_;
-  const std::optional<InputSizes> inputs = manifest_so_far().inputs;
-  for (const std::string& notice : {folder_.other_writers_notice(), lost_classes_notice(),
-                                    inputs ? squeeze_text(*inputs) : "", inputs ? crop_text(*inputs) : ""})
+  for (const std::string& notice : {folder_.other_writers_notice(), lost_classes_notice()})
     if (!notice.empty()) report.notices.push_back(notice);
+  if (const std::optional<InputSizes> inputs = manifest_so_far().inputs)
+    for (std::string& notice : input_notices(*inputs)) report.notices.push_back(std::move(notice));
   report.rejected = rejects_.size();
   std::uint64_t part_rows = 0;
   std::uint64_t pixel_count = 0;

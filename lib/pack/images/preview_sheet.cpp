@@ -98,7 +98,8 @@ void draw_image(const Image& rgb, Position at, Image& sheet) {
 Image decode_stored(const PackImagesSpec& spec, Bytes bytes) {
   ImageFile file(bytes, {max_pixels(spec), spec.accept_warnings, spec.check, spec.max_seconds_per_image});
   const ImageHeader& header = file.header();
-  if (header.extra_bytes + std::uint64_t{3} * header.width * header.height > spec.max_decode_bytes)
+  const std::uint64_t shown_bytes = std::uint64_t{3} * header.width * header.height;
+  if (std::max(header.peak_bytes, header.extra_bytes + shown_bytes) > spec.max_decode_bytes)
     throw ImageError("is too large to be shown as a whole (`max_decode_bytes`)");
   Image image;
   file.decode({1, {0, 0, header.width, header.height}, 3}, image);

@@ -8,6 +8,8 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "codec/chunk_codec.h"
+#include "codec/zstd.h"
+#include "decode/channels.h"
 #include "decode/formats.h"
 #include "decode/jpeg_tiles.h"
 #include "store/part.h"
@@ -23,9 +25,8 @@ std::string shape_text(const SampleShape& shape) {
 
 void check_limit(std::uint64_t needed, const PackImagesSpec& spec) {
   if (needed > spec.max_decode_bytes)
-    throw ImageError("needs " + bytes_text(static_cast<double>(needed)) +
-                     " of memory to decode, over the limit of " +
-                     bytes_text(static_cast<double>(spec.max_decode_bytes)) + " (`max_decode_bytes`)");
+    throw ImageError("needs " + size_text(needed) + " of memory to decode, over the limit of " +
+                     size_text(spec.max_decode_bytes) + " (`max_decode_bytes`)");
 }
 
 /// A payload is one sample of a chunk.
@@ -90,6 +91,7 @@ InputImage input_image(const ImageHeader& header, int orientation, const Transfo
   input.squeeze = static_cast<double>(std::max(wide, high)) / static_cast<double>(std::min(wide, high));
   input.crop_loss = 1 - static_cast<double>(std::uint64_t{plan.window.width} * plan.window.height) /
                             static_cast<double>(std::uint64_t{plan.resized_width} * plan.resized_height);
+  input.loses_alpha = has_alpha(header.channels) && !has_alpha(plan.channels);
   return input;
 }
 
@@ -99,6 +101,8 @@ void SampleDecoder::plan(std::string_view file, const ImageHeader& header) {
   plan_ = plan_sample(context_.spec, header);
   if (!plan_.error.empty()) throw ImageError(plan_.error);
   input_ = input_image(header, orientation_, plan_);
+  composes_ = input_.loses_alpha && context_.spec.transform.background.has_value();
+  input_.loses_alpha = input_.loses_alpha && !composes_;
   if (is_sized()) return plan_sized(file, header);
   if (plan_.sample != context_.sample)
     throw Error(ErrorCode::bad_data, "images of different shapes: " + context_.first_file + " gives " +
@@ -133,20 +137,44 @@ DecodePlan SampleDecoder::decode_plan() const {
   const std::uint32_t stored_width = swapped ? plan_.source_height : plan_.source_width;
   const std::uint32_t stored_height = swapped ? plan_.source_width : plan_.source_height;
   return {plan_.shrink, stored_region(plan_.region, orientation_, stored_width, stored_height),
-          plan_.channels};
+          composes_ ? 4 : plan_.channels};
 }
 
-/// Estimates the peak memory of decoding: file, decoder, decoded region (twice if it is turned), transform.
-std::uint64_t SampleDecoder::needed_bytes(const ImageHeader& header, const Rect& region) const {
-  const std::uint64_t region_bytes = std::uint64_t{region.width} * region.height * plan_.channels;
-  const std::uint64_t needed = file_.size() + header.extra_bytes +
-                               region_bytes * (orientation_ == 1 ? 1 : 2) + transform_.needed_bytes(plan_);
-  if (!is_sized()) return needed;
-  // All coefficients, two bytes each, or the resized pixels; and the payload, which is copied once.
-  const std::uint64_t coefficients = 2ull * header.width * header.height * header.channels;
-  const bool is_tiled = keeps_jpeg_ && context_.spec.own_sizes.jpeg_tile != 0;
-  const std::uint64_t made = is_tiled ? coefficients : plan_.sample.byte_count();
-  return needed + made + 2 * expected_payload();
+/// Estimates the peak memory of a sample: of the decoder alone, of the decoder beside the decoded region, or
+/// of what is made of the region (which is held twice if it is turned). The file is held all the time.
+std::uint64_t SampleDecoder::needed_bytes(const ImageHeader& header, const DecodePlan& wanted) const {
+  const std::uint64_t region_bytes =
+      std::uint64_t{wanted.region.width} * wanted.region.height * wanted.channels;
+  const std::uint64_t held = file_.size() + region_bytes * (orientation_ == 1 ? 1 : 2);
+  const std::uint64_t made = is_sized() ? sized_bytes(header, held) : held + transform_.needed_bytes(plan_);
+  return std::max(file_.size() + std::max(header.peak_bytes, header.extra_bytes + region_bytes), made);
+}
+
+/// Estimates what making a sample of its own size takes, with the file and the decoded region, which are
+/// `held`: a JPEG's coefficients where it is cut into tiles, or the upright pixels and the transform; and the
+/// payload. Where pixels are compressed, the pixels, their differences (photo) and the payload.
+std::uint64_t SampleDecoder::sized_bytes(const ImageHeader& header, std::uint64_t held) const {
+  const bool is_tiled = context_.spec.own_sizes.jpeg_tile != 0;
+  if (keeps_jpeg_) return held + (is_tiled ? header.block_bytes : 0) + 2 * expected_payload();
+  const std::uint64_t pixel_bytes = plan_.sample.byte_count();
+  const std::uint64_t transforming = held + pixel_bytes + transform_.needed_bytes(plan_);
+  if (is_encoded()) return std::max(transforming, held + pixel_bytes + 2 * expected_payload());
+  if (!is_compressed()) return transforming;
+  const std::uint64_t copies = is_photo() ? 3 : 2;
+  const int level = chunk_codec(is_photo() ? "photo" : "zstd").default_level;
+  return std::max(transforming, zstd_context_bytes(level, pixel_bytes) + copies * pixel_bytes +
+                                    (held > context_.kept_bytes ? 0 : held));
+}
+
+/// Ends the run where an image needs more memory than all images together may take.
+void SampleDecoder::check_budget(std::uint64_t needed, std::string_view file) const {
+  const std::uint64_t most = std::max(context_.kept_bytes, context_.budget.total());
+  if (needed > most)
+    throw Error(ErrorCode::usage,
+                "`memory_bytes`: " + std::string(file) + " needs " + size_text(needed) + " to decode, " +
+                    size_text(most) +
+                    " are left for it; rerun with more to resume, or reject such images by a "
+                    "lower `max_decode_bytes`");
 }
 
 bool SampleDecoder::decode(std::string_view file) {
@@ -154,10 +182,11 @@ bool SampleDecoder::decode(std::string_view file) {
                           context_.spec.max_seconds_per_image});
   plan(file, image.header());
   const DecodePlan wanted = decode_plan();
-  const std::uint64_t needed = needed_bytes(image.header(), wanted.region);
+  const std::uint64_t needed = needed_bytes(image.header(), wanted);
   if (is_sized() && context_.spec.own_sizes.store == Store::raw)
     check_payload(expected_payload(), context_.spec);
   check_limit(needed, context_.spec);
+  check_budget(needed, file);
   if (is_sized()) {
     lacks_payload_share_ = !take_payload_share();
     if (lacks_payload_share_) return false;
@@ -167,6 +196,7 @@ bool SampleDecoder::decode(std::string_view file) {
     return false;
   }
   image.decode(wanted, stored_);
+  if (composes_) compose_over(*context_.spec.transform.background, plan_.channels, stored_);
   warnings_ = image.warnings();
   keeps_file_ = keeps_file_ && !image.is_damaged();
   return true;
@@ -185,8 +215,8 @@ bool SampleDecoder::may_hold(std::uint64_t bytes) {
   return share_.bytes() > 0;
 }
 
-/// Keeps buffers up to kept_bytes for the next image.
-void SampleDecoder::release_memory() {
+/// Frees buffers of more than kept_bytes.
+void SampleDecoder::free_large_buffers() {
   const std::uint64_t held =
       file_.capacity() + stored_.pixels.capacity() + upright_.pixels.capacity() + transform_.held_bytes();
   if (held > context_.kept_bytes) {
@@ -195,6 +225,11 @@ void SampleDecoder::release_memory() {
     ByteBuffer().swap(upright_.pixels);
     transform_.release();
   }
+}
+
+/// Keeps buffers up to kept_bytes for the next image.
+void SampleDecoder::release_memory() {
+  free_large_buffers();
   share_ = MemoryBudget::Share();
   payload_share_ = MemoryBudget::Share();
 }
@@ -236,6 +271,7 @@ void SampleDecoder::try_make(const SampleList& list, std::size_t index, const Fi
     if (!opened.error.empty()) throw ImageError(opened.error);
     stamp_ = opened.stamp;
     check_limit(opened.bytes, context_.spec);
+    check_budget(opened.bytes, list.file(index));
     needed = std::max(needed, opened.bytes);
     if (needed > context_.kept_bytes) share_ = MemoryBudget::Share(context_.budget, needed);
     read_and_decode(opened, list.file(index), finish);
@@ -256,6 +292,14 @@ bool SampleDecoder::is_encoded() const {
   const OwnSizesSpec& own = context_.spec.own_sizes;
   return own.store == Store::jpeg && is_resized_ && plan_.channels != 4 && plan_.channels != 2 &&
          std::max(plan_.sample.height, plan_.sample.width) <= kMaxJpegSide;
+}
+
+bool SampleDecoder::is_compressed() const {
+  return context_.spec.own_sizes.store != Store::raw && context_.spec.container != "hdf5";
+}
+
+bool SampleDecoder::is_photo() const {
+  return context_.spec.own_sizes.store != Store::zstd && plan_.channels == 3;
 }
 
 std::uint64_t SampleDecoder::expected_payload() const {
@@ -332,15 +376,14 @@ void SampleDecoder::store_pixels(SizedSample& sample) {
 /// Compresses a sample's pixels without loss, where that makes them smaller. In HDF5 they stay as h5py reads
 /// them.
 void SampleDecoder::compress(const SampleShape& shape, SizedSample& sample) {
-  const Store store = context_.spec.own_sizes.store;
-  if (store == Store::raw || context_.spec.container == "hdf5") return;
-  const bool is_photo = store != Store::zstd && shape.channels == 3;
-  const ChunkCodec& codec = chunk_codec(is_photo ? "photo" : "zstd");
+  if (!is_compressed()) return;
+  free_large_buffers();
+  const ChunkCodec& codec = chunk_codec(is_photo() ? "photo" : "zstd");
   ByteBuffer compressed;
   codec.encode(sample.payload, shape, codec.default_level, false, compressed);
   if (compressed.size() >= sample.payload.size()) return;
   sample.payload.swap(compressed);
-  sample.kind = is_photo ? PayloadKind::photo : PayloadKind::zstd;
+  sample.kind = is_photo() ? PayloadKind::photo : PayloadKind::zstd;
 }
 
 /// Encodes a sample's pixels; its statistics are those of what was encoded.

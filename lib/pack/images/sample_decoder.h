@@ -72,6 +72,9 @@ class SampleDecoder {
   void transform(std::uint8_t* slot);
   [[nodiscard]] bool is_sized() const { return context_.spec.sizes == Sizes::own; }
   [[nodiscard]] bool is_encoded() const;
+  /// Whether pixels that are not encoded are compressed, and by which codec.
+  [[nodiscard]] bool is_compressed() const;
+  [[nodiscard]] bool is_photo() const;
   /// About how many bytes the payload of a planned image has.
   [[nodiscard]] std::uint64_t expected_payload() const;
   void store_sized(SizedSample& sample);
@@ -84,8 +87,11 @@ class SampleDecoder {
   void plan_sized(std::string_view file, const ImageHeader& header);
   [[nodiscard]] bool take_payload_share();
   [[nodiscard]] DecodePlan decode_plan() const;
-  [[nodiscard]] std::uint64_t needed_bytes(const ImageHeader& header, const Rect& region) const;
+  [[nodiscard]] std::uint64_t needed_bytes(const ImageHeader& header, const DecodePlan& wanted) const;
+  [[nodiscard]] std::uint64_t sized_bytes(const ImageHeader& header, std::uint64_t held) const;
+  void check_budget(std::uint64_t needed, std::string_view file) const;
   [[nodiscard]] bool may_hold(std::uint64_t bytes);
+  void free_large_buffers();
   void release_memory();
 
   DecoderContext& context_;
@@ -98,6 +104,7 @@ class SampleDecoder {
   Image upright_;
   TransformPlan plan_;
   int orientation_ = 1;
+  bool composes_ = false;  // shows a background behind transparent pixels
   MemoryBudget::Share share_;
   std::uint64_t awaited_bytes_ = 0;  // above 0: not decoded, because the budget had less left
   // Of samples of their own sizes:

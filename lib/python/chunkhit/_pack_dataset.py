@@ -144,6 +144,7 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
                  resize: Optional[types.Side] = None, fit: Optional[types.Side] = None,
                  crop: Optional[types.Side] = None, pad_color: Optional[Sequence[int]] = None,
                  resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
+                 background: Optional[Sequence[int]] = None,
                  sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
                  store: Optional[types.Store] = None, quality: Optional[int] = None,
                  jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,

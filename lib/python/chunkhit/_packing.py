@@ -183,6 +183,7 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
                 resize: Optional[types.Side] = None, fit: Optional[types.Side] = None,
                 crop: Optional[types.Side] = None, pad_color: Optional[Sequence[int]] = None,
                 resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
+                background: Optional[Sequence[int]] = None,
                 sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
                 store: Optional[types.Store] = None, quality: Optional[int] = None,
                 jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,
@@ -209,7 +210,7 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
               include, split_folders (lists), follow_symlinks, exif, decode, check, accept_warnings, max_seconds_per_image,
               max_decode_bytes
     samples   resize: (width, height) or the short side, fit, crop: (width, height) or one side,
-              pad_color: (red, green, blue), resample, channels
+              pad_color: (red, green, blue), resample, channels, background: (red, green, blue)
     own sizes sizes ("own": each image its own size, by default in shards), max_side, short_side, store,
               quality, jpeg_tile, part_samples
     output    container, layout, codec, chunk_samples, chunk_bytes, part_bytes, order, seed,

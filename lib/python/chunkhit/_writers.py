@@ -23,6 +23,7 @@ from ._ids import id_text
 from ._options import checks_keywords
 from ._packing import Progress, ProgressLine, check_split, finished_info, given, pack_options, progress_shower
 from ._paths import Path, native_path
+from ._publish import LineFeeds
 
 Self = TypeVar("Self", bound="Writer")
 
@@ -104,6 +105,7 @@ class ImageWriter(Writer):
                  resize: Optional[types.Side] = None, fit: Optional[types.Side] = None,
                  crop: Optional[types.Side] = None, pad_color: Optional[Sequence[int]] = None,
                  resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
+                 background: Optional[Sequence[int]] = None,
                  sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
                  store: Optional[types.Store] = None, quality: Optional[int] = None,
                  jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,
@@ -283,7 +285,7 @@ def table_path(name: str, table: Any, folder: str) -> Any:
     if len(set(lengths.values())) > 1:
         raise Error(f"{name}: expected arrays of one length, found {lengths}", "usage")
     with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = csv.writer(LineFeeds(file))
         writer.writerow([id_header(name), *list(columns)[1:]])
         writer.writerows(zip(*(values.tolist() for values in columns.values())))
     return path

@@ -100,6 +100,17 @@ void read_columns_beside(const Hdf5Source& source, std::uint64_t sample_count, P
   for (std::size_t i = 0; i < classes.size(); ++i) contents.spec.classes.emplace_back(classes[i]);
 }
 
+/// Refuses samples of variable length, which are image files as a rule.
+void refuse_files(const Hdf5Check& check, hid_t images, const std::string& name) {
+  const Hdf5Handle type(check(H5Dget_type(images), "ask for a type"), H5Tclose);
+  const H5T_class_t kind = H5Tget_class(type.get());
+  if (kind != H5T_VLEN && kind != H5T_STRING && kind != H5T_OPAQUE) return;
+  check.refuse("/" + name +
+               " holds bytes instead of pixels; where each sample is an image file, Python's ImageWriter " +
+               "packs them: for data, label in zip(file[\"" + name +
+               "\"], labels): writer.add(bytes(data), label)");
+}
+
 }  // namespace
 
 bool holds_matrix(const Hdf5Check& check, hid_t file) {
@@ -123,6 +134,7 @@ PartContents read_external_file(Hdf5Source& source, const InputFile& input, cons
     refuse_missing(check, source.file(), "has no dataset /" + names.images, names.images, kNameAdvice);
   }
   const Hdf5Handle images = open_dataset(check, source.file(), names.images);
+  refuse_files(check, images.get(), names.images);
   const Hdf5Array array = describe_array(check, images.get(), "/" + names.images);
   const std::uint64_t sample_count = array.dimensions[0];
   if (sample_count > kMaxExternalSamples)

@@ -23,7 +23,7 @@ def size_section(scans: Sequence[ImageScan]) -> Section:
         edges = common_edges(scan, inputs)
         if inputs and inputs["formats"]:
             section.blocks.append(input_block(scan, inputs, edges, index))
-            section.warnings += squeeze_warnings(scan, inputs) + crop_warnings(scan, inputs)
+            section.warnings += squeeze_warnings(scan, inputs) + crop_warnings(scan, inputs) + alpha_warnings(scan, inputs)
         if scan.info.get("own_sizes"):
             section.blocks.append(stored_block(scan, edges, index))
         elif not inputs:
@@ -48,6 +48,14 @@ def crop_warnings(scan: ImageScan, inputs: Dict[str, Any]) -> List[str]:
         return []
     return [f"{scan.name}: {cropped:,} of {counted(scan.total, 'image')} lost more than {MAX_CROP_LOSS:.0%} of the area to the "
             f"crop, at most {inputs['max_crop_loss']:.1%}"]
+
+
+def alpha_warnings(scan: ImageScan, inputs: Dict[str, Any]) -> List[str]:
+    dropped = inputs.get("alpha_dropped", 0)
+    if not dropped:
+        return []
+    return [f"{scan.name}: {dropped:,} of {counted(scan.total, 'image')} {'has' if dropped == 1 else 'have'} alpha, which was "
+            "dropped: transparent pixels got the colors that they hide"]
 
 
 def range_end(begin: float) -> float:
@@ -123,6 +131,8 @@ def input_block(scan: ImageScan, inputs: Dict[str, Any], edges: Tuple[Array, Arr
         note += " A short side (--resize 256) with --crop, or --fit, keeps the aspect ratio."
     if inputs.get("cropped"):
         note += " --fit instead of --crop keeps whole images."
+    if inputs.get("alpha_dropped"):
+        note += " --background white shows white behind transparent pixels, --channels rgba keeps alpha."
     return Block(title, note, "" if are_alike else charts.histogram(f"inputs{index}", panels),
                  ("format", "images", "width", "height", "aspect ratio"), rows)
 
