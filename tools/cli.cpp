@@ -312,7 +312,7 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>
     std::cerr << name << ": " << printable_text(flag_text(error.what())) << "\n";
     return static_cast<int>(error.code());
   } catch (const std::bad_alloc&) {
-    std::cerr << name << ": out of memory; a lower --memory or fewer --threads need less\n";
+    std::cerr << name << ": out of memory; a lower --memory-bytes or fewer --threads need less\n";
   } catch (const std::exception& error) {
     std::cerr << name << ": " << error.what() << "\n";
   }

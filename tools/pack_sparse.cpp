@@ -81,7 +81,7 @@ int run_pack_sparse(CLI::App& app, PackSparseFlags& flags, const std::string& co
 }  // namespace
 }  // namespace chunkhit
 
-// glibc keeps what large buffers leave behind, beyond --memory, unless they are always mapped.
+// glibc keeps what large buffers leave behind, beyond --memory-bytes, unless they are always mapped.
 // Smaller ones are used again: their pages, mapped again for each block of the input, took a fifth of the
 // time.
 static void give_large_buffers_back() {

@@ -14,7 +14,7 @@ namespace chunkhit {
 /// Writes bytes as flags take them, in powers of 1024, rounded up: "1G", "1370M", "24K".
 [[nodiscard]] std::string size_text(std::uint64_t bytes);
 
-/// Writes bytes as --memory takes them, rounded up: "192M", "3G".
+/// Writes bytes as --memory-bytes takes them, rounded up: "192M", "3G".
 [[nodiscard]] std::string memory_text(double bytes);
 
 /// Writes a count with commas: "1,234,567".

@@ -11,7 +11,7 @@
 #SBATCH --open-mode=append
 #SBATCH --requeue
 
-pack-run "$@" --task "$SLURM_ARRAY_TASK_ID" --memory 3G
+pack-run "$@" --task "$SLURM_ARRAY_TASK_ID" --memory-bytes 3G
 code=$?
 # 75: this node cannot read the inputs now. Another try, perhaps on another node; scontrol ends this job meanwhile.
 if [ "$code" = 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 3 ]; then

@@ -14,7 +14,7 @@
 parts=${1:?PARTS} packs=${2:?PACKS}
 shift 2
 index=$SLURM_ARRAY_TASK_ID
-pack-sparse "$parts/part-$index.csv" "$@" -o "$packs/$index" --memory 3G --progress none
+pack-sparse "$parts/part-$index.csv" "$@" -o "$packs/$index" --memory-bytes 3G --progress none
 code=$?
 # 75: this node cannot read the input now. Another try, perhaps on another node; scontrol ends this job meanwhile.
 if [ "$code" = 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 3 ]; then

@@ -448,7 +448,7 @@ def test_plan_json_is_as_its_schema_says(space):
 def test_usage(space):
     root, out, _ = begin(space, "usage")
     for flags, words in ((["--task", "3"], "expected 0 to 2"), (["--task", ""], "tasks as 3,17"), (["--task", "1-"], "found '1-'"),
-                         (["--task", "2-1"], "found '2-1'"), (["--task", "0,"], "as 3,17"), (["--memory", "10M"], "--memory")):
+                         (["--task", "2-1"], "found '2-1'"), (["--task", "0,"], "as 3,17"), (["--memory-bytes", "10M"], "--memory-bytes")):
         check(words in run("pack-run", out, *flags, expect=2), flags)
     check("the packs have 3 parts" in plan(root, out + "3", 9, *by_csv(root)), "capped")
     check("holds no plan.json" in run("pack-run", root, expect=65), "no plan")

@@ -22,11 +22,11 @@ OUT = os.path.join(os.path.dirname(os.path.abspath(many)), "ratings-scale-out")
 def run(path, limit):
     shutil.rmtree(OUT, ignore_errors=True)
     begin = time.monotonic()
-    process = subprocess.Popen([os.path.join(build, "tools/pack-sparse"), path, "--output", OUT, "--memory", limit],
+    process = subprocess.Popen([os.path.join(build, "tools/pack-sparse"), path, "--output", OUT, "--memory-bytes", limit],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     if status != 0:
-        sys.exit(f"pack-sparse {path} --memory {limit} ended with {status >> 8}")
+        sys.exit(f"pack-sparse {path} --memory-bytes {limit} ended with {status >> 8}")
     return used.ru_utime + used.ru_stime, time.monotonic() - begin, used.ru_maxrss / 1024, used.ru_minflt
 
 

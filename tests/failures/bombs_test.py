@@ -175,7 +175,7 @@ with Workspace() as space:
     for threads in (1, 4):
         out = space(f"out{threads}")
         done = run_limited("pack-images", space("root"), "--labels", space("list.csv"), "--resize", "16x16", "--output", out,
-                           "--max-errors", "100%", "--memory", "512M", "--max-decode-bytes", "256M", "--threads", threads)
+                           "--max-errors", "100%", "--memory-bytes", "512M", "--max-decode-bytes", "256M", "--threads", threads)
         check(done.code == 0, done)
         check(done.peak_bytes < MEMORY, done)
         with open(f"{out}/rejects.csv", newline="") as file:

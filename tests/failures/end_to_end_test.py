@@ -141,7 +141,7 @@ def test_the_same_bytes_in_any_surroundings(space):
             copy.write(source.read())
     packs = []
     for root, umask, env, arguments in (("there", 0o022, {}, []), ("some where", 0o077, {"LC_ALL": "C"}, ["--threads", "7"]),
-                                        ("there", 0, {"LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"}, ["--memory", "1500M"]),
+                                        ("there", 0, {"LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"}, ["--memory-bytes", "1500M"]),
                                         ("some where", 0o027, {"LC_ALL": "de_DE.UTF-8", "HOME": "/nonexistent", "TMPDIR": "/nonexistent"},
                                          ["--progress", "json", "--threads", "1"])):
         out = space(f"surroundings{len(packs)}")

@@ -110,7 +110,7 @@ def test_a_given_split_could_not_be_packed(space):
         what = (ids, rule, timed, min_user, min_item)
         output = space(f"case{case}")
         pack(*flags, "-o", output, "--duplicates", rule, "--above", "1", "--min-user", min_user, "--min-item", min_item,
-             *SMALL, *(["--memory", "40M"] if case % 4 == 0 else []))
+             *SMALL, *(["--memory-bytes", "40M"] if case % 4 == 0 else []))
         packs = check_packs(output, expected_packs(left), what)
         check("whole" in run("pack-verify", output), what)
         spec = packs["test"].manifest["spec"]

@@ -59,7 +59,7 @@ def sweep(space, command, ops=OPS, takes_all=ALL, **environment):
 def sweep_spilled(space):
     """Ratings that do not fit into memory: in a file without a name, and where the file system has none."""
     ratings = write_csv(space("many.csv"), random_ratings(2, users=70000, items=400, count=700000))
-    command = ["pack-sparse", ratings, "--memory", "32M", "--threads", "1", "--part-bytes", "2M", "--progress", "none"]
+    command = ["pack-sparse", ratings, "--memory-bytes", "32M", "--threads", "1", "--part-bytes", "2M", "--progress", "none"]
     text = run(*command, "-o", space("unread/out"), expect=73,
                env={"LD_PRELOAD": SHIM, "FAULT": "pread:1", "FAULT_PATH": space("unread/out")})
     check("spill" in text and "cannot read back" in text, "nothing was spilled", text)
@@ -76,6 +76,6 @@ with Workspace() as space:
     ratings = ["pack-sparse", write_csv(space("ratings.csv"), random_ratings(1, users=100, items=40, count=1500)),
                "--part-bytes", "3000", "--progress", "none"]
     for command in (images, [*images, "--container", "shard", "--split", "train=0.7,val=0.3"],
-                    [*ratings, "--memory", "32M", "--threads", "1"], [*ratings, "--container", "hdf5"]):
+                    [*ratings, "--memory-bytes", "32M", "--threads", "1"], [*ratings, "--container", "hdf5"]):
         sweep(space, command, takes_all=ALL or DEEP)
     sweep_spilled(space)

@@ -1,4 +1,4 @@
-"""Little memory: --memory is kept; where there is less, a clear error or a whole pack, never a wrong one."""
+"""Little memory: --memory-bytes is kept; where there is less, a clear error or a whole pack, never a wrong one."""
 import csv
 import os
 import re
@@ -41,11 +41,11 @@ def make_large_images(root):
 
 
 def test_what_is_packed_and_the_memory_do_not_depend_on_threads(space):
-    """--memory was passed by each thread's buffers, and more images were rejected the more threads there were."""
+    """--memory-bytes was passed by each thread's buffers, and more images were rejected the more threads there were."""
     make_large_images(space("large"))
     for memory, decode, threads, packed in ((1024, 512, 4, 8), (512, 256, 1, 4), (512, 256, 32, 4), (256, 128, 4, 0)):
         out = space(f"large{memory}-{threads}")
-        done = run_limited("pack-images", space("large"), "--resize", "64x64", "--threads", threads, "--memory", f"{memory}M",
+        done = run_limited("pack-images", space("large"), "--resize", "64x64", "--threads", threads, "--memory-bytes", f"{memory}M",
                            "--max-decode-bytes", f"{decode}M", "--max-errors", "100%", "--output", out)
         check(done.code == 0, memory, done)
         check(done.peak_bytes <= memory * MIB, memory, done)
@@ -53,7 +53,7 @@ def test_what_is_packed_and_the_memory_do_not_depend_on_threads(space):
             reasons = [row["reason"] for row in csv.DictReader(file)]
         check(len(reasons) == 8 - packed, memory, reasons)
         check(all("max_decode_bytes" in reason for reason in reasons), reasons)
-        print(f"  --memory {memory}M, {threads} threads: {8 - len(reasons)} of 8 packed, peak {done.peak_bytes // MIB} MiB")
+        print(f"  --memory-bytes {memory}M, {threads} threads: {8 - len(reasons)} of 8 packed, peak {done.peak_bytes // MIB} MiB")
 
 
 def test_uncounted_copies_of_a_tiny_file_stay_within_memory(space):
@@ -63,7 +63,7 @@ def test_uncounted_copies_of_a_tiny_file_stay_within_memory(space):
     gif += b"\x2c" + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\x02\x02\x4c\x01\x00\x3b"
     for index in range(4):
         open(space(f"canvas/x/{index}.gif"), "wb").write(gif)
-    done = run_limited("pack-images", space("canvas"), "--resize", "64x64", "--channels", "rgba", "--threads", 4, "--memory",
+    done = run_limited("pack-images", space("canvas"), "--resize", "64x64", "--channels", "rgba", "--threads", 4, "--memory-bytes",
                        "512M", "--max-decode-bytes", "400M", "--output", space("canvas-out"))
     check(done.code == 0 and done.peak_bytes <= 512 * MIB, done)
     print("  4 GIFs of 12 megapixels: peak", done.peak_bytes // MIB, "MiB")
@@ -92,7 +92,7 @@ def test_images_needed_a_third_of_the_memory_that_was_expected(space):
     """A PNG of 45 megapixels was rejected at the defaults. What is expected is enough, and at most 1.6 times what is taken."""
     def pack_one(name, *options):
         """Packs one image, or rejects it; returns the peak in bytes."""
-        command = [f"{BIN}/pack-images", space(f"forms/{name}"), "--threads", "1", "--memory", "2G", "--max-errors", "100%", "--output",
+        command = [f"{BIN}/pack-images", space(f"forms/{name}"), "--threads", "1", "--memory-bytes", "2G", "--max-errors", "100%", "--output",
                    space("one"), "--force", *options]
         return int(subprocess.check_output([sys.executable, "-ISc", PEAK, *command], stderr=subprocess.DEVNULL).split()[-1]) * 1024
 
@@ -130,18 +130,18 @@ def test_memory_of_a_gigabyte_was_refused_at_the_defaults(space):
     Image.new("RGB", (8000, 5625)).save(space("wide/x/1.bmp"))
     Image.new("RGB", (2000, 1500)).save(space("narrow/x/1.bmp"))
     for folder, memory in (("wide", "1G"), ("narrow", "150M")):
-        done = run_limited("pack-images", space(folder), "--sizes", "own", "--memory", memory, "--output", space(folder + "-pack"))
+        done = run_limited("pack-images", space(folder), "--sizes", "own", "--memory-bytes", memory, "--output", space(folder + "-pack"))
         check(done.code == 0, done)
     out = ("--output", space("wide-own"), "--sizes", "own")
-    done = run_limited("pack-images", space("wide"), "--memory", "300M", *out)
-    check(done.code == 2 and re.search(r"--memory: x/1.bmp needs \d+M to decode, \d+M are left for it", done.text), done)
-    check(run_limited("pack-images", space("wide"), "--memory", "1G", *out).code == 0, "was not resumed")
-    done = run_limited("pack-images", space("wide"), "--memory", "256M", "--max-decode-bytes", "900M", "--output", space("none"))
-    check(done.code == 2 and "--memory: 256M cannot hold one image of --max-decode-bytes (900M)" in done.text, done)
+    done = run_limited("pack-images", space("wide"), "--memory-bytes", "300M", *out)
+    check(done.code == 2 and re.search(r"--memory-bytes: x/1.bmp needs \d+M to decode, \d+M are left for it", done.text), done)
+    check(run_limited("pack-images", space("wide"), "--memory-bytes", "1G", *out).code == 0, "was not resumed")
+    done = run_limited("pack-images", space("wide"), "--memory-bytes", "256M", "--max-decode-bytes", "900M", "--output", space("none"))
+    check(done.code == 2 and "--memory-bytes: 256M cannot hold one image of --max-decode-bytes (900M)" in done.text, done)
 
 
 def test_memory_that_no_chunk_fits_is_refused(space):
-    text = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), *SMALL, "--memory", "1K",
+    text = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), *SMALL, "--memory-bytes", "1K",
                "--output", space("none"), expect=2)
     check("memory" in text and "need at least" in text, text)
     check(not os.path.exists(space("none")), "left an output")
@@ -190,7 +190,7 @@ def test_a_list_takes_no_more_than_200_bytes_a_file(space):
 
 
 def arguments(space, out):
-    return [space("photos"), "--labels", space("photos/labels.csv"), *SMALL, "--memory", "64M", *LIMIT, "--threads", 2,
+    return [space("photos"), "--labels", space("photos/labels.csv"), *SMALL, "--memory-bytes", "64M", *LIMIT, "--threads", 2,
             "--on-error", "fail", "--output", out]
 
 
@@ -226,7 +226,7 @@ def test_a_memory_cgroup_is_survived(space):
             print("  no memory cgroup can be made here: the limit on the address space stands for it")
             return
         done = run_limited("pack-images", *arguments(space, space("group")), cgroup=group.path)
-        check(done.code == 0, "96 MiB are enough for --memory 64M", done)
+        check(done.code == 0, "96 MiB are enough for --memory-bytes 64M", done)
         finish(space, space("group"))
     with MemoryGroup(8 * MIB) as group:
         done = run_limited("pack-images", *arguments(space, space("group")), cgroup=group.path)

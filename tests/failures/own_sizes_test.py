@@ -50,7 +50,7 @@ def check_equal(out, golden):
 
 
 def test_bytes_do_not_depend_on_threads_or_memory(space, root, golden):
-    for arguments in (("--threads", 2), ("--threads", 7), ("--threads", 32), ("--memory", "1300M")):
+    for arguments in (("--threads", 2), ("--threads", 7), ("--threads", 32), ("--memory-bytes", "1300M")):
         out = space("x".join(map(str, arguments)))
         pack(root, out, *arguments)
         check_equal(out, golden)
@@ -192,7 +192,7 @@ def test_large_images_stay_within_memory(space):
     for threads in (1, 8):
         out = space(f"large-{threads}")
         done = run_limited("pack-images", root, "--sizes", "own", "--container", container, "--store", "raw", "--progress", "none",
-                           "-o", out, "--threads", str(threads), "--memory", "700M", "--max-decode-bytes", "256M", seconds=300)
+                           "-o", out, "--threads", str(threads), "--memory-bytes", "700M", "--max-decode-bytes", "256M", seconds=300)
         check(done.code == 0, done)
         check(sanitizer_runtimes() or done.peak_bytes < 740 * MIB, done)
         plain = plain or fingerprint(out)

@@ -56,7 +56,7 @@ def test_the_bytes_depend_neither_on_threads_nor_on_memory(space):
     how = [space("day1"), space("day2"), "--duplicates", "last", *SMALL]
     pack(*how, "-o", space("one"), "--threads", "1")
     pack(*how, "-o", space("many"), "--threads", "4")
-    pack(*how, "-o", space("little"), "--threads", "1", "--memory", "40M")
+    pack(*how, "-o", space("little"), "--threads", "1", "--memory-bytes", "40M")
     check(fingerprint(space("one")) == fingerprint(space("many")) == fingerprint(space("little")), "bytes differ")
     said = pack(*how, "-o", space("one"), "--threads", "2")
     check("already packed, nothing to do" in said, said)

@@ -1,4 +1,4 @@
-"""pack-sparse keeps --memory; where ids or one user's ratings cannot fit, it says so early, with a limit that would do."""
+"""pack-sparse keeps --memory-bytes; where ids or one user's ratings cannot fit, it says so early, with a limit that would do."""
 import os
 import re
 import sys
@@ -19,10 +19,10 @@ def test_limits_below_what_the_program_takes_were_accepted(space):
     with open(space("few.csv"), "w") as file:
         file.writelines(f"{n % 20},{n // 20},1\n" for n in range(60))
     for memory, threads, least in (("1M", 1, "32M"), ("8M", 1, "32M"), ("40M", 8, "60M")):
-        text = run("pack-sparse", space("few.csv"), "--memory", memory, "--threads", threads, "-o", space("few"), expect=2)
+        text = run("pack-sparse", space("few.csv"), "--memory-bytes", memory, "--threads", threads, "-o", space("few"), expect=2)
         check(f"need at least {least} in all" in text, text)
     for memory, threads in (("32M", 1), ("40M", 2), ("60M", 8)):
-        done = run_limited("pack-sparse", space("few.csv"), "--memory", memory, "--threads", threads, "-o", space("few"), "--force")
+        done = run_limited("pack-sparse", space("few.csv"), "--memory-bytes", memory, "--threads", threads, "-o", space("few"), "--force")
         check(done.code == 0 and done.peak_bytes < max(int(memory[:-1]) << 20, BASE - 40 * MIB), memory, done)
 
 
@@ -33,7 +33,7 @@ def write(path, lines):
 
 
 def pack(space, name, memory, out, *more):
-    return run_limited("pack-sparse", space(name), "--memory", memory, "--threads", 2, "--progress", "none", *more,
+    return run_limited("pack-sparse", space(name), "--memory-bytes", memory, "--threads", 2, "--progress", "none", *more,
                        "--output", space(out))
 
 
@@ -48,10 +48,10 @@ def in_mebibytes(memory):
 def named_limit_does(space, name, *more):
     """The error of 64M comes before anything is written, and the limit that it names is enough and is kept."""
     done = pack(space, name, "64M", "small", *more)
-    check(done.code == 2 and "--memory 67.1 MB cannot hold" in done.text, done)
+    check(done.code == 2 and "--memory-bytes 67.1 MB cannot hold" in done.text, done)
     check(kept(done, 64), "64M", done)
     check(not os.path.exists(space("small/manifest.json")), "left a pack")
-    memory = re.search(r"give --memory (\d+[MG])( or more)?$", done.text.strip())[1]
+    memory = re.search(r"give --memory-bytes (\d+[MG])( or more)?$", done.text.strip())[1]
     found = pack(space, name, memory, "enough", *more)
     check(found.code == 0 and kept(found, in_mebibytes(memory)), memory, found)
     print(f"  {name}: {memory} named, peak {found.peak_bytes // MIB} MiB")
@@ -96,7 +96,7 @@ def test_many_ratings_of_neighbouring_users_took_more_than_memory(space):
     done = pack(space, "near.csv", "64M", "spilled", "--part-bytes", "4M")
     check(done.code == 0 and kept(done, 64), done)
     print(f"  near.csv: peak {done.peak_bytes // MIB} MiB")
-    run("pack-sparse", space("near.csv"), "--memory", "2G", "--part-bytes", "4M", "--output", space("whole"))
+    run("pack-sparse", space("near.csv"), "--memory-bytes", "2G", "--part-bytes", "4M", "--output", space("whole"))
     check(fingerprint(space("spilled")) == fingerprint(space("whole")), "other bytes from disk than from memory")
 
 

@@ -36,7 +36,7 @@ def test_threads_and_memory_change_nothing(space):
         check(fingerprint(space(f"threads{threads}")) == golden, threads, "threads give other bytes")
     large = write_csv(space("large.csv"), random_ratings(2, users=70000, items=400, count=700000))
     pack(large, "-o", space("kept"))
-    little = ["--memory", "32M", "--threads", 1]
+    little = ["--memory-bytes", "32M", "--threads", 1]
     text = pack(large, "-o", space("unread"), *little, expect=73,
                 env={"LD_PRELOAD": SHIM, "FAULT": "pread:1", "FAULT_PATH": space("unread")})
     check("cannot read back" in text, "nothing was spilled", text)

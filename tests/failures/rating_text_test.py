@@ -243,7 +243,7 @@ def test_a_frozen_type_of_values_stores_the_same_bytes_or_names_the_line_that_do
     check(after.manifest["spec"]["values"] == "u8:0.5" and before.manifest["spec"]["values"] == "auto", after.manifest["spec"])
     check(all((a.chunks == b.chunks).all() for a, b in zip(after.shards, before.shards)), "chunks differ")
     for memory in ("2G", "40M"):
-        pack(source, "-o", space("wide"), "--values", "u16:0.25", "--memory", memory, "--threads", "1", "--force", *small)
+        pack(source, "-o", space("wide"), "--values", "u16:0.25", "--memory-bytes", memory, "--threads", "1", "--force", *small)
         wide = Pack(space("wide"))
         check(wide.manifest["values"] == {"type": "u16", "scale": 0.25} and wide.x == before.x, memory)
     ones = write(space, "ones.csv", "user,item\n" + "".join(f"{r[0]},{r[1]}\n" for r in ratings))

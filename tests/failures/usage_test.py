@@ -14,7 +14,7 @@ with Workspace() as space:
                              ([root, "-o", space("x"), "--resample", "blur"], "bilinear"),
                              ([root, "-o", space("x"), "--codec", "photo"], "deflate"),
                              ([root, "-o", space("x"), "--codec", "deflate:99"], "level"),
-                             ([root, "-o", space("x"), "--memory", "lots"], "memory"),
+                             ([root, "-o", space("x"), "--memory-bytes", "lots"], "memory"),
                              ([root, "-o", space("x"), "--resize", "9000x9000", "--container", "shard"], "expected at most 134217728"),
                              ([root, "-o", space("x"), "--split", "a=0.5"], "add up"),
                              ([root, "-o", space("x"), "--codec", "lz4"], "expected one of none, deflate, zstd"),

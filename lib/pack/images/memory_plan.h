@@ -1,4 +1,4 @@
-// How the bytes of --memory are divided.
+// How the bytes of --memory-bytes are divided.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace chunkhit {
 
-/// Shares of --memory; what is packed does not depend on them.
+/// Shares of --memory-bytes; what is packed does not depend on them.
 struct MemoryPlan {
   std::uint32_t threads = 1;
   std::uint32_t parts = 1;         ///< packed at once

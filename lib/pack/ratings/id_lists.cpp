@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMaxIdBytes = 1 << 20;
 
-/// Counts the ids of a list against --memory while they are read.
+/// Counts the ids of a list against --memory-bytes while they are read.
 class ListMemory {
  public:
   ListMemory(const IdListUse& use, std::string name, std::optional<std::uint64_t> file_bytes)

@@ -1,4 +1,4 @@
-// What a run of pack-sparse holds, and what of it fits into --memory.
+// What a run of pack-sparse holds, and what of it fits into --memory-bytes.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct BesideIds {
   std::uint64_t column_bytes = 0;  ///< tables of columns of items and of users
 };
 
-/// Shares out --memory: ids, blocks of text in work, ratings, and rows in work. Beside it the program itself
+/// Shares out --memory-bytes: ids, blocks of text in work, ratings, and rows in work. Beside it the program itself
 /// takes about 40 MB.
 class SparseMemory {
  public:
