@@ -60,6 +60,9 @@ class FieldFlags {
         flag.option =
             add_option(field, flag, help_of<Value, Form>(field), shown_text(form, value), form.kShape);
       if constexpr (std::is_same_v<Form, WordForm>) flag.option->check(one_of<Value>());
+      if constexpr (std::is_same_v<Form, ChoiceForm>) flag.option->check(one_of(form.words()));
+      if constexpr (std::is_same_v<Form, RepeatedForm>)
+        flag.option->multi_option_policy(CLI::MultiOptionPolicy::Join)->allow_extra_args(false);
       if constexpr (std::is_same_v<Form, NamesForm>)
         flag.option->multi_option_policy(CLI::MultiOptionPolicy::Join)
             ->delimiter(',')
@@ -116,8 +119,12 @@ class FieldFlags {
     explicit Setter(FieldFlags& flags) : flags_(flags) {}
     template <class Value, class Form>
     void operator()(const Field& field, const Value& value, const Form& form) {
-      if (!flags_.is_given(field.name))
-        flags_.flags_[field.name].option->default_str(shown_text(form, value));
+      if (flags_.is_given(field.name)) return;
+      CLI::Option& option = *flags_.flags_[field.name].option;
+      if constexpr (std::is_base_of_v<SwitchForm, Form>)
+        option.default_str(value ? "true" : "false");
+      else
+        option.default_str(shown_text(form, value));
     }
 
    private:

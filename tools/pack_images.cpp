@@ -55,7 +55,8 @@ int run_pack_images(const CLI::App& app, PackImagesFlags& flags, const std::stri
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
   using namespace chunkhit;
-  // Freed buffers of images go back to the system at once, whatever was freed before: --memory-bytes counts on it.
+  // Freed buffers of images go back to the system at once, whatever was freed before: --memory-bytes counts
+  // on it.
   mallopt(M_MMAP_THRESHOLD, kMappedBlockBytes);
   CLI::App app(kDescription, "pack-images");
   PackImagesFlags flags(app);

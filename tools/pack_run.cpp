@@ -94,7 +94,8 @@ int run_pack_run(const CLI::App& app, const PackRunFlags& flags) {
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
   using namespace chunkhit;
-  // Freed buffers of images go back to the system at once, whatever was freed before: --memory-bytes counts on it.
+  // Freed buffers of images go back to the system at once, whatever was freed before: --memory-bytes counts
+  // on it.
   mallopt(M_MMAP_THRESHOLD, kMappedBlockBytes);
   CLI::App app(kDescription, "pack-run");
   PackRunFlags flags;

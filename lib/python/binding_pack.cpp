@@ -63,15 +63,20 @@ void take_amount(OptionDict& from, const char* name, Amount& amount) {
 std::string take_size(OptionDict& from, const char* name) {
   const py::object value = from.take_value(name);
   if (value.is_none()) return "";
+  std::vector<std::uint32_t> sides;
   try {
     if (py::isinstance<py::bool_>(value)) throw py::cast_error();
-    if (!py::isinstance<py::tuple>(value) && !py::isinstance<py::list>(value))
-      return std::to_string(value.cast<std::uint32_t>());
-    const auto [width, height] = value.cast<std::pair<std::uint32_t, std::uint32_t>>();
-    return std::to_string(width) + "x" + std::to_string(height);
+    if (py::isinstance<py::tuple>(value) || py::isinstance<py::list>(value))
+      sides = value.cast<std::vector<std::uint32_t>>();
+    else
+      sides = {value.cast<std::uint32_t>()};
+    if (sides.empty() || sides.size() > 2) throw py::cast_error();
   } catch (const py::cast_error&) {
     from.refuse(name, value, "(width, height) or one side");
   }
+  if (std::ranges::any_of(sides, [](std::uint32_t side) { return side < 1 || side > kMaxSide; }))
+    from.refuse(name, value, "sides of 1 to 65535 pixels");
+  return std::to_string(sides[0]) + (sides.size() > 1 ? "x" + std::to_string(sides[1]) : "");
 }
 
 /// Sets the fields of a table from keywords.
@@ -90,7 +95,7 @@ class KeywordReader : public FieldVisitor<KeywordReader> {
       take_enum(name, value);
     } else if constexpr (std::is_same_v<Value, TransformSpec>) {
       form.parse(quoted(name), take_size(from_, name), value);
-    } else if constexpr (std::is_same_v<Form, NamesForm>) {
+    } else if constexpr (std::is_same_v<Form, NamesForm> || std::is_same_v<Form, RepeatedForm>) {
       take_texts(from_, name, value);
     } else if constexpr (std::is_same_v<Form, AmountForm>) {
       take_amount(from_, name, value);

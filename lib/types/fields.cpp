@@ -20,6 +20,17 @@ bool read_number(std::string_view text, Number& value) {
   return read.ec == std::errc() && read.ptr == end;
 }
 
+/// The pieces between delimiters that are not empty.
+std::vector<std::string> cut(const std::string& text, char delimiter) {
+  std::vector<std::string> pieces;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(delimiter, at), text.size());
+    if (end > at) pieces.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return pieces;
+}
+
 }  // namespace
 
 std::string dashed(std::string_view name) {
@@ -41,6 +52,8 @@ std::uint64_t parse_count(const std::string& name, const std::string& text, std:
 }
 
 std::uint64_t parse_bytes(const std::string& name, const std::string& text) {
+  std::uint64_t whole = 0;
+  if (read_number(text, whole) && whole <= INT64_MAX) return whole;
   double value = 0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
   std::string unit(end.ptr, text.data() + text.size());
@@ -93,13 +106,13 @@ std::string NamesForm::text(const std::vector<std::string>& value) const {
 }
 
 void NamesForm::parse(const std::string&, const std::string& text, std::vector<std::string>& value) const {
-  value.clear();
-  if (text.empty() || text == if_empty) return;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    if (comma > at) value.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
+  value = text == if_empty ? std::vector<std::string>() : cut(text, ',');
+}
+
+std::vector<std::string> ChoiceForm::words() const { return cut(choices, ' '); }
+
+void RepeatedForm::parse(const std::string&, const std::string& text, std::vector<std::string>& value) const {
+  value = cut(text, '\n');
 }
 
 std::string BytesForm::shown(std::uint64_t value) const {

@@ -91,6 +91,13 @@ struct TextForm {
   }
 };
 
+/// One of some words that are no enum, separated by blanks.
+struct ChoiceForm : TextForm {
+  static constexpr const char* kShape = "WORD";
+  const char* choices = "";
+  [[nodiscard]] std::vector<std::string> words() const;
+};
+
 /// The path of a file or folder.
 struct PathForm : TextForm {
   static constexpr const char* kShape = "FILE";
@@ -101,6 +108,16 @@ struct NamesForm {
   static constexpr const char* kShape = "NAMES";
   const char* if_empty = "none";
   [[nodiscard]] std::string text(const std::vector<std::string>& value) const;
+  void parse(const std::string& name, const std::string& text, std::vector<std::string>& value) const;
+};
+
+/// Names that are given one by one, because a comma may be in one: a line each. They are recorded with
+/// commas.
+struct RepeatedForm {
+  static constexpr const char* kShape = "NAME";
+  [[nodiscard]] std::string text(const std::vector<std::string>& value) const {
+    return NamesForm{""}.text(value);
+  }
   void parse(const std::string& name, const std::string& text, std::vector<std::string>& value) const;
 };
 

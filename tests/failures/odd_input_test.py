@@ -215,7 +215,7 @@ def test_contradictions(space):
     for arguments, words in ((["--resize", "8x8", "--fit", "8x8"], "exclude"), (["--file-column", "x"], "--labels"),
                              (["--label-column", "x"], "--labels"),
                              (["--chunk-samples", "3", "--chunk-bytes", "1M"], "exclude"), (["--threads", "0"], "threads"),
-                             (["--split", "../a=0.5,b=0.5"], "no name for a folder"), (["--split", "a=0.5,a=0.5"], "twice"),
+                             (["--split", "../a=0.5,b=0.5"], "no name for a folder"), (["--split", "a=0.5,a=0.5"], "repeated"),
                              (["--max-errors", "101%"], "max-errors"), (["--resize", "60000x60000"], "chunk"),
                              (["--container", "shard", "--channels", "gray", "--codec", "deflate"], "photo")):
         text = run("pack-images", space("pixel"), "--output", space("none"), *arguments, expect=2)

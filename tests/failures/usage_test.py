@@ -20,10 +20,10 @@ with Workspace() as space:
                              ([root, "-o", space("x"), "--codec", "lz4"], "expected one of none, deflate, zstd"),
                              ([root, "-o", space("x"), "--resize", "64X64"], "--resize: expected WxH or N"),
                              ([root, "-o", space("x"), "--crop", "64x"], "--crop: expected WxH or N, with sides of 1 to 65535 pixels, found '64x'"),
-                             ([root, "-o", space("x"), "--max-errors", "200%"], "expected a count, or a share of 0% to 100%, found '200%'"),
+                             ([root, "-o", space("x"), "--max-errors", "200%"], "expected a count or a share like 0.1 or 10%, found '200%'"),
                              ([root, "-o", space("x"), "--reszie", "8"], 'not expected: --reszie; did you mean "--resize"?'),
                              ([root, "-o", space("x"), "--split-folder", "a,b"], '--split-folder; did you mean "--split-folders"?'),
-                             ([root, "-o", space("x"), "--container", "zarr"], "--container: found zarr, expected one of auto, hdf5, shard"),
+                             ([root, "-o", space("x"), "--container", "zarr"], "--container: found zarr, expected one of hdf5, shard"),
                              ([root, labels, "-o", space("x")], "expected one folder, or archives alone"),
                              (["--first", "--second"], "--first --second"), ([], "ROOT is required")):
         text = run("pack-images", *arguments, expect=2)

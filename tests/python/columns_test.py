@@ -240,7 +240,7 @@ def test_merged_packs_have_columns_of_one_type(packs, table, tmp_path):
         chunkhit.merge_packs([tmp_path / "a", tmp_path / "c"], tmp_path / "none")
     both = chunkhit.ImageDataset([tmp_path / "a", tmp_path / "c"])
     assert "columns" not in both.info and len(both.keys()) == 200
-    with pytest.raises(chunkhit.Error, match='column: found "age", which .*/a has and .*/c lacks; a column is had of several'):
+    with pytest.raises(chunkhit.Error, match='column: found "age", which .*/a has and .*/c lacks; a column is available only'):
         both.column("age")
     with pytest.raises(chunkhit.Error, match='column: found "x", but .*/a and the other packs have in common no columns'):
         next(iter(chunkhit.ImageLoader([tmp_path / "a", tmp_path / "c"], batch_size=4))).column("x")

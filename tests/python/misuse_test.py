@@ -92,7 +92,7 @@ def test_normalize_is_named_as_in_python(packs):
     (chunkhit.pack_images, dict(crop=False), "crop: expected (width, height) or one side, found False"),
     (chunkhit.pack_images, dict(force="no"), "force: expected True or False, found 'no'"),
     (chunkhit.pack_images, dict(resample=["box", "hamming"]), "resample: expected bilinear, "),
-    (chunkhit.pack_images, dict(resize=(1, 2, 3)), "resize: expected (width, height) or the short side, found [1, 2, 3]"),
+    (chunkhit.pack_images, dict(resize=(1, 2, 3)), "resize: expected (width, height) or one side, found [1, 2, 3]"),
     (chunkhit.pack_images, dict(resize=(0, 2)), "resize: expected sides of 1 to 65535 pixels, found [0, 2]"),
     (chunkhit.pack_images, dict(resize=9, fit=(3, 3)), "resize and fit exclude each other"),
     (chunkhit.pack_sparse, dict(test=True), "test: expected a count as an int or a share as a float, found True"),

@@ -240,7 +240,7 @@ class ExternalHdf5(unittest.TestCase):
         for data, words in ((np.zeros((6, 4, 4), np.float32), "floating numbers of 32 bits"),
                             (np.zeros((6, 4, 4), np.int8), "signed numbers of 8 bits"),
                             (np.zeros((6, 4), np.uint16), "unsigned numbers of 16 bits"),
-                            (np.zeros(6, [("a", "u1"), ("b", "u1")]), "compounds"), (np.array([b"a"] * 6), "text"),
+                            (np.zeros(6, [("a", "u1"), ("b", "u1")]), "compounds"), (np.array([b"a"] * 6), "bytes instead of pixels"),
                             (np.zeros((6, 4), bool), "truth values"), (np.uint8(3), "single value")):
             with self.subTest(words=words):
                 self.write(data)

@@ -47,7 +47,7 @@ struct RatingInputSpec {
   std::string format;
   RatingTableSpec table;
   bool transpose = false;  ///< columns of matrices are users; else as the file says, or rows are
-  std::string layer;  ///< hdf5: AnnData layer, or "raw"; empty: X
+  std::string layer;       ///< hdf5: AnnData layer, or "raw"; empty: X
   SharedRows shared_rows = SharedRows::error;
   Encoding encoding = Encoding::utf8;  ///< encoding of ratings and of the tables beside them
 };

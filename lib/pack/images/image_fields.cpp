@@ -14,9 +14,8 @@ std::string size_text(std::uint32_t width, std::uint32_t height) {
   return std::to_string(width) + "x" + std::to_string(height);
 }
 
-void set_resize(const std::string& name, Resize resize, std::pair<std::uint32_t, std::uint32_t> size,
-                TransformSpec& transform) {
-  if (transform.resize != Resize::none) throw_usage(name + ": `resize` and `fit` exclude each other");
+void set_resize(Resize resize, std::pair<std::uint32_t, std::uint32_t> size, TransformSpec& transform) {
+  if (transform.resize != Resize::none) throw_usage("`resize` and `fit` exclude each other");
   transform.resize = resize;
   std::tie(transform.resize_width, transform.resize_height) = size;
 }
@@ -33,7 +32,7 @@ std::string ResizeForm::text(const TransformSpec& value) const {
 void ResizeForm::parse(const std::string& name, const std::string& text, TransformSpec& value) const {
   if (is_none(text)) return;
   const auto size = parse_size(name, text);
-  set_resize(name, size.second > 0 ? Resize::exact : Resize::short_side, size, value);
+  set_resize(size.second > 0 ? Resize::exact : Resize::short_side, size, value);
 }
 
 std::string FitForm::text(const TransformSpec& value) const {
@@ -41,7 +40,7 @@ std::string FitForm::text(const TransformSpec& value) const {
 }
 
 void FitForm::parse(const std::string& name, const std::string& text, TransformSpec& value) const {
-  if (!is_none(text)) set_resize(name, Resize::fit, parse_square(name, text), value);
+  if (!is_none(text)) set_resize(Resize::fit, parse_square(name, text), value);
 }
 
 std::string CropForm::text(const TransformSpec& value) const {

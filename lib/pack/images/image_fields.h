@@ -80,8 +80,9 @@ void show_labels(Spec& spec, Fields& fields) {
                    Field{"file_column", "CSV column of the file paths, below ROOT", "NAME"},
                    columns.file_column, TextForm{});
   fields.if_chosen(
-      true, Field{"label_column", "CSV column, or key of a tar's .json, of the labels; a,b: float labels"},
-      columns.label_column, NamesForm{""});
+      true,
+      Field{"label_column", "CSV column, or key of a tar's .json, of the labels; repeated: float labels"},
+      columns.label_column, RepeatedForm{});
   fields.if_chosen(
       !columns.keep_columns.empty(),
       Field{"keep_columns", "Further CSV columns, or keys of a tar's .json, to store beside the labels: a,b"},
@@ -172,8 +173,8 @@ void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_
   show_own_sizes(spec, fields);
   show_decoding(spec, fields);
   fields.group("Output");
-  fields(Field{"container", "File format: hdf5, shard; auto: hdf5, of own sizes shard", "NAME"},
-         spec.container, TextForm{"auto"});
+  fields(Field{"container", "File format: hdf5, shard; images of their own sizes: shard"}, spec.container,
+         ChoiceForm{{""}, "hdf5 shard"});
   fields(Field{"layout", "Axis order of samples", "NAME"}, spec.transform.layout, WordForm{});
   fields(Field{"codec",
                "Lossless compression. hdf5: (none), deflate, zstd; shard: photo (rgb), zstd (others), none",

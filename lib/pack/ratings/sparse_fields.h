@@ -80,7 +80,8 @@ void show_input(Spec& spec, Fields& fields) {
   fields(Field{"format",
                "Format of all inputs: text, user-items, netflix, matrix-market, svmlight, npz, hdf5, pack",
                "WORD"},
-         input.format, TextForm{"auto"});
+         input.format,
+         ChoiceForm{{"auto"}, "auto text user-items netflix matrix-market svmlight npz hdf5 pack"});
   fields(Field{"delimiter", "Field delimiter: , :: tab blanks ..."}, table.delimiter,
          DelimiterForm{{"auto"}});
   fields(Field{"header", "Whether the first line is a header"}, table.header, WordForm{});
@@ -169,7 +170,8 @@ void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_
          PathForm{{"none"}});
   fields(Field{"order", "Order of rows"}, spec.packs.order, WordForm{});
   fields(Field{"seed", "Seed of the shuffle and the split"}, spec.packs.seed, CountForm{});
-  fields(Field{"container", "File format: shard, hdf5 as AnnData", "NAME"}, spec.container, TextForm{});
+  fields(Field{"container", "File format: shard, hdf5 as AnnData"}, spec.container,
+         ChoiceForm{{""}, "shard hdf5"});
   fields(Field{"codec", "Codec and its level. shard: (zstd), none; hdf5: (deflate), none", "NAME[:N]"},
          spec.codec, TextForm{});
   fields.if_chosen(is_shard, Field{"chunk_rows", "shard: rows per block"}, spec.chunk_rows,

@@ -24,8 +24,8 @@ struct BesideIds {
   std::uint64_t column_bytes = 0;  ///< tables of columns of items and of users
 };
 
-/// Shares out --memory-bytes: ids, blocks of text in work, ratings, and rows in work. Beside it the program itself
-/// takes about 40 MB.
+/// Shares out --memory-bytes: ids, blocks of text in work, ratings, and rows in work. Beside it the program
+/// itself takes about 40 MB.
 class SparseMemory {
  public:
   SparseMemory(std::uint64_t memory_bytes, std::uint32_t threads)
