@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "cli.h"
 #include "types/fields.h"
@@ -44,7 +45,8 @@ class FieldFlags {
   struct Flag {
     CLI::Option* option = nullptr;
     std::string text;
-    bool is_on = false;  ///< of a switch
+    std::vector<std::string> names;  ///< of a flag that is repeated
+    bool is_on = false;              ///< of a switch
   };
 
   class Adder : public FieldVisitor<Adder> {
@@ -56,13 +58,14 @@ class FieldFlags {
       Flag& flag = flags_.flags_[field.name];
       if constexpr (std::is_base_of_v<SwitchForm, Form>)
         flag.option = flags_.app_.add_flag(flag_name(field), flag.is_on, field.help)->group(group_);
+      else if constexpr (std::is_same_v<Form, RepeatedForm>)
+        flag.option = add_option(field, flag.names, field.help, form.text(value), form.kShape)
+                          ->allow_extra_args(false);  // it would swallow what is no flag
       else
-        flag.option =
-            add_option(field, flag, help_of<Value, Form>(field), shown_text(form, value), form.kShape);
+        flag.option = add_option(field, flag.text = shown_text(form, value), help_of<Value, Form>(field),
+                                 shown_text(form, value), form.kShape);
       if constexpr (std::is_same_v<Form, WordForm>) flag.option->check(one_of<Value>());
       if constexpr (std::is_same_v<Form, ChoiceForm>) flag.option->check(one_of(form.words()));
-      if constexpr (std::is_same_v<Form, RepeatedForm>)
-        flag.option->multi_option_policy(CLI::MultiOptionPolicy::Join)->allow_extra_args(false);
       if constexpr (std::is_same_v<Form, NamesForm>)
         flag.option->multi_option_policy(CLI::MultiOptionPolicy::Join)
             ->delimiter(',')
@@ -84,14 +87,14 @@ class FieldFlags {
           if (help.find(word) == std::string::npos) return help + ": " + WordForm::words<Value>();
       return help;
     }
-    CLI::Option* add_option(const Field& field, Flag& flag, const std::string& help, const std::string& shown,
-                            const char* shape) {
-      flag.text = shown;
+    template <class Value>
+    CLI::Option* add_option(const Field& field, Value& value, const std::string& help,
+                            const std::string& shown, const char* shape) {
       return flags_.app_
-          .add_option(flag_name(field), flag.text, shown.empty() ? help : help + " (" + shown + ")")
+          .add_option(flag_name(field), value, shown.empty() ? help : help + " (" + shown + ")")
           ->option_text(*field.shape == 0 ? shape : field.shape)
           ->group(group_)
-          ->capture_default_str();
+          ->default_str(shown);
     }
     FieldFlags& flags_;
     const char* group_ = "Options";
@@ -106,6 +109,8 @@ class FieldFlags {
       const Flag& flag = flags_.flags_.at(field.name);
       if constexpr (std::is_base_of_v<SwitchForm, Form>)
         value = flag.is_on;
+      else if constexpr (std::is_same_v<Form, RepeatedForm>)
+        value = flag.names;
       else
         form.parse("`" + std::string(field.name) + "`", flag.text, value);
     }

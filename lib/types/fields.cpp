@@ -112,7 +112,7 @@ void NamesForm::parse(const std::string&, const std::string& text, std::vector<s
 std::vector<std::string> ChoiceForm::words() const { return cut(choices, ' '); }
 
 void RepeatedForm::parse(const std::string&, const std::string& text, std::vector<std::string>& value) const {
-  value = cut(text, '\n');
+  value = cut(text, ',');
 }
 
 std::string BytesForm::shown(std::uint64_t value) const {
