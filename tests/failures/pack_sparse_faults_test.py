@@ -161,7 +161,7 @@ def test_wrong_use(space):
                              ([source, "-o", space("x"), "--split-by", "users"], "validation"),
                              ([source, "-o", space("x"), "--test", "0.2"], "need --split-by"),
                              ([source, "-o", space("x"), "--split-by", "ratio"], "expected --validation or --test"),
-                             ([source, "-o", space("x"), "--fold-in", "0.5"], "--fold-in: only for --split-by users, found none"),
+                             ([source, "-o", space("x"), "--fold-in", "0.5"], "--fold-in: only for --split-by users and users-by-id, found none"),
                              ([source, "-o", space("x"), "--codec", "photo"], "zstd"),
                              ([source, "-o", space("x"), "--above", "much"], "--above"),
                              ([source, "-o", space("x"), "--split-by", "leave-one-out", "--test", "0.2"], "--test"),

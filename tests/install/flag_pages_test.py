@@ -17,7 +17,7 @@ COMMANDS = ["pack-bench", "pack-export", "pack-images", "pack-info", "pack-merge
 # What is typed, and all that may follow; the working folder has the file labels.csv and the folder photos.
 CASES = {
     "pack-images --cont": {"--container"},
-    "pack-images --container ": {"auto", "hdf5", "shard"},
+    "pack-images --container ": {"hdf5", "shard"},
     "pack-images photos --container s": {"shard"},
     "pack-images --labels ": {"labels.csv", "photos"},
     "pack-images --output ": {"photos"},
