@@ -35,6 +35,6 @@ def main(path, scale=1.0):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     main(sys.argv[1], *map(float, sys.argv[2:]))
