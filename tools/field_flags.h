@@ -81,7 +81,7 @@ class FieldFlags {
     /// The sentence, with the words that the value can have where it does not name them all.
     template <class Value, class Form>
     [[nodiscard]] static std::string help_of(const Field& field) {
-      const std::string help = field.help;
+      std::string help = field.help;
       if constexpr (std::is_same_v<Form, WordForm>)
         for (const std::string_view word : kEnumWords<Value>)
           if (help.find(word) == std::string::npos) return help + ": " + WordForm::words<Value>();

@@ -1,3 +1,4 @@
+#include <memory>
 #include <unordered_map>
 
 #include "binding_options.h"
@@ -13,7 +14,7 @@ class PythonMemory {
   PythonMemory& operator=(const PythonMemory&) = delete;
   ~PythonMemory() {
     const auto forget = [&] {
-      held_.clear();
+      held_.reset();
       make_ = py::object();
     };
     try {
@@ -21,7 +22,7 @@ class PythonMemory {
       forget();
     } catch (const Error&) {
       static_cast<void>(make_.release());
-      for (auto& [memory, info] : held_) static_cast<void>(new py::buffer_info(std::move(info)));
+      static_cast<void>(held_.release());
     }
   }
 
@@ -34,14 +35,14 @@ class PythonMemory {
                                         std::to_string(info.size * info.itemsize) + " bytes, expected " +
                                         std::to_string(bytes));
     void* const memory = info.ptr;
-    held_.emplace(memory, std::move(info));
+    held_->emplace(memory, std::move(info));
     return memory;
   }
 
   void give_back(void* memory) {
     try {
       const TakenGil gil;
-      held_.erase(memory);
+      held_->erase(memory);
     } catch (const Error&) {
       return;  // stays with Python, which ends
     }
@@ -49,7 +50,8 @@ class PythonMemory {
 
  private:
   py::object make_;
-  std::unordered_map<void*, py::buffer_info> held_;
+  using Held = std::unordered_map<void*, py::buffer_info>;
+  std::unique_ptr<Held> held_ = std::make_unique<Held>();
 };
 
 }  // namespace

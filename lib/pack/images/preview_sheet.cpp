@@ -111,7 +111,6 @@ class SheetPainter {
  public:
   SheetPainter(const PackImagesSpec& spec, const PackImagesOptions& options, const MemoryPlan& memory)
       : spec_(shown_spec(spec)),
-        options_(options),
         root_(options.root, spec.follow_symlinks),
         context_{spec_, root_, {}, {}, MemoryBudget(memory.decode_bytes), memory.kept_bytes},
         decoder_(context_) {}
@@ -168,7 +167,6 @@ class SheetPainter {
   }
 
   PackImagesSpec spec_;
-  const PackImagesOptions& options_;
   RootFolder root_;
   DecoderContext context_;
   SampleDecoder decoder_;
