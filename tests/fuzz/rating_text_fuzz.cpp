@@ -96,7 +96,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = as_text({data, size});
   RatingTableSpec plain;
   RatingTableSpec quoted;
-  quoted.quoting = Quoting::double_quote;
+  quoted.quote = Quoting::double_quote;
   RatingTableSpec blanks;
   blanks.delimiter = kBlanks;
   blanks.comment = "#";
