@@ -6,8 +6,7 @@
 namespace chunkhit {
 
 void add_pack_images_flags(CLI::App& app, PackImagesFlags& flags) {
-  app.add_option("ROOT", flags.inputs,
-                 "Root folder of the images (the folder of --labels), or tars of them; - reads stdin")
+  app.add_option("ROOT", flags.inputs, "Folder of the images (that of --labels), or tars; - reads stdin")
       ->option_text("...");
   flags.fields.add(PackImagesSpec());
   flags.fields.add(PackImagesOptions());

@@ -28,7 +28,7 @@ void add_pack_sparse_flags(CLI::App& app, PackSparseFlags& flags) {
   FlagGroup ratings(app, "Ratings");
   ratings
       .add("--preset", "vae-cf", flags.preset,
-           "Mult-VAE paper: binarize > 3.5, min 5 per user, 10,000 validation and test users")
+           "Mult-VAE paper: > 3.5 is 1, min-user 5, 10,000 users each held out")
       ->check(one_of({"", "vae-cf"}));
   FlagGroup split(app, "Split");
   add_files(split, "--train-file", flags.train_files,

@@ -116,7 +116,7 @@ def check_terminals():
     """Tabs in real shells at a terminal."""
     bash = f"bind 'set show-all-if-ambiguous on'; bind 'set enable-bracketed-paste off'; source {TOOLS}/bash/pack-images"
     zsh = f"fpath=({TOOLS}/zsh $fpath); autoload -U compinit; compinit -u -D; unsetopt zle_bracketed_paste; LISTMAX=100"
-    words = r"auto\s+hdf5\s+shard"
+    words = r"hdf5\s+shard"
     for shell, set_up in (("bash", bash), ("zsh", zsh)):
         shown_by(shell, set_up, "pack-images --cont\t", "--container")
         shown_by(shell, set_up, "pack-images --container \t", words)

@@ -71,25 +71,18 @@ void show_labels(Spec& spec, Fields& fields) {
   auto& columns = spec.columns;
   const bool is_written = spec.labels == kWriterLabels;
   fields.group("Input");
-  fields(Field{"labels",
-               "CSV of files and labels, - for stdin (none: first folder is the class); of an IDX file, its "
-               "labels",
-               "FILE.csv"},
+  fields(Field{"labels", "CSV of files and labels, - for stdin; labels of an IDX file", "FILE.csv"},
          spec.labels, PathForm{});
   fields.if_chosen(!spec.labels.empty() && !is_written,
                    Field{"file_column", "CSV column of the file paths, below ROOT", "NAME"},
                    columns.file_column, TextForm{});
-  fields.if_chosen(
-      true,
-      Field{"label_column", "CSV column, or key of a tar's .json, of the labels; repeated: float labels"},
-      columns.label_column, RepeatedForm{});
-  fields.if_chosen(
-      !columns.keep_columns.empty(),
-      Field{"keep_columns", "Further CSV columns, or keys of a tar's .json, to store beside the labels: a,b"},
-      columns.keep_columns, NamesForm{});
+  fields.if_chosen(true, Field{"label_column", "Label column, or key of a tar's .json; repeated: floats"},
+                   columns.label_column, RepeatedForm{});
+  fields.if_chosen(!columns.keep_columns.empty(),
+                   Field{"keep_columns", "More columns, or keys of a tar's .json, to store: a,b"},
+                   columns.keep_columns, NamesForm{});
   fields.if_chosen(columns.label_type != LabelType::automatic,
-                   Field{"label_type", "Labels of one column; auto: whole numbers are class ids"},
-                   columns.label_type, WordForm{});
+                   Field{"label_type", "Kind of one label column"}, columns.label_type, WordForm{});
   fields.if_chosen(spec.labels.empty(),
                    Field{"include", "Without labels: pack only files whose names match these globs", "GLOBS"},
                    spec.folders.include, NamesForm{});
@@ -110,13 +103,12 @@ void show_samples(Spec& spec, Fields& fields) {
                    FitForm{});
   fields.if_chosen(is_fitted, Field{"pad_color", "Padding: black, white, #rrggbb or r,g,b"},
                    transform.pad_color, ColorForm{});
-  fields(Field{"resample", "Resample filter", "NAME"}, transform.resample, WordForm{});
+  fields(Field{"resample", "Filter", "NAME"}, transform.resample, WordForm{});
   fields(Field{"crop", "Center crop; N: NxN"}, transform, CropForm{});
   fields(Field{"channels", "Channels of the samples", "NAME"}, transform.channels, WordForm{});
-  fields.if_chosen(
-      transform.background.has_value(),
-      Field{"background", "Color behind transparent pixels, as pad-color; none: alpha is dropped"},
-      transform.background, OptionalColorForm{});
+  fields.if_chosen(transform.background.has_value(),
+                   Field{"background", "Color behind transparent pixels; none drops alpha"},
+                   transform.background, OptionalColorForm{});
 }
 
 template <class Spec, class Fields>
@@ -130,17 +122,11 @@ void show_own_sizes(Spec& spec, Fields& fields) {
                    own.max_side, CountForm{0, kMaxSide});
   fields.if_chosen(is_own, Field{"short_side", "Shrink images to a short side of at most N pixels"},
                    own.short_side, CountForm{0, kMaxSide});
-  fields.if_chosen(is_own,
-                   Field{"store",
-                         "jpeg: JPEG files without loss, shrunk ones encoded again; photo, zstd: pixels, "
-                         "compressed without loss, photo for photos; raw: pixels"},
-                   own.store, WordForm{});
+  fields.if_chosen(is_own, Field{"store", "jpeg as it is; pixels by photo, zstd or raw"}, own.store,
+                   WordForm{});
   fields.if_chosen(is_own, Field{"quality", "Quality of JPEG that is encoded, 1 to 100"}, own.quality,
                    CountForm{1, 100});
-  fields.if_chosen(is_own,
-                   Field{"jpeg_tile",
-                         "MCUs (units of 8x8 or 16x16 pixels) in a tile; a crop decodes only its tiles; 0: "
-                         "keep files' bytes"},
+  fields.if_chosen(is_own, Field{"jpeg_tile", "Tile width in MCUs, for decoding crops; 0: keep the bytes"},
                    own.jpeg_tile, CountForm{0, 8192});
   fields.group("Output");
   fields.if_chosen(is_own, Field{"chunk_bytes", "Maximum raw bytes per chunk"}, spec.chunk_bytes,
@@ -154,10 +140,9 @@ template <class Spec, class Fields>
 void show_decoding(Spec& spec, Fields& fields) {
   fields.group("Input");
   fields(Field{"exif", "EXIF orientation"}, spec.exif, WordForm{});
-  fields(Field{"decode", "exact: Pillow's pixels; fast: large JPEG files are decoded at a smaller size"},
-         spec.transform.decode, WordForm{});
-  fields(Field{"check", "How far files are decoded: whole, or region: JPEG to the last row that is used"},
-         spec.check, WordForm{});
+  fields(Field{"decode", "exact: Pillow's pixels; fast: scale large JPEG files"}, spec.transform.decode,
+         WordForm{});
+  fields(Field{"check", "Decode whole files, or JPEG to the last row used: region"}, spec.check, WordForm{});
   fields(Field{"accept_warnings", "Accept images that decode with warnings (not PNG)"}, spec.accept_warnings,
          SwitchForm{});
   fields(Field{"max_decode_bytes", "Reject images that need more memory: the file, decoding and resizing"},
@@ -176,10 +161,8 @@ void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_
   fields(Field{"container", "File format: hdf5, shard; images of their own sizes: shard"}, spec.container,
          ChoiceForm{{""}, "hdf5 shard"});
   fields(Field{"layout", "Axis order of samples", "NAME"}, spec.transform.layout, WordForm{});
-  fields(Field{"codec",
-               "Lossless compression. hdf5: (none), deflate, zstd; shard: photo (rgb), zstd (others), none",
-               "NAME[:N]"},
-         spec.codec, TextForm{});
+  fields(Field{"codec", "hdf5: none, deflate, zstd; shard: photo, zstd, none", "NAME[:N]"}, spec.codec,
+         TextForm{});
   fields(Field{"chunk_samples", "Samples per chunk"}, spec.chunk_samples, CountForm{0, UINT64_MAX, "auto"});
   fields(Field{"part_bytes", "Maximum raw bytes per part, at least one chunk"}, spec.part_bytes, BytesForm{});
   fields(Field{"order", "Order of samples"}, spec.order, WordForm{});
@@ -193,8 +176,8 @@ template <class Options, class Fields>
 void show(Options& options,
           Fields& fields) requires std::is_same_v<std::remove_const_t<Options>, PackImagesOptions> {
   show_run(options, "Output folder (with a split: one subfolder per pack)",
-           "Bad images: skip them (listed in rejects.csv), or fail",
-           "Maximum number or share of rejects, at least 1 where there are several images", fields);
+           "Bad images: skip them (listed in rejects.csv), or fail", "Maximum rejects, count or share",
+           fields);
   fields.unrecorded(Field{"trust_inputs", "Resume without checking whether inputs changed"},
                     options.trust_inputs, SwitchForm{});
 }

@@ -77,10 +77,7 @@ void show_input(Spec& spec, Fields& fields) {
   auto& input = spec.input;
   auto& table = input.table;
   fields.group("Input");
-  fields(Field{"format",
-               "Format of all inputs: text, user-items, netflix, matrix-market, svmlight, npz, hdf5, pack",
-               "WORD"},
-         input.format,
+  fields(Field{"format", "Format of all inputs: text, npz, hdf5, pack ...", "WORD"}, input.format,
          ChoiceForm{{"auto"}, "auto text user-items netflix matrix-market svmlight npz hdf5 pack"});
   fields(Field{"delimiter", "Field delimiter: , :: tab blanks ..."}, table.delimiter,
          DelimiterForm{{"auto"}});
@@ -101,8 +98,7 @@ void show_input(Spec& spec, Fields& fields) {
   fields(Field{"layer", "hdf5: name of an AnnData layer, or the word raw; empty: X", "NAME"}, input.layer,
          TextForm{});
   fields.if_chosen(input.shared_rows != SharedRows::error,
-                   Field{"shared_rows", "Row names of several matrices; file-name: put it before"},
-                   input.shared_rows, WordForm{});
+                   Field{"shared_rows", "Row names of several matrices"}, input.shared_rows, WordForm{});
   fields.if_chosen(input.encoding != Encoding::utf8, Field{"encoding", "Encoding of ratings and tables"},
                    input.encoding, WordForm{});
 }
@@ -110,8 +106,7 @@ void show_input(Spec& spec, Fields& fields) {
 template <class Rules, class Fields>
 void show_rules(Rules& rules, Fields& fields) {
   fields.group("Ratings");
-  fields(Field{"duplicates", "Ratings of one user and item; last and first are by time"}, rules.duplicates,
-         WordForm{});
+  fields(Field{"duplicates", "Ratings of one user and item"}, rules.duplicates, WordForm{});
   fields(Field{"zeros", "Ratings of 0"}, rules.zeros, WordForm{});
   fields(Field{"above", "Keep ratings > V"}, rules.above, LimitForm{});
   fields(Field{"binarize", "Replace every rating by 1"}, rules.binarize, SwitchForm{});
@@ -128,9 +123,7 @@ void show_split(Split& split, Fields& fields) {
                      ((split.split_by == SplitKind::ratio || split.split_by == SplitKind::time) &&
                       split.has_validation() && split.has_test());
   fields.group("Split");
-  fields(Field{"split_by",
-               "Held out: whole users, drawn from all or by-id; ratio or leave-one-out of each one; time"},
-         split.split_by, WordForm{});
+  fields(Field{"split_by", "By"}, split.split_by, WordForm{});
   fields.recorded_only(is_given, Field{"train_file", ""}, split.files.train, CountForm{});
   fields.recorded_only(is_given, Field{"validation_file", ""}, split.files.validation, CountForm{});
   fields.recorded_only(is_given, Field{"test_file", ""}, split.files.test, CountForm{});
@@ -148,8 +141,7 @@ void show_split(Split& split, Fields& fields) {
                    Field{"fold_in", "users: share of a held-out user's items used as input"}, split.fold_in,
                    ShareForm{});
   fields.if_chosen(split.split_by == SplitKind::ratio || split.split_by == SplitKind::leave_one_out,
-                   Field{"split_order", "Ratings that are held out (auto: ratio random, leave-one-out time)"},
-                   split.split_order, WordForm{});
+                   Field{"split_order", "Which ratings"}, split.split_order, WordForm{});
   fields.if_chosen(draws && split.before.has_value(),
                    Field{"before", "time: start of the test period, a number or YYYY-MM-DD"}, split.before,
                    MomentForm{});
@@ -186,8 +178,7 @@ void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_
       spec.item_columns, PathForm{});
   fields.if_chosen(!spec.user_columns.empty(), Field{"user_columns", "The same of users", "FILE"},
                    spec.user_columns, PathForm{});
-  fields.unrecorded(Field{"table_header", "Whether their first line is a header; no: columns are numbered"},
-                    spec.table_header, WordForm{});
+  fields.unrecorded(Field{"table_header", "First line of both is a header"}, spec.table_header, WordForm{});
   fields.unrecorded(Field{"table_quote", "Quoting of their fields"}, spec.table_quote, WordForm{});
 }
 
