@@ -164,9 +164,12 @@ void print_counted(const std::string& output, const PackSparseReport& report) {
   const std::string items = printable_text(shell_word(output));
   std::printf("%s: %s\n", printable_text(output).c_str(), count_text(report.items_counted, "item").c_str());
   print_speed(report);
-  std::printf("next, for each part: pack-sparse PART --reuse-ids %s --values %s -o packs/PART\n",
-              items.c_str(), stored_values_text(report.values).c_str());
-  std::printf("then: pack-merge all packs/*\n");
+  std::printf(
+      "next, for each part, with the same rules and split: pack-sparse PART --reuse-ids %s --values %s -o "
+      "packs/PART\n",
+      items.c_str(), stored_values_text(report.values).c_str());
+  std::printf(
+      "then: pack-merge all packs/*, of a split for each of its packs: pack-merge all/train packs/*/train\n");
 }
 
 }  // namespace chunkhit

@@ -59,6 +59,11 @@ class OptionDict {
     if (!has(name) || !py::isinstance<py::bool_>(left_[name])) return std::nullopt;
     return left_[name].cast<bool>();
   }
+  /// Takes a value if it is text.
+  [[nodiscard]] std::optional<std::string> take_text(const char* name) {
+    if (!has(name) || !py::isinstance<py::str>(left_[name])) return std::nullopt;
+    return take_value(name).cast<std::string>();
+  }
   [[nodiscard]] py::object take_value(const char* name);
   [[noreturn]] void refuse(const char* name, const py::object& value, const std::string& expected) const;
   /// Throws usage when a name is left that nobody took, with those that could be.

@@ -41,7 +41,7 @@ void take_texts(OptionDict& from, const char* name, std::vector<std::string>& te
   }
 }
 
-/// Takes a count given as an int, or a share given as a float.
+/// Takes a count given as an int, or a share from 0 to 1 given as a float.
 template <class Amount>
 void take_amount(OptionDict& from, const char* name, Amount& amount) {
   const py::object value = from.take_value(name);
@@ -49,13 +49,24 @@ void take_amount(OptionDict& from, const char* name, Amount& amount) {
   try {
     if (py::isinstance<py::bool_>(value)) throw py::cast_error();
     const bool is_share = py::isinstance<py::float_>(value);
-    amount = {};
-    if (is_share)
-      amount.share = value.template cast<double>();
-    else
-      amount.count = value.template cast<std::uint64_t>();
+    amount.count = is_share ? 0 : value.template cast<std::uint64_t>();
+    amount.share = is_share ? value.template cast<double>() : 0;
+    if (!(amount.share >= 0 && amount.share <= 1)) throw py::cast_error();
   } catch (const py::cast_error&) {
     from.refuse(name, value, "a count as an int or a share as a float");
+  }
+}
+
+/// Takes a color's name or its red, green and blue as text.
+std::string take_color(OptionDict& from, const char* name) {
+  const py::object value = from.take_value(name);
+  if (value.is_none()) return "";
+  if (py::isinstance<py::str>(value)) return value.cast<std::string>();
+  try {
+    const auto color = value.cast<std::array<std::uint8_t, 3>>();
+    return ColorForm().text(color);
+  } catch (const py::cast_error&) {
+    from.refuse(name, value, "three whole numbers from 0 to 255, or a color as black, white, #rrggbb");
   }
 }
 
@@ -95,6 +106,15 @@ class KeywordReader : public FieldVisitor<KeywordReader> {
       take_enum(name, value);
     } else if constexpr (std::is_same_v<Value, TransformSpec>) {
       form.parse(quoted(name), take_size(from_, name), value);
+    } else if constexpr (std::is_same_v<Form, ColorForm> || std::is_same_v<Form, OptionalColorForm>) {
+      const std::string color = take_color(from_, name);
+      if (!color.empty()) form.parse(quoted(name), color, value);
+    } else if constexpr (std::is_same_v<Form, MomentForm>) {
+      const std::optional<std::string> moment = from_.take_text(name);
+      if (moment)
+        form.parse(quoted(name), *moment, value);
+      else
+        from_.take(name, value);
     } else if constexpr (std::is_same_v<Form, NamesForm> || std::is_same_v<Form, RepeatedForm>) {
       take_texts(from_, name, value);
     } else if constexpr (std::is_same_v<Form, AmountForm>) {

@@ -95,6 +95,9 @@ def test_normalize_is_named_as_in_python(packs):
     (chunkhit.pack_images, dict(resize=(1, 2, 3)), "resize: expected (width, height) or one side, found [1, 2, 3]"),
     (chunkhit.pack_images, dict(resize=(0, 2)), "resize: expected sides of 1 to 65535 pixels, found [0, 2]"),
     (chunkhit.pack_images, dict(resize=9, fit=(3, 3)), "resize and fit exclude each other"),
+    (chunkhit.pack_images, dict(max_errors=-0.1), "max_errors: expected a count as an int or a share as a float, found -0.1"),
+    (chunkhit.pack_images, dict(max_errors=float("nan")), "max_errors: expected a count as an int or a share as a float, found nan"),
+    (chunkhit.pack_images, dict(background=(1, 2, 300)), "background: expected three whole numbers from 0 to 255"),
     (chunkhit.pack_sparse, dict(test=True), "test: expected a count as an int or a share as a float, found True"),
 ])
 def test_packing_refuses_what_would_mean_something_else(tmp_path, pack, options, message):

@@ -307,6 +307,27 @@ def test_lines_that_were_left_out_are_warned_of(tmp_path):
         chunkhit.pack_sparse(tmp_path / "ratings.csv", tmp_path / "out", on_error="skip", max_errors=0.5)
 
 
+def test_no_errors_allowed_were_one_in_a_hundred(tmp_path):
+    (tmp_path / "ratings.csv").write_text("user,item,rating\n1,2,3\n2,3,x\n")
+    with pytest.raises(chunkhit.Error, match="max_errors allows 0"):
+        chunkhit.pack_sparse(tmp_path / "ratings.csv", tmp_path / "out", on_error="skip", max_errors=0)
+
+
+def test_a_date_as_the_input_has_it_was_no_time(tmp_path):
+    days = "".join(f"{user},{item},2017-0{8 + ((item + user) % 3 == 0)}-0{user + 1}\n" for user in range(4) for item in range(6))
+    (tmp_path / "ratings.csv").write_text("user,item,date\n" + days)
+    packs = chunkhit.pack_sparse(tmp_path / "ratings.csv", tmp_path / "out", split_by="time", before="2017-09-01")
+    assert [matrix["nnz"] for matrix in packs["test"]["matrices"]] == [16, 8]
+
+
+def test_a_color_is_also_named(tmp_path):
+    image = np.zeros((4, 4, 4), np.uint8)
+    for name, color in (("white", (255, 255, 255)), ("named", "#ffffff")):
+        with chunkhit.ImageWriter(tmp_path / name, background=color) as writer:
+            writer.add(image, 0)
+        assert (np.asarray(chunkhit.ImageDataset(tmp_path / name)[0][0]) == 255).all()
+
+
 def test_memory_that_holds_no_image_is_an_error_before_anything_is_read(tmp_path):
     """A tar of gigabytes was unpacked first."""
     (tmp_path / "broken.tar.gz").write_bytes(b"no tar")
