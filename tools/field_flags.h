@@ -62,7 +62,7 @@ class FieldFlags {
         flag.option = add_option(field, flag.names, field.help, form.text(value), form.kShape)
                           ->allow_extra_args(false);  // it would swallow what is no flag
       else
-        flag.option = add_option(field, flag.text = shown_text(form, value), help_of<Value, Form>(field),
+        flag.option = add_option(field, flag.text = shown_text(form, value), help_sentence<Value, Form>(field),
                                  shown_text(form, value), form.kShape);
       if constexpr (std::is_same_v<Form, WordForm>) flag.option->check(one_of<Value>());
       if constexpr (std::is_same_v<Form, ChoiceForm>) flag.option->check(one_of(form.words()));
@@ -78,15 +78,6 @@ class FieldFlags {
     }
 
    private:
-    /// The sentence, with the words that the value can have where it does not name them all.
-    template <class Value, class Form>
-    [[nodiscard]] static std::string help_of(const Field& field) {
-      std::string help = field.help;
-      if constexpr (std::is_same_v<Form, WordForm>)
-        for (const std::string_view word : kEnumWords<Value>)
-          if (help.find(word) == std::string::npos) return help + ": " + WordForm::words<Value>();
-      return help;
-    }
     template <class Value>
     CLI::Option* add_option(const Field& field, Value& value, const std::string& help,
                             const std::string& shown, const char* shape) {

@@ -29,6 +29,7 @@ namespace py = pybind11;
 void bind_images(py::module_& module);
 void bind_sparse(py::module_& module);
 void bind_datasets(py::module_& module);
+void bind_options(py::module_& module);
 void bind_packing(py::module_& module);
 void bind_writers(py::module_& module);
 

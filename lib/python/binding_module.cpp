@@ -151,6 +151,7 @@ PYBIND11_MODULE(_chunkhit, module) {
   bind_images(module);
   bind_sparse(module);
   bind_datasets(module);
+  bind_options(module);
   bind_packing(module);
   bind_writers(module);
   module.def(

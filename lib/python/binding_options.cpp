@@ -6,17 +6,11 @@
 #include <array>
 #include <vector>
 
+#include "binding_fields.h"
+#include "read/loader_fields.h"
+
 namespace chunkhit {
 namespace {
-
-/// A path, as bytes or text; empty where it is None.
-std::string path_option(OptionDict& from, const char* name) {
-  const py::object found = from.take_value(name);
-  if (found.is_none()) return {};
-  if (!py::isinstance<py::str>(found) && !py::isinstance<py::bytes>(found))
-    from.refuse(name, found, "a path");
-  return found.cast<std::string>();
-}
 
 constexpr const char* kSamplers =
     "\"balanced\", a dict of weights by class, or an array of a weight per sample";
@@ -98,53 +92,6 @@ void take_subset(OptionDict& from, SubsetSpec& subset) {
   }
 }
 
-void take_sampler(OptionDict& from, SamplerSpec& sampler) {
-  take_weights(from, sampler);
-  take_subset(from, sampler.subset);
-  from.take("replacement", sampler.replacement);
-  const bool has_length = from.has("epoch_samples");
-  from.take("epoch_samples", sampler.epoch_samples);
-  if (has_length && sampler.epoch_samples == 0)
-    throw Error(ErrorCode::usage, "epoch_samples: found 0, expected at least 1, or None");
-}
-
-/// What loaders of all kinds of batches have in common.
-template <class Options>
-void take_loader_options(OptionDict& from, Options& options) {
-  from.take("batch_size", options.batch_size);
-  from.take_word("shuffle", options.shuffle);
-  from.take("seed", options.seed);
-  from.take("window_chunks", options.window_chunks);
-  from.take("rank", options.rank);
-  from.take("world_size", options.world_size);
-  from.take_word("rank_remainder", options.rank_remainder);
-  from.take("drop_last", options.drop_last);
-  take_sampler(from, options.sampler);
-  from.take("echo", options.echo);
-  from.take("memory_bytes", options.memory_bytes);
-  from.take_automatic("threads", options.threads);
-  from.take_automatic("prefetch", options.prefetch);
-  from.take_word("on_corrupt", options.on_corrupt);
-  options.allocator = batch_allocator(from.take_value("allocator"));
-}
-
-/// What all readers have in common.
-template <class Options>
-void take_reader_options(OptionDict& from, Options& options) {
-  options.cache_dir = path_option(from, "cache_dir");
-  from.take("cache_disk_bytes", options.cache_disk_bytes);
-  from.take_word("cache", options.cache);
-  from.take("cache_bytes", options.cache_bytes);
-  from.take_word("check_hashes", options.check_hashes);
-}
-
-py::dict dict_option(OptionDict& from, const char* name) {
-  const py::object found = from.take_value(name);
-  if (found.is_none()) return {};
-  if (!py::isinstance<py::dict>(found)) from.refuse(name, found, "a dict");
-  return found.cast<py::dict>();
-}
-
 /// Two numbers, the lesser first.
 void take_range(OptionDict& from, const char* name, std::array<double, 2>& range) {
   std::vector<double> values(range.begin(), range.end());
@@ -153,45 +100,76 @@ void take_range(OptionDict& from, const char* name, std::array<double, 2>& range
   std::ranges::copy(values, range.begin());
 }
 
-ResizedCropSpec resized_crop_spec(const py::dict& options) {
-  ResizedCropSpec spec;
-  OptionDict from(options, "augment.resized_crop.");
-  from.take("height", spec.height);
-  from.take("width", spec.width);
-  take_range(from, "area", spec.area);
-  take_range(from, "aspect", spec.aspect);
-  from.finish();
-  return spec;
-}
-
-AugmentSpec augment_spec(const py::dict& options) {
-  AugmentSpec spec;
-  OptionDict from(options, "augment.");
-  from.take("flip_horizontal", spec.flip_horizontal);
-  from.take("crop_height", spec.crop_height);
-  from.take("crop_width", spec.crop_width);
-  from.take("random_crop", spec.random_crop);
-  from.take("crop_padding", spec.crop_padding);
-  from.take("resize_short", spec.resize_short);
-  const bool has_resized_crop = options.contains("resized_crop") && !options["resized_crop"].is_none();
-  spec.resized_crop = resized_crop_spec(dict_option(from, "resized_crop"));
-  if (has_resized_crop && spec.resized_crop.height == 0 && spec.resized_crop.width == 0)
-    throw Error(ErrorCode::usage, "augment.resized_crop.height: is required, as is resized_crop.width");
-  from.take_word("resample", spec.resample);
-  from.finish();
-  return spec;
-}
-
-NormalizeSpec normalize_spec(const py::dict& options) {
-  NormalizeSpec spec;
-  OptionDict from(options, "normalize.");
-  from.take("mean", spec.mean);
-  from.take("std", spec.std);
-  from.finish();
-  return spec;
+/// Takes a dict of the fields of a struct; returns whether it has any.
+template <class Struct>
+bool take_struct(OptionDict& from, const char* name, Struct& values) {
+  const py::object found = from.take_value(name);
+  if (found.is_none()) return false;
+  if (!py::isinstance<py::dict>(found)) from.refuse(name, found, "a dict");
+  OptionDict keywords(found.cast<py::dict>(), from.location() + name + ".");
+  KeywordReader reader(keywords);
+  show(values, reader);
+  keywords.finish();
+  return py::len(found) > 0;
 }
 
 }  // namespace
+
+template <class Value>
+void take_field(OptionDict& from, const char* name, Value& value, const CodeForm&) {
+  if constexpr (std::is_same_v<Value, SamplerSpec>)
+    take_weights(from, value);
+  else if constexpr (std::is_same_v<Value, SubsetSpec>)
+    take_subset(from, value);
+  else if constexpr (std::is_same_v<Value, AugmentSpec> || std::is_same_v<Value, NormalizeSpec>)
+    take_struct(from, name, value);
+  else if constexpr (std::is_same_v<Value, BatchAllocator>)
+    value = batch_allocator(from.take_value(name));
+  else if constexpr (std::is_same_v<Value, std::array<double, 2>>)
+    take_range(from, name, value);
+  else
+    from.take(name, value);
+}
+inline void take_field(OptionDict& from, const char* name, ResizedCropSpec& value, const CodeForm&) {
+  const bool is_given = from.has(name);
+  take_struct(from, name, value);
+  if (is_given && value.height == 0 && value.width == 0)
+    throw Error(ErrorCode::usage, from.location() + name + ".height: is required, as is " + name + ".width");
+}
+
+template <class Value>
+void take_field(OptionDict& from, const char* name, Value& value, const AutomaticForm& form) {
+  const py::object found = from.take_value(name);
+  if (found.is_none()) return;
+  const std::string expected = "\"auto\" or a whole number from 0 and below " + std::to_string(form.kMax + 1);
+  if (py::isinstance<py::str>(found) && found.template cast<std::string>() == "auto") {
+    value = kAutomatic;
+    return;
+  }
+  try {
+    if (py::isinstance<py::bool_>(found)) throw py::cast_error();
+    value = found.template cast<std::uint32_t>();
+    if (value > form.kMax) throw py::cast_error();
+  } catch (const py::cast_error&) {
+    from.refuse(name, found, expected);
+  }
+}
+template <class Value>
+[[nodiscard]] std::string python_type(const Value&, const AutomaticForm&) {
+  return "types.CountOrAuto";
+}
+
+template <class Enum>
+void take_field(OptionDict& from, const char* name, std::optional<Enum>& value, const OptionalWordForm&) {
+  Enum word{};
+  const bool is_given = from.has(name);
+  from.take_word(name, word);
+  if (is_given) value = word;
+}
+template <class Enum>
+[[nodiscard]] std::string python_type(const std::optional<Enum>&, const OptionalWordForm&) {
+  return word_type(kEnumWords<Enum>);
+}
 
 py::object OptionDict::take_value(const char* name) {
   taken_.emplace_back(name);
@@ -217,86 +195,87 @@ std::optional<std::size_t> OptionDict::take_index(const char* name, std::span<co
   refuse(name, value, expected);
 }
 
-void OptionDict::take_automatic(const char* name, std::uint32_t& field) {
-  const py::object value = take_value(name);
-  if (value.is_none()) return;
-  const std::string expected = "\"auto\" or a whole number from 0 and below 4097";
-  if (py::isinstance<py::str>(value)) {
-    if (value.cast<std::string>() != "auto") refuse(name, value, expected);
-    field = kAutomatic;
-    return;
-  }
-  constexpr std::uint32_t kMax = 4096;
-  if (py::isinstance<py::bool_>(value)) refuse(name, value, expected);
-  try {
-    field = value.cast<std::uint32_t>();
-  } catch (const py::cast_error&) {
-    refuse(name, value, expected);
-  }
-  if (field > kMax) refuse(name, value, expected);
-}
-
 void OptionDict::refuse(const char* name, const py::object& value, const std::string& expected) const {
   throw Error(ErrorCode::usage,
               location_ + name + ": expected " + expected + ", found " + py::repr(value).cast<std::string>());
 }
 
+void take_texts(OptionDict& from, const char* name, std::vector<std::string>& texts) {
+  const py::object value = from.take_value(name);
+  if (value.is_none()) return;
+  try {
+    if (py::isinstance<py::str>(value) || py::isinstance<py::bytes>(value))
+      texts = {value.cast<std::string>()};
+    else
+      texts = value.cast<std::vector<std::string>>();
+  } catch (const py::cast_error&) {
+    from.refuse(name, value, "a text or a list of texts");
+  }
+}
+
+namespace {
+
+template <class Options>
+void read_fields(OptionDict& from, Options& options) {
+  KeywordReader reader(from);
+  show(options, reader);
+  from.finish();
+}
+
+template <class Options>
+py::list list_fields() {
+  const Options defaults;
+  FieldLister<true> lister;
+  show(defaults, lister);
+  return lister.rows();
+}
+
+}  // namespace
+
 ImageLoaderOptions image_loader_options(const py::dict& keywords) {
   ImageLoaderOptions options;
   OptionDict from(keywords);
-  take_loader_options(from, options);
-  take_reader_options(from, options);
   from.take("mixture", options.mixture.weights);
-  from.take_word("shares", options.mixture.shares);
-  options.augment = augment_spec(dict_option(from, "augment"));
-  from.take_word("dtype", options.dtype);
-  const py::dict normalize = dict_option(from, "normalize");
-  options.normalize = normalize_spec(normalize);
-  options.normalize_like = path_option(from, "normalize_like");
-  if (!normalize.empty() && options.dtype != Dtype::float32)
+  read_fields(from, options);
+  const bool normalizes = !options.normalize.mean.empty() || !options.normalize.std.empty();
+  if (normalizes && options.dtype != Dtype::float32)
     throw Error(ErrorCode::usage,
                 "normalize: is for dtype=\"float32\"; uint8 batches have the pixels as they are");
-  Layout layout = Layout::nhwc;
-  const bool has_layout = keywords.contains("layout") && !keywords["layout"].is_none();
-  from.take_word("layout", layout);
-  if (has_layout) options.layout = layout;
-  from.take("images", options.images);
-  from.take("labels", options.labels);
-  from.finish();
   return options;
 }
 
 SparseLoaderOptions sparse_loader_options(const py::dict& keywords) {
   SparseLoaderOptions options;
   OptionDict from(keywords);
-  take_loader_options(from, options);
-  take_reader_options(from, options);
-  from.take_word("format", options.format);
-  from.take("binarize", options.binarize);
-  from.take("scale", options.scale);
-  from.take_word("normalize", options.normalize);
-  from.take("held_out", options.held_out);
-  from.take("times", options.times);
-  from.finish();
+  read_fields(from, options);
   return options;
 }
 
 ImageDatasetOptions image_dataset_options(const py::dict& keywords) {
   ImageDatasetOptions options;
   OptionDict from(keywords);
-  take_reader_options(from, options);
-  from.take("images", options.images);
-  from.take("labels", options.labels);
-  from.finish();
+  read_fields(from, options);
   return options;
 }
 
 SparseDatasetOptions sparse_dataset_options(const py::dict& keywords) {
   SparseDatasetOptions options;
   OptionDict from(keywords);
-  take_reader_options(from, options);
-  from.finish();
+  read_fields(from, options);
   return options;
+}
+
+void bind_options(py::module_& module) {
+  module.def(
+      "fields_of",
+      [](const std::string& table) {
+        if (table == "image_loader") return list_fields<ImageLoaderOptions>();
+        if (table == "sparse_loader") return list_fields<SparseLoaderOptions>();
+        if (table == "image_dataset") return list_fields<ImageDatasetOptions>();
+        if (table == "sparse_dataset") return list_fields<SparseDatasetOptions>();
+        return fields_of_packing(table);
+      },
+      py::arg("table"));
 }
 
 }  // namespace chunkhit

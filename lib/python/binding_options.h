@@ -41,12 +41,28 @@ class OptionDict {
     }
   }
 
-  /// Takes a number, or "auto", which is kAutomatic.
-  void take_automatic(const char* name, std::uint32_t& field);
+  /// Takes a whole number in a range.
+  template <class Count>
+  void take_count(const char* name, Count& field, std::uint64_t min, std::uint64_t max) {
+    const bool is_given = has(name);
+    const py::object value = is_given ? py::object(left_[name]) : py::none();
+    take(name, field);
+    if (is_given && (field < min || field > max))
+      refuse(name, value,
+             max == UINT64_MAX ? "at least " + std::to_string(min)
+                               : "a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+  }
 
   template <class Enum>
   void take_word(const char* name, Enum& field) {
     if (const auto index = take_index(name, kEnumWords<Enum>)) field = static_cast<Enum>(*index);
+  }
+  /// The same; words of which one is yes and one is no are also True and False.
+  template <class Enum>
+  void take_enum(const char* name, Enum& field) {
+    if (enum_of<Enum>("yes") && has(name) && py::isinstance<py::bool_>(left_[name]))
+      left_[name] = left_[name].cast<bool>() ? "yes" : "no";
+    take_word(name, field);
   }
 
   /// Takes one of some words; returns its index, or nothing for None.
@@ -54,17 +70,11 @@ class OptionDict {
 
   /// Whether a name that nobody took has a value.
   [[nodiscard]] bool has(const char* name) const { return left_.contains(name) && !left_[name].is_none(); }
-  /// The value of a name that nobody took, if it is True or False.
-  [[nodiscard]] std::optional<bool> find_bool(const char* name) const {
-    if (!has(name) || !py::isinstance<py::bool_>(left_[name])) return std::nullopt;
-    return left_[name].cast<bool>();
-  }
-  /// Takes a value if it is text.
-  [[nodiscard]] std::optional<std::string> take_text(const char* name) {
-    if (!has(name) || !py::isinstance<py::str>(left_[name])) return std::nullopt;
-    return take_value(name).cast<std::string>();
+  [[nodiscard]] bool has_text(const char* name) const {
+    return has(name) && (py::isinstance<py::str>(left_[name]) || py::isinstance<py::bytes>(left_[name]));
   }
   [[nodiscard]] py::object take_value(const char* name);
+  [[nodiscard]] const std::string& location() const { return location_; }
   [[noreturn]] void refuse(const char* name, const py::object& value, const std::string& expected) const;
   /// Throws usage when a name is left that nobody took, with those that could be.
   void finish() const;
@@ -93,10 +103,28 @@ class OptionDict {
   std::string location_;
 };
 
+/// The annotation of one of some words.
+template <class Words>
+[[nodiscard]] std::string word_type(const Words& words) {
+  std::string type;
+  for (const auto& word : words) {
+    if (word == "no" || word.empty()) continue;
+    if (word == "yes")
+      type.insert(0, "bool, ");
+    else
+      type.append(type.empty() || type.ends_with(' ') ? "" : ", ").append("\"").append(word).append("\"");
+  }
+  return type.starts_with("bool, ") ? "Union[bool, Literal[" + type.substr(6) + "]]"
+                                    : "Literal[" + type + "]";
+}
+
 [[nodiscard]] ImageLoaderOptions image_loader_options(const py::dict& options);
 [[nodiscard]] SparseLoaderOptions sparse_loader_options(const py::dict& options);
 [[nodiscard]] ImageDatasetOptions image_dataset_options(const py::dict& options);
 [[nodiscard]] SparseDatasetOptions sparse_dataset_options(const py::dict& options);
+
+/// The fields of "pack_images" or "pack_sparse", as FieldLister lists them.
+[[nodiscard]] py::list fields_of_packing(const std::string& table);
 
 /// Memory from a Python function of a number of bytes, which gives a writable buffer, or none where `make` is
 /// None.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/throw_error.h"
+#include "binding_fields.h"
 #include "pack/images/image_fields.h"
 #include "pack/ratings/sparse_fields.h"
 #include "types/fields.h"
@@ -26,36 +27,6 @@ template <>
     "reading", "sorting", "packing", "finishing"};
 
 namespace {
-
-/// Takes one text or a list of texts.
-void take_texts(OptionDict& from, const char* name, std::vector<std::string>& texts) {
-  const py::object value = from.take_value(name);
-  if (value.is_none()) return;
-  try {
-    if (py::isinstance<py::str>(value) || py::isinstance<py::bytes>(value))
-      texts = {value.cast<std::string>()};
-    else
-      texts = value.cast<std::vector<std::string>>();
-  } catch (const py::cast_error&) {
-    from.refuse(name, value, "a text or a list of texts");
-  }
-}
-
-/// Takes a count given as an int, or a share from 0 to 1 given as a float.
-template <class Amount>
-void take_amount(OptionDict& from, const char* name, Amount& amount) {
-  const py::object value = from.take_value(name);
-  if (value.is_none()) return;
-  try {
-    if (py::isinstance<py::bool_>(value)) throw py::cast_error();
-    const bool is_share = py::isinstance<py::float_>(value);
-    amount.count = is_share ? 0 : value.template cast<std::uint64_t>();
-    amount.share = is_share ? value.template cast<double>() : 0;
-    if (!(amount.share >= 0 && amount.share <= 1)) throw py::cast_error();
-  } catch (const py::cast_error&) {
-    from.refuse(name, value, "a count as an int or a share as a float");
-  }
-}
 
 /// Takes a color's name or its red, green and blue as text.
 std::string take_color(OptionDict& from, const char* name) {
@@ -77,11 +48,12 @@ std::string take_size(OptionDict& from, const char* name) {
   std::vector<std::uint32_t> sides;
   try {
     if (py::isinstance<py::bool_>(value)) throw py::cast_error();
-    if (py::isinstance<py::tuple>(value) || py::isinstance<py::list>(value))
+    const bool is_pair = py::isinstance<py::tuple>(value) || py::isinstance<py::list>(value);
+    if (is_pair)
       sides = value.cast<std::vector<std::uint32_t>>();
     else
       sides = {value.cast<std::uint32_t>()};
-    if (sides.empty() || sides.size() > 2) throw py::cast_error();
+    if (is_pair && sides.size() != 2) throw py::cast_error();
   } catch (const py::cast_error&) {
     from.refuse(name, value, "(width, height) or one side");
   }
@@ -90,65 +62,94 @@ std::string take_size(OptionDict& from, const char* name) {
   return std::to_string(sides[0]) + (sides.size() > 1 ? "x" + std::to_string(sides[1]) : "");
 }
 
-/// Sets the fields of a table from keywords.
-class KeywordReader : public FieldVisitor<KeywordReader> {
- public:
-  explicit KeywordReader(OptionDict& from) : from_(from) {}
-  template <class Value, class Form>
-  void operator()(const Field& field, Value& value, const Form& form) {
-    take(field.name, value, form);
-  }
-
- private:
-  template <class Value, class Form>
-  void take(const char* name, Value& value, const Form& form) {
-    if constexpr (std::is_enum_v<Value>) {
-      take_enum(name, value);
-    } else if constexpr (std::is_same_v<Value, TransformSpec>) {
-      form.parse(quoted(name), take_size(from_, name), value);
-    } else if constexpr (std::is_same_v<Form, ColorForm> || std::is_same_v<Form, OptionalColorForm>) {
-      const std::string color = take_color(from_, name);
-      if (!color.empty()) form.parse(quoted(name), color, value);
-    } else if constexpr (std::is_same_v<Form, MomentForm>) {
-      const std::optional<std::string> moment = from_.take_text(name);
-      if (moment)
-        form.parse(quoted(name), *moment, value);
-      else
-        from_.take(name, value);
-    } else if constexpr (std::is_same_v<Form, NamesForm> || std::is_same_v<Form, RepeatedForm>) {
-      take_texts(from_, name, value);
-    } else if constexpr (std::is_same_v<Form, AmountForm>) {
-      take_amount(from_, name, value);
-    } else if constexpr (std::is_same_v<Form, DelimiterForm> || std::is_same_v<Form, StoredValuesForm>) {
-      std::string text;
-      from_.take(name, text);
-      if (!text.empty()) form.parse(quoted(name), text, value);
-    } else if constexpr (std::is_same_v<Form, SharesForm>) {
-      py::dict shares;
-      from_.take(name, shares);
-      for (const auto& [pack, share] : shares)
-        value.push_back({py::str(pack).template cast<std::string>(), share.template cast<double>()});
-    } else {
-      from_.take(name, value);
-    }
-  }
-  /// Words of which one is yes and one is no are also True and False.
-  template <class Enum>
-  void take_enum(const char* name, Enum& value) {
-    if (const std::optional<bool> is_on = from_.find_bool(name); is_on && enum_of<Enum>("yes")) {
-      static_cast<void>(from_.take_value(name));
-      const std::optional<Enum> word = enum_of<Enum>(*is_on ? "yes" : "no");
-      if (word) value = *word;
-    } else {
-      from_.take_word(name, value);
-    }
-  }
-  [[nodiscard]] static std::string quoted(const char* name) { return "`" + std::string(name) + "`"; }
-
-  OptionDict& from_;
-};
-
 }  // namespace
+
+template <class Form>
+void take_field(OptionDict& from, const char* name, TransformSpec& value, const Form& form) {
+  form.parse(quoted(name), take_size(from, name), value);
+}
+template <class Form>
+[[nodiscard]] std::string python_type(const TransformSpec&, const Form&) {
+  return "types.Side";
+}
+
+template <class Value>
+void take_field(OptionDict& from, const char* name, Value& value, const ColorForm& form) {
+  const std::string color = take_color(from, name);
+  if (!color.empty()) form.parse(quoted(name), color, value);
+}
+template <class Value>
+[[nodiscard]] std::string python_type(const Value&, const ColorForm&) {
+  return "Union[str, Sequence[int]]";
+}
+
+template <class Value>
+void take_field(OptionDict& from, const char* name, Value& value, const OptionalColorForm& form) {
+  const std::string color = take_color(from, name);
+  if (!color.empty()) form.parse(quoted(name), color, value);
+}
+template <class Value>
+[[nodiscard]] std::string python_type(const Value&, const OptionalColorForm&) {
+  return "Union[str, Sequence[int]]";
+}
+
+/// Takes what is written as a text.
+template <class Value, class Form>
+void take_written(OptionDict& from, const char* name, Value& value, const Form& form) {
+  std::string text;
+  from.take(name, text);
+  if (!text.empty()) form.parse(quoted(name), text, value);
+}
+
+template <class Value>
+void take_field(OptionDict& from, const char* name, Value& value, const MomentForm& form) {
+  if (from.has_text(name))
+    take_written(from, name, value, form);
+  else
+    from.take(name, value);
+}
+template <class Value>
+[[nodiscard]] std::string python_type(const Value&, const MomentForm&) {
+  return "Union[int, str]";
+}
+
+template <class Value>
+void take_field(OptionDict& from, const char* name, Value& value, const ColumnForm&) {
+  const py::object found = from.take_value(name);
+  if (found.is_none()) return;
+  const bool is_number = PyLong_Check(found.ptr()) != 0 && !py::isinstance<py::bool_>(found);
+  if (!is_number && !py::isinstance<py::str>(found)) from.refuse(name, found, "a name, or a number from 1");
+  value = py::str(found);
+}
+template <class Value>
+[[nodiscard]] std::string python_type(const Value&, const ColumnForm&) {
+  return "Union[str, int]";
+}
+
+template <class Value>
+void take_field(OptionDict& from, const char* name, Value& value, const DelimiterForm& form) {
+  take_written(from, name, value, form);
+}
+template <class Value>
+void take_field(OptionDict& from, const char* name, Value& value, const StoredValuesForm& form) {
+  take_written(from, name, value, form);
+}
+template <class Value>
+[[nodiscard]] std::string python_type(const Value&, const LimitForm&) {
+  return "float";
+}
+
+template <class Value>
+void take_field(OptionDict& from, const char* name, Value& value, const SharesForm&) {
+  py::dict shares;
+  from.take(name, shares);
+  for (const auto& [pack, share] : shares)
+    value.push_back({pack.template cast<std::string>(), share.template cast<double>()});
+}
+template <class Value>
+[[nodiscard]] std::string python_type(const Value&, const SharesForm&) {
+  return "Dict[str, float]";
+}
 
 PackImagesSpec images_spec(OptionDict& from) {
   PackImagesSpec spec;
@@ -343,6 +344,18 @@ py::object bind_pack_sparse(const py::dict& keywords, const py::object& on_progr
   return packs;
 }
 
+/// Counts items; returns how many there are, and the type of the values.
+py::dict bind_count_items(const py::dict& keywords, const py::object& on_progress) {
+  OptionDict from(keywords);
+  PackSparseOptions options = sparse_options(from);
+  const PackSparseSpec spec = sparse_spec(from, options.inputs);
+  from.finish();
+  const PackSparseReport report = run_reporting<PackSparseProgress>(
+      std::move(options), on_progress, [&](const PackSparseOptions& how) { return count_items(spec, how); });
+  return py::dict(py::arg("items") = report.items_counted,
+                  py::arg("values") = stored_values_text(report.values));
+}
+
 std::vector<std::string> bind_merge_packs(const std::vector<std::string>& packs, const std::string& output,
                                           const std::string& command_line) {
   const ReleasedGil release;
@@ -353,7 +366,22 @@ std::vector<std::string> bind_merge_packs(const std::vector<std::string>& packs,
   return merge_packs(options).notices;
 }
 
+template <class Spec, class Options>
+py::list list_fields() {
+  const Spec spec;
+  const Options options;
+  FieldLister<false> lister;
+  show(spec, lister);
+  show(options, lister);
+  return lister.rows();
+}
+
 }  // namespace
+
+py::list fields_of_packing(const std::string& table) {
+  return table == "pack_images" ? list_fields<PackImagesSpec, PackImagesOptions>()
+                                : list_fields<PackSparseSpec, PackSparseOptions>();
+}
 
 void bind_packing(py::module_& module) {
   module.def("merge_packs", &bind_merge_packs, py::arg("packs"), py::arg("output"), py::arg("command_line"));
@@ -362,6 +390,7 @@ void bind_packing(py::module_& module) {
   module.def("plan_images", &bind_plan_images, py::arg("options"), py::arg("on_progress"), py::arg("tasks"));
   module.def("run_plan", &bind_run_plan, py::arg("options"), py::arg("on_progress"));
   module.def("plan_status_json", &bind_plan_status_json, py::arg("folder"));
+  module.def("count_items", &bind_count_items, py::arg("options"), py::arg("on_progress"));
   module.def("pack_sparse", &bind_pack_sparse, py::arg("options"), py::arg("on_progress"),
              py::arg("dry_run"));
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Field {
   const char* name;        ///< as in C++ and Python; with dashes in flags, recipes and manifests
   const char* help;        ///< a sentence; visitors add the words of an enum and the default
   const char* shape = "";  ///< stands for the value in the help; empty: the form's
+  const char* more = "";   ///< sentences that Python's help() adds
 };
 
 /// Longest side of an image in pixels.
@@ -172,6 +174,11 @@ struct AmountForm {
   }
 };
 
+/// What only a program gives, as an array, a dict or a function: flags and recipes leave it out.
+struct CodeForm {
+  const char* python_type;
+};
+
 /// A visitor that takes all fields alike; `Self` has `operator()(field, value, form)`.
 template <class Self>
 class FieldVisitor {
@@ -200,6 +207,16 @@ class FieldVisitor {
  private:
   [[nodiscard]] Self& self() { return static_cast<Self&>(*this); }
 };
+
+/// The sentence of a field, with the words that the value can have where it does not name them all.
+template <class Value, class Form>
+[[nodiscard]] std::string help_sentence(const Field& field) {
+  std::string help = field.help;
+  if constexpr (std::is_same_v<Form, WordForm>)
+    for (const std::string_view word : kEnumWords<Value>)
+      if (help.find(word) == std::string::npos) return help + ": " + WordForm::words<Value>();
+  return help;
+}
 
 /// What a form shows of a value to a person.
 template <class Form, class Value>

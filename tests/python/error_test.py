@@ -22,7 +22,7 @@ def test_names_what_was_not_found(tmp_path):
 
 
 @pytest.mark.parametrize("options, message", [
-    (dict(batch_size=0), "batch_size: must be at least 1"),
+    (dict(batch_size=0), "batch_size: expected a whole number from 1 to"),
     (dict(batch_size=-1), "batch_size: expected a whole number from 0 and below 2**64, found -1"),
     (dict(batch_size=2.5), "batch_size: expected a whole number from 0 and below 2**64, found 2.5"),
     (dict(shuffle="some"), "shuffle: expected none, window, global, found 'some'"),

@@ -126,3 +126,21 @@ def test_says_which_classes_a_merge_adds(tmp_path):
     pack_classes(tmp_path, "b", ["ant", "dog"])
     with pytest.warns(UserWarning, match="2 classes of .*a become 3: it does not have ant"):
         chunkhit.merge_packs([tmp_path / "a", tmp_path / "b"], tmp_path / "all")
+
+
+def test_counted_items_let_parts_be_packed_one_by_one(tmp_path):
+    parts = []
+    for part in range(3):
+        parts.append(tmp_path / f"{part}.csv")
+        parts[-1].write_text("user,item,rating\n" + "".join(f"{part}-{user},{item},{item % 4 + 0.5}\n" for user in range(9)
+                                                            for item in range(user, user + part + 4)))
+    found = chunkhit.count_items(parts, tmp_path / "items.csv", min_user=4)
+    assert found == {"items": 14, "values": "u8:0.5"}
+    for part, path in enumerate(parts):
+        chunkhit.pack_sparse(path, tmp_path / f"{part}", min_user=4, reuse_ids=tmp_path / "items.csv", values=found["values"])
+    chunkhit.merge_packs([tmp_path / f"{part}" for part in range(3)], tmp_path / "merged")
+    chunkhit.pack_sparse(parts, tmp_path / "whole", min_user=4)
+    assert (tmp_path / "whole/items.csv").read_text() == (tmp_path / "merged/items.csv").read_text()
+    merged, whole = chunkhit.SparseDataset(tmp_path / "merged"), chunkhit.SparseDataset(tmp_path / "whole")
+    assert {merged.row_id(row): merged[row].tolist() for row in range(len(merged))} == {
+        whole.row_id(row): whole[row].tolist() for row in range(len(whole))}

@@ -1,5 +1,6 @@
 """pack_dataset: datasets of torch and of Hugging Face, and iterables, become packs."""
 import io
+import multiprocessing
 
 import numpy as np
 import pytest
@@ -162,5 +163,6 @@ def test_an_error_names_the_index_of_the_sample(tmp_path, code, message, give, w
         pytest.importorskip("torch")
     with pytest.raises(chunkhit.Error, match=message) as caught:
         chunkhit.pack_dataset(Broken(21, give), tmp_path / "out", workers=workers)
+    assert multiprocessing.active_children() == []  # a later search for cycles would wait for workers
     assert caught.value.code == code
     assert not (tmp_path / "out").exists()

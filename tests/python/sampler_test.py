@@ -147,7 +147,7 @@ def test_states_resume_and_name_the_sampler(packs):
     (dict(subset=(1, 2, 3)), "subset: expected"),
     (dict(subset="missing.csv"), "missing.csv"),
     (dict(subset=["c"]), 'subset: class "c": no sample of'),
-    (dict(epoch_samples=0), "epoch_samples: found 0, expected at least 1"),
+    (dict(epoch_samples=0), "epoch_samples: expected at least 1, found 0"),
     (dict(epoch_samples=-1), "epoch_samples: expected a whole number"),
     (dict(sampler="balanced", replacement=False), "replacement: false needs epoch_samples"),
 ])

@@ -10,63 +10,20 @@ import pytest
 
 import chunkhit
 from chunkhit import _types as types
+from chunkhit._options import rows_of
 
 from error_test import raised
 
-PACKAGE = os.path.dirname(os.path.realpath(chunkhit.ImageLoader.__init__.__code__.co_filename))
-
-READING = [
-    ("ImageLoader", "shuffle", types.Shuffle), ("ImageLoader", "shares", types.Shares),
-    ("ImageLoader", "rank_remainder", types.RankRemainder), ("ImageLoader", "dtype", types.Dtype),
-    ("ImageLoader", "layout", types.Layout), ("ImageLoader", "cache", types.Cache),
-    ("ImageLoader", "check_hashes", types.CheckHashes), ("ImageLoader", "on_corrupt", types.OnCorrupt),
-    ("SparseLoader", "format", types.SparseFormat), ("SparseLoader", "normalize", types.RowNorm),
-    ("SparseDataset", "format", types.RowFormat), ("ImageDataset", "cache", types.Cache),
-]
-PACKING = [
-    ("pack_images", "resample", types.Resample), ("pack_images", "channels", types.Channels),
-    ("pack_images", "layout", types.Layout), ("pack_images", "decode", types.Decode), ("pack_images", "sizes", types.Sizes),
-    ("pack_images", "store", types.Store), ("pack_images", "exif", types.Exif),
-    ("pack_images", "check", types.Check),
-    ("pack_images", "label_type", types.LabelType),
-    ("pack_images", "container", types.Container), ("pack_images", "order", types.Order),
-    ("pack_images", "on_error", types.OnError),
-    ("pack_sparse", "format", types.RatingFormat), ("pack_sparse", "preset", types.Preset),
-    ("pack_sparse", "quote", types.Quote), ("pack_sparse", "duplicates", types.Duplicates),
-    ("pack_sparse", "zeros", types.Zeros), ("pack_sparse", "split_by", types.SplitBy),
-    ("pack_sparse", "split_order", types.SplitOrder), ("pack_sparse", "id_order", types.IdOrder),
-    ("pack_sparse", "order", types.Order),
-    ("pack_sparse", "shared_rows", types.SharedRows), ("pack_sparse", "encoding", types.Encoding),
-    ("pack_sparse", "table_quote", types.Quote),
-    ("pack_sparse", "on_error", types.OnError), ("pack_sparse", "container", types.Container),
-]
+PACKAGE = os.path.dirname(chunkhit.__file__)
+SOURCES = os.path.dirname(os.path.realpath(chunkhit.__file__))
 
 
-def words_expected(message, option):
-    """The words that a message says after "expected"."""
-    found = re.search(rf"{option}\b.*: expected (?:one of )?(.*?)(?:, found .*)?$", message)
-    assert found, message
-    return set(re.split(", | or ", found.group(1)))
-
-
-def test_words_of_readers_are_those_of_cpp(packs, ratings):
-    for name, option, literal in READING:
-        path = packs / "hdf5" if name.startswith("Image") else ratings[0] / "whole"
-        message = raised("usage", getattr(chunkhit, name), path, **{option: "no such word"})
-        assert words_expected(message, option) == set(typing.get_args(literal)), option
-
-
-def test_words_of_packing_are_those_of_cpp(tmp_path):
-    for name, option, literal in PACKING:
-        message = raised("usage", getattr(chunkhit, name), tmp_path, tmp_path / "out", **{option: "no such word"})
-        assert words_expected(message, option) == set(typing.get_args(literal)), option
-
-
-def test_all_words_are_compared():
-    literals = {name for name, each in vars(types).items() if typing.get_origin(each) is typing.Literal}
-    compared = {id(literal) for _, _, literal in READING + PACKING}
-    # typing caches literals: equal ones are one object. Filters of batches are those of packing.
-    assert {name for name in literals if id(getattr(types, name)) not in compared} == set()
+def test_words_are_those_of_cpp():
+    """Those of dicts and of what the tables of C++ do not have."""
+    of = {row.name: row.annotation for row in rows_of("image_loader") + rows_of("pack_images") + rows_of("sparse_loader")}
+    for name, literal in (("resample", types.Resample), ("dtype", types.Dtype), ("layout", types.Layout)):
+        assert set(typing.get_args(literal)) == set(re.findall('"(.*?)"', of[name])), name
+    assert set(typing.get_args(types.RowFormat)) < set(re.findall('"(.*?)"', of["format"]))
 
 
 @pytest.mark.parametrize("prefix, dictionary", [
@@ -186,26 +143,34 @@ chunkhit.pack_dataset([], "a", worker=2)
 
 @pytest.fixture(scope="module")
 def findings(tmp_path_factory):
-    """Pairs of file and line that mypy --strict finds something in, of the package and of both programs."""
+    """Gives pairs of file and line that mypy --strict finds something in: of the package's sources, or of programs that use
+    it, whose keywords stand in stubs beside the sources."""
     pytest.importorskip("torch")
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not installed")
     folder = tmp_path_factory.mktemp("types")
     (folder / "right.py").write_text(RIGHT)
     (folder / "wrong.py").write_text(WRONG)
-    run = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(folder / "cache"), "--no-error-summary",
-                          PACKAGE, "right.py", "wrong.py"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                         cwd=folder, env={**os.environ, "MYPYPATH": os.path.dirname(PACKAGE)})
-    return re.findall(r"^(.*?):(\d+): (error: .*)$", run.stdout, re.M) or pytest.fail(run.stdout)
+
+    def find(package, *arguments):
+        run = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(folder / "cache"), "--no-error-summary",
+                              *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             cwd=folder, env={**os.environ, "MYPYPATH": os.path.dirname(package)})
+        assert run.returncode < 2, run.stdout
+        return re.findall(r"^(.*?):(\d+): (error: .*)$", run.stdout, re.M)
+
+    return find
 
 
 @pytest.mark.deep
 def test_the_package_and_right_uses_of_it_pass_mypy_strict(findings):
-    assert [each for each in findings if each[0] != "wrong.py"] == []
+    assert findings(SOURCES, SOURCES) == []
+    assert findings(PACKAGE, "--follow-imports=silent", "right.py") == []
 
 
 @pytest.mark.deep
 def test_mypy_finds_each_wrong_use(findings):
     uses = [number for number, line in enumerate(WRONG.splitlines(), 1) if line.startswith("chunkhit")]
     assert len(uses) == 40
-    assert sorted({int(line) for file, line, _ in findings if file == "wrong.py"}) == uses
+    found = findings(PACKAGE, "--follow-imports=silent", "wrong.py")
+    assert sorted({int(line) for _, line, _ in found}) == uses

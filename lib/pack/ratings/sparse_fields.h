@@ -16,6 +16,11 @@
 
 namespace chunkhit {
 
+/// A column: its name, or its number from 1.
+struct ColumnForm : TextForm {
+  static constexpr const char* kShape = "NAME|N";
+};
+
 /// A delimiter: text, where "tab" is one.
 struct DelimiterForm : TextForm {
   void parse(const std::string& name, const std::string& text, std::string& value) const {
@@ -82,11 +87,11 @@ void show_input(Spec& spec, Fields& fields) {
   fields(Field{"delimiter", "Field delimiter: , :: tab blanks ..."}, table.delimiter,
          DelimiterForm{{"auto"}});
   fields(Field{"header", "Whether the first line is a header"}, table.header, WordForm{});
-  fields(Field{"user", "User column: a name, or a number from 1", "NAME|N"}, table.user, TextForm{"auto"});
-  fields(Field{"item", "Item column, likewise", "NAME|N"}, table.item, TextForm{"auto"});
-  fields(Field{"value", "Value column; the word none: implicit feedback, every rating is 1", "NAME|N"},
-         table.value, TextForm{"auto"});
-  fields(Field{"time", "Time column; the word none: ignore times", "NAME|N"}, table.time, TextForm{"auto"});
+  fields(Field{"user", "User column: a name, or a number from 1"}, table.user, ColumnForm{{"auto"}});
+  fields(Field{"item", "Item column, likewise"}, table.item, ColumnForm{{"auto"}});
+  fields(Field{"value", "Value column; the word none: implicit feedback, every rating is 1"}, table.value,
+         ColumnForm{{"auto"}});
+  fields(Field{"time", "Time column; the word none: ignore times"}, table.time, ColumnForm{{"auto"}});
   fields(Field{"quote", "Quoting of fields; double: \"...\""}, table.quote, WordForm{});
   fields(Field{"comment", "Skip lines that start with TEXT"}, table.comment, TextForm{});
   fields.group("Ratings");

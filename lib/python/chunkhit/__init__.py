@@ -17,7 +17,7 @@ from ._info import ImageInfo, PackInfo, RatingInfo
 from ._loader import Epoch
 from ._loaders import ImageLoader, SparseLoader
 from ._pack_dataset import pack_dataset
-from ._packing import merge_packs, pack_images, pack_info, pack_sparse, plan_status, run_plan, verify_pack
+from ._packing import count_items, merge_packs, pack_images, pack_info, pack_sparse, plan_status, run_plan, verify_pack
 from ._sampling import PopularitySampler
 from ._types import EpochRecord
 from ._writers import ImageWriter, RatingWriter
@@ -25,6 +25,6 @@ from ._writers import ImageWriter, RatingWriter
 __all__ = [
     "CsrRows", "Epoch", "EpochRecord", "Error", "ImageBatch", "ImageDataset", "ImageInfo", "ImageLoader", "ImageWriter",
     "LoaderStats", "MixingInfo", "PackInfo", "PopularitySampler", "RatingInfo", "RatingWriter", "SparseBatch", "SparseDataset",
-    "SparseLoader", "__version__", "export_pack", "merge_packs", "pack_dataset", "pack_images", "pack_info", "pack_sparse",
+    "SparseLoader", "__version__", "count_items", "export_pack", "merge_packs", "pack_dataset", "pack_images", "pack_info", "pack_sparse",
     "plan_status", "run_plan", "verify_pack",
 ]

@@ -12,9 +12,8 @@ from ._batches import CsrRows
 from ._error import Error
 from ._ids import Ids
 from ._info import OfImages, OfRatings
-from ._loaders import ImageLoader, SparseLoader, keywords
-from ._options import has_options
-from ._paths import Path, Paths, native_paths, path_list, with_native_paths
+from ._options import has_options, with_defaults
+from ._paths import Paths, native_paths, path_list, with_native_paths
 
 
 def worker_memory_bytes() -> int:
@@ -107,7 +106,7 @@ class Dataset:
         raise NotImplementedError
 
 
-@has_options(ImageLoader)
+@has_options("image_dataset")
 class ImageDataset(OfImages, Dataset):
     """The samples of a pack, a part, or another HDF5 file with a uint8 array (n, ...), in the order of the pack.
 
@@ -118,8 +117,6 @@ class ImageDataset(OfImages, Dataset):
 
     paths           one path or URL (https://, http://, s3://), or several that are concatenated; their classes are joined
                     by name, as by ImageLoader
-    cache           "decoded", "compressed" (in memory), or "none" (read from the files each time); "automatic": the first
-                    of these that fits cache_bytes
     cache_bytes     memory for chunks and decoding; 0: half of the memory available to the process, of which each worker of a
                     DataLoader takes its share
 
@@ -129,19 +126,8 @@ class ImageDataset(OfImages, Dataset):
 
     _core_class = _chunkhit.ImageDataset
 
-    def __init__(
-        self,
-        paths: Paths,
-        *,
-        cache: types.Cache = "automatic",
-        cache_bytes: int = 0,
-        cache_dir: Optional[Path] = None,
-        cache_disk_bytes: int = 0,
-        check_hashes: types.CheckHashes = "first_use",
-        images: str = "images",
-        labels: Optional[str] = None,
-    ) -> None:
-        super().__init__(paths, with_native_paths(keywords(locals()), "cache_dir"))
+    def __init__(self, paths: Paths, **options: Any) -> None:
+        super().__init__(paths, with_native_paths(with_defaults("image_dataset", options), "cache_dir"))
 
     def labels(self) -> NDArray[Any]:
         """Those of all samples: int64 (n,), or float32 (n, columns); no image is read."""
@@ -177,7 +163,7 @@ class ImageDataset(OfImages, Dataset):
         return list(zip(images, labels.tolist() if labels.ndim == 1 else labels))
 
 
-@has_options(SparseLoader)
+@has_options("sparse_dataset")
 class SparseDataset(OfRatings, Ids, Dataset):
     """The rows of a pack of pack-sparse, a part of one, or an AnnData file.
 
@@ -187,10 +173,9 @@ class SparseDataset(OfRatings, Ids, Dataset):
     Where the source has held-out ratings (and held_out is True) or labels, it is a tuple: (x, held_out), (x, labels)
     or (x, held_out, labels).
 
+    paths           one path or URL (https://, http://, s3://), or several that are concatenated: their columns are the same
     format          "dense_f32" or "csr"; the loader's other forms are the loader's alone
     held_out        give the held-out matrix, too, where the pack has one
-    cache           "decoded", "compressed" (in memory), or "none" (read from the files each time); "automatic": the first
-                    of these that fits cache_bytes
     cache_bytes     memory for chunks; 0: half of the memory available to the process, of which each worker of a DataLoader
                     takes its share
 
@@ -201,25 +186,12 @@ class SparseDataset(OfRatings, Ids, Dataset):
 
     _core_class = _chunkhit.SparseDataset
 
-    def __init__(
-        self,
-        paths: Paths,
-        *,
-        format: types.RowFormat = "dense_f32",
-        held_out: bool = True,
-        cache: types.Cache = "automatic",
-        cache_bytes: int = 0,
-        cache_dir: Optional[Path] = None,
-        cache_disk_bytes: int = 0,
-        check_hashes: types.CheckHashes = "first_use",
-    ) -> None:
+    def __init__(self, paths: Paths, *, format: types.RowFormat = "dense_f32", held_out: bool = True, **options: Any) -> None:
         if format not in ("dense_f32", "csr"):
             raise Error(f"format: expected dense_f32, csr, found {format!r}", "usage")
         self._as = format
         self._wants_held_out = held_out
-        options = {"cache": cache, "cache_bytes": cache_bytes, "cache_dir": cache_dir, "cache_disk_bytes": cache_disk_bytes,
-                   "check_hashes": check_hashes}
-        super().__init__(paths, with_native_paths(options, "cache_dir"))
+        super().__init__(paths, with_native_paths(with_defaults("sparse_dataset", options), "cache_dir"))
 
     @property
     def column_count(self) -> int:

@@ -1,4 +1,5 @@
-"""Options of classes and functions: what help() says of each, and which one a misspelt keyword was meant to be."""
+"""Options of classes and functions: their signatures, what help() says of each, and which one a misspelt keyword was meant
+to be. Those that C++ has stand in its tables of fields; a docstring explains the others."""
 from __future__ import annotations
 
 import difflib
@@ -7,15 +8,50 @@ import inspect
 import json
 import re
 import textwrap
-from typing import Any, Callable, Dict, List, Mapping, Tuple, TypeVar, cast
+import typing
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence, Tuple, TypeVar, cast
 
+from . import _chunkhit
+from . import _types as types
 from ._error import ArgumentError
+from ._paths import Path
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Kind = TypeVar("Kind", bound=type)
-Texts = Dict[Tuple[str, ...], str]  # of options that are explained together
+Options = Dict[str, Any]
 
 ENTRY = re.compile(r"(\w+(?:, \w+)*)(?: {2,}(\S.*))?")
+
+
+class Row(NamedTuple):
+    """A field of a table, as a keyword."""
+
+    name: str
+    annotation: str
+    default: Any
+    group: str
+    text: str
+
+
+def with_underscores(name: "re.Match[str]") -> str:
+    return name[0].replace("-", "_")
+
+
+@functools.lru_cache(maxsize=None)
+def rows_of(table: str) -> List[Row]:
+    """The fields of a table of C++, named as in Python in texts, too."""
+    rows: List[Row] = [Row(*row) for row in _chunkhit.fields_of(table)] if table else []
+    names = "|".join(row.name.replace("_", "-") for row in rows if "_" in row.name)
+    return [row._replace(text=re.sub(rf"\b({names})\b", with_underscores, row.text)) for row in rows]
+
+
+def with_defaults(table: str, options: Options) -> Options:
+    """All options of a table: those that are given, and the defaults of the others."""
+    return {row.name: row.default for row in rows_of(table)} | options
+
+
+@functools.lru_cache(maxsize=None)
+def annotation_of(text: str) -> Any:
+    return eval(text, {**vars(typing), "types": types, "Path": Path})  # what the binding wrote
 
 
 def checks_keywords(function: Function, elsewhere: Mapping[str, str] = {}) -> Function:
@@ -36,20 +72,20 @@ def checks_keywords(function: Function, elsewhere: Mapping[str, str] = {}) -> Fu
     return cast(Function, checked)
 
 
-def parts_of(docstring: str, names: List[str]) -> Tuple[str, Texts, str]:
+def parts_of(docstring: str, names: Sequence[str]) -> Tuple[str, Dict[str, str], str]:
     """What comes before the options, the text of each, and what comes behind them: an option of `names` begins a line, and
     its text is on that line behind two spaces, and on the indented lines below it."""
-    texts: Texts = {}
+    texts: Dict[str, str] = {}
     before: List[str] = []
     lines = inspect.cleandoc(docstring).splitlines()
-    options: Tuple[str, ...] = ()
+    options: List[str] = []
     for index, line in enumerate(lines):
         entry = ENTRY.fullmatch(line)
         if entry and set(entry[1].split(", ")) <= set(names):
-            options = tuple(entry[1].split(", "))
-            texts[options] = entry[2] or ""
+            options = entry[1].split(", ")
+            texts.update(dict.fromkeys(options, entry[2] or ""))
         elif options and line.startswith(" "):
-            texts[options] = f"{texts[options]} {line.strip()}".strip()
+            texts.update(dict.fromkeys(options, f"{texts[options[0]]} {line.strip()}".strip()))
         elif options:
             return "\n".join(before), texts, "\n".join(lines[index:])
         else:
@@ -57,33 +93,58 @@ def parts_of(docstring: str, names: List[str]) -> Tuple[str, Texts, str]:
     return "\n".join(before), texts, ""
 
 
-def entry_of(options: Tuple[str, ...], text: str, defaults: Mapping[str, Any]) -> str:
-    shown = {name: json.dumps(value) if isinstance(value, str) else repr(value) for name, value in defaults.items()}
-    head = ", ".join(f"{name}={shown[name]}" if name in shown else name for name in options)
-    return head + "\n" + textwrap.indent(textwrap.fill(text, 100, break_on_hyphens=False), "    ")
+def entries_of(parameters: Sequence[inspect.Parameter], texts: Mapping[str, str]) -> str:
+    """The options with their defaults and texts; neighbours with the same text are explained together."""
+    entries: List[Tuple[str, str]] = []
+    for each in (each for each in parameters if each.name in texts):
+        shown = json.dumps(each.default) if isinstance(each.default, str) else repr(each.default)
+        head = each.name if each.default is each.empty else f"{each.name}={shown}"
+        if entries and entries[-1][1] == texts[each.name]:
+            entries[-1] = (f"{entries[-1][0]}, {head}", texts[each.name])
+        else:
+            entries.append((head, texts[each.name]))
+    return "\n".join(head + "\n" + textwrap.indent(textwrap.fill(text, 100, break_on_hyphens=False), "    ")
+                     for head, text in entries)
 
 
-def has_options(*others: type, elsewhere: Mapping[str, str] = {}) -> Callable[[Kind], Kind]:
-    """A class whose docstring explains each option with its default, in the order of its signature; what it does not
-    explain itself, and what comes behind the options, is taken from the docstrings of `others`. An error
-    names the option that a misspelt one was meant to be."""
-    def document(kind: Kind) -> Kind:
-        parameters = inspect.signature(kind).parameters
-        defaults = {name: each.default for name, each in parameters.items() if each.default is not each.empty}
-        before, own, behind = parts_of(kind.__doc__ or "", list(parameters))
-        texts: Texts = dict(own)
+def has_options(table: str = "", *others: Any, without: Sequence[str] = (),
+                elsewhere: Mapping[str, str] = {}) -> Callable[[Function], Function]:
+    """A function, or a class, whose **options are the fields of a table, but those of `without` and those that it has as
+    keywords of its own. Its docstring explains each option with its default; what it does not explain itself is taken
+    from those of `others` and from the table. An error names the option that a misspelt one was meant to be."""
+    def document(kind: Function) -> Function:
+        function = getattr(kind, "__init__") if isinstance(kind, type) else kind
+        signature = inspect.signature(function)
+        own = {name: each for name, each in signature.parameters.items() if each.kind is not each.VAR_KEYWORD}
+        rows = [row for row in rows_of(table) if row.name not in {*own, *without}]
+        parameters = [*own.values(), *(inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=row.default,
+                                                         annotation=annotation_of(row.annotation)) for row in rows)]
+        before, own_texts, behind = parts_of(kind.__doc__ or "", [each.name for each in parameters])
+        texts = {row.name: row.text for row in rows_of(table)}
         for other in others:
-            theirs, behind = getattr(other, "_option_texts"), behind or getattr(other, "_behind_options")
-            known = {name for options in texts for name in options}
-            texts.update({options: text for options, text in theirs.items()
-                          if known.isdisjoint(options) and set(options) <= set(parameters)})
-        first = {options[0]: options for options in texts}
-        entries = [entry_of(first[name], texts[first[name]], defaults) for name in parameters if name in first]
+            texts.update(getattr(other, "_own_texts"))
+            behind = behind or getattr(other, "_behind_options")
+        texts.update(own_texts)
         if kind.__doc__:  # none with python3 -OO
-            kind.__doc__ = "\n\n".join(filter(None, (before.strip(), "\n".join(entries), behind.strip())))
-        setattr(kind, "_option_texts", texts)
-        setattr(kind, "_behind_options", behind)
-        setattr(kind, "__init__", checks_keywords(getattr(kind, "__init__"), elsewhere))
-        return kind
+            kind.__doc__ = "\n\n".join(filter(None, (before.strip(), entries_of(parameters, texts), behind.strip())))
+        setattr(function, "__signature__", signature.replace(parameters=parameters))
+        checked = checks_keywords(function, elsewhere)
+        found = kind if isinstance(kind, type) else checked
+        setattr(found, "_own_texts", own_texts)
+        setattr(found, "_behind_options", behind)
+        if found is kind:
+            setattr(kind, "__init__", checked)
+        return cast(Function, found)
 
     return document
+
+
+def given(options: Options) -> Options:
+    """The options that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def yes_or_no(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ArgumentError(f"{name}: expected True or False, found {value!r}")
+    return value

@@ -1,19 +1,19 @@
 """Packing a dataset of Python: samples of torch, of Hugging Face, or of any iterable."""
 from __future__ import annotations
 
+import contextlib
 import importlib
 import itertools
 import sys
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Generator, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from numpy.typing import NDArray
 
-from . import _types as types
 from ._error import Error, whole_number
-from ._options import checks_keywords
-from ._packing import Info, Progress, given
+from ._options import has_options
+from ._packing import Info, Progress
 from ._paths import Path
-from ._writers import ImageWriter, column_names, column_value, image_array, key_text, label_value
+from ._writers import OF_FILES, ImageWriter, column_names, column_value, image_array, key_text, label_value
 
 Entry = Tuple[NDArray[Any], Union[int, str, NDArray[Any]], str, Dict[str, Union[int, float, str]]]
 
@@ -24,7 +24,7 @@ class Samples:
     """A source whose samples are ready to be added; what is wrong with one is an Error that names its index."""
 
     def __init__(self, source: Any, image: str, label: str, key: Optional[str], columns: List[str],
-                 exif: Optional[types.Exif]) -> None:
+                 exif: Optional[str]) -> None:
         self.source, self.exif = source, exif
         self.names = (image, label, key)
         self.columns = columns
@@ -39,7 +39,7 @@ class Samples:
             raise Error(f"sample {index}: {type(error).__name__}: {error}", "bad_data") from error
         return self.entry(index, sample)
 
-    def iterate(self) -> Iterator[Entry]:
+    def iterate(self) -> Generator[Entry, None, None]:
         samples = iter(self.source)
         for index in itertools.count():
             try:
@@ -103,7 +103,7 @@ def is_map_style(source: Any) -> bool:
     return hasattr(source, "__getitem__") and hasattr(source, "__len__") and not isinstance(source, (dict, str, bytes))
 
 
-def read_ahead(samples: Samples, workers: int) -> Iterator[Entry]:
+def read_ahead(samples: Samples, workers: int) -> Generator[Entry, None, None]:
     """The samples in their order, read by processes of torch's DataLoader."""
     if not is_map_style(samples.source):
         raise Error(f"workers: expected a dataset with __getitem__ and __len__, found a {type(samples.source).__name__}, "
@@ -117,7 +117,12 @@ def read_ahead(samples: Samples, workers: int) -> Iterator[Entry]:
     # The workers' random numbers are the same in each run.
     loader = data.DataLoader(samples, batch_size=BATCH, num_workers=workers, collate_fn=same,
                              generator=torch.Generator().manual_seed(0))
-    return itertools.chain.from_iterable(loader)
+    batches = iter(loader)
+    try:
+        yield from itertools.chain.from_iterable(batches)
+    finally:
+        # Where an error's traceback holds it, Python's search for cycles would end it, and wait 5 s for each worker.
+        batches._shutdown_workers()
 
 
 def class_names(source: Any, label: str) -> List[str]:
@@ -132,28 +137,10 @@ def class_names(source: Any, label: str) -> List[str]:
     return []
 
 
-@checks_keywords
+@has_options("pack_images", without=OF_FILES)
 def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image: str = "image", label: str = "label",
                  key: Optional[str] = None, classes: Union[Path, Sequence[str], None] = None, progress: Progress = None,
-                 label_column: Optional[types.Texts] = None, keep_columns: Optional[types.Texts] = None,
-                 
-                 exif: Optional[types.Exif] = None, decode: Optional[types.Decode] = None,
-                 check: Optional[types.Check] = None, accept_warnings: Optional[bool] = None,
-                 max_seconds_per_image: Optional[int] = None, 
-                 max_decode_bytes: Optional[int] = None,
-                 resize: Optional[types.Side] = None, fit: Optional[types.Side] = None,
-                 crop: Optional[types.Side] = None, pad_color: Union[str, Sequence[int], None] = None,
-                 resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
-                 background: Union[str, Sequence[int], None] = None,
-                 sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
-                 store: Optional[types.Store] = None, quality: Optional[int] = None,
-                 jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,
-                 container: Optional[types.Container] = None, layout: Optional[types.Layout] = None,
-                 codec: Optional[str] = None, chunk_samples: Optional[int] = None, chunk_bytes: Optional[int] = None,
-                 part_bytes: Optional[int] = None, order: Optional[types.Order] = None, seed: Optional[int] = None,
-                 split: Optional[Dict[str, float]] = None, on_error: Optional[types.OnError] = None,
-                 max_errors: Optional[types.Amount] = None, 
-                 threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> Info:
+                 **options: Any) -> Info:
     """Packs a dataset: a map-style Dataset of torch or Hugging Face, or any iterable.
 
         chunkhit.pack_dataset(torchvision.datasets.CIFAR10("data"), "train", container="shard")
@@ -165,28 +152,29 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
     workers   processes of torch's DataLoader that read a map-style dataset ahead, in its order; 0: this process reads it
     image, label, key
               what dicts name them; key None: the number of the sample
-    keep_columns
-              names of the columns that each sample has beside its label, in its dict
+    label_column, keep_columns
+              as in ImageWriter; the columns stand in each sample's dict
+    output, progress
+              as in pack_images
     classes   as in ImageWriter; None: `source.classes`, or the names of its features, where it has them; (): none
 
-    The options are those of `ImageWriter`. A dataset gives the images before they become floats: without ToTensor and
+    The others are those of `ImageWriter`. A dataset gives the images before they become floats: without ToTensor and
     Normalize, which loaders do later. What is random in it, such as flips, would be packed once for good.
 
     Returns and raises what `pack_images` does; an Error names the index of the sample, from 0.
     """
-    options = given(locals())
-    for own in ("source", "workers", "image", "label", "key", "classes"):
-        options.pop(own, None)
-    samples = Samples(source, image, label, key, column_names(keep_columns), exif)
+    samples = Samples(source, image, label, key, column_names(options.get("keep_columns")), options.get("exif"))
     count = whole_number("workers", workers)
     names = class_names(source, label) if classes is None else classes
-    with ImageWriter(output, classes=names, progress=progress, **options) as writer:
+    entries: Generator[Entry, None, None]
+    with ImageWriter(output, classes=names, progress=progress, **options) as writer, contextlib.ExitStack() as stack:
         if count:
             entries = read_ahead(samples, count)
         elif is_map_style(source):
             entries = (samples[index] for index in range(len(samples)))
         else:
             entries = samples.iterate()
+        stack.enter_context(contextlib.closing(entries))
         for index, (pixels, own_label, own_key, columns) in enumerate(entries):
             try:
                 writer.add(pixels, own_label, own_key or None, columns)

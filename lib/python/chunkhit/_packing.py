@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 from . import _chunkhit
 from . import _types as types
 from ._error import FIELD, ArgumentError, Error, whole_number
-from ._options import checks_keywords
+from ._options import checks_keywords, given, has_options, yes_or_no
 from ._paths import Path, Paths, native_path, native_paths
 
 Info = Dict[str, Any]
@@ -96,12 +96,6 @@ def native(value: Any) -> Any:
     return value
 
 
-def given(arguments: Dict[str, Any]) -> Info:
-    """The options of packing among a function's locals() that are not None."""
-    others = ("self", "__class__", "root", "inputs", "output", "progress", "dry_run", "plan")
-    return {name: value for name, value in arguments.items() if value is not None and name not in others}
-
-
 def progress_shower(progress: Progress) -> Optional[Callable[[Info], None]]:
     """The function that shows the progress, or None."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
@@ -124,7 +118,7 @@ def with_progress(progress: Progress, run: Callable[[Any], Any]) -> Any:
 def pack(run: Callable[..., Dict[str, Any]], output: Path, progress: Progress, dry_run: bool,
          options: Dict[str, Any]) -> Dict[str, Any]:
     options = pack_options(output, options)
-    found = with_progress(progress, lambda on_progress: run(options, on_progress, bool(dry_run)))
+    found = with_progress(progress, lambda on_progress: run(options, on_progress, yes_or_no("dry_run", dry_run)))
     return dict(found) if dry_run else finished_info(output, found)
 
 
@@ -160,6 +154,10 @@ def rejects_text(info: Info) -> str:
 
 
 def pack_options(output: Path, options: Dict[str, Any]) -> Dict[str, Any]:
+    split = options.get("split")
+    if split is not None and not (isinstance(split, dict) and all(
+            isinstance(name, str) and isinstance(share, (int, float)) for name, share in split.items())):
+        raise ArgumentError(f'split: expected shares by name like {{"train": 0.9, "val": 0.1}}, found {split!r}')
     options = {name: native(value) for name, value in options.items()}
     options.update(output=native_path(output, "output"), command_line=" ".join(sys.argv))
     return options
@@ -170,53 +168,22 @@ def is_shown() -> bool:
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
-@checks_keywords
+@has_options("pack_images")
 def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
-                sheet: Optional[Path] = None, plan: Optional[int] = None, labels: Optional[Path] = None, file_column: Optional[str] = None,
-                label_column: Optional[types.Texts] = None, label_type: Optional[types.LabelType] = None,
-                keep_columns: Optional[types.Texts] = None, classes: Optional[Path] = None,
-                include: Optional[types.Texts] = None,
-                split_folders: Optional[types.Texts] = None, follow_symlinks: Optional[bool] = None,
-                exif: Optional[types.Exif] = None, decode: Optional[types.Decode] = None, check: Optional[types.Check] = None,
-                accept_warnings: Optional[bool] = None, max_seconds_per_image: Optional[int] = None,
-                max_decode_bytes: Optional[int] = None,
-                resize: Optional[types.Side] = None, fit: Optional[types.Side] = None,
-                crop: Optional[types.Side] = None, pad_color: Union[str, Sequence[int], None] = None,
-                resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
-                background: Union[str, Sequence[int], None] = None,
-                sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
-                store: Optional[types.Store] = None, quality: Optional[int] = None,
-                jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,
-                container: Optional[types.Container] = None, layout: Optional[types.Layout] = None, codec: Optional[str] = None,
-                chunk_samples: Optional[int] = None, chunk_bytes: Optional[int] = None, part_bytes: Optional[int] = None,
-                order: Optional[types.Order] = None, seed: Optional[int] = None, split: Optional[Dict[str, float]] = None,
-                on_error: Optional[types.OnError] = None, max_errors: Optional[types.Amount] = None,
-                trust_inputs: Optional[bool] = None,
-                threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> Info:
+                sheet: Optional[Path] = None, plan: Optional[int] = None, **options: Any) -> Info:
     """Packs a folder of images, once; the same call resumes an interrupted run.
 
     root      folder of the images, or of tars of them; a tar or an IDX file, or a list of tars; None: the folder of `labels`
     output    folder of the pack, or of the packs of a split
     progress  True: show a line on stderr; False: nothing; a function is called with a dict (phase, pack, rows_done,
               rows_total, rejected); None: a line in a terminal and in a notebook
-    dry_run   write nothing; return the packs that would be written: {folder: {samples, raw_bytes, parts, chunks}};
-              with sheet="FILE.png" also draw 16 images before and after into that file
+    dry_run   write nothing; return the packs that would be written: {folder: {samples, raw_bytes, parts, chunks}}
+    sheet     with dry_run, also draw 16 images before and after into this PNG file
     plan      write a plan of so many tasks (at most one a part) for `run_plan` instead; return `plan_status`, or of
               finished packs `pack_info`
 
-    The options are those of the command pack-images (`--chunk-samples` is chunk_samples); None means the default:
-    input     labels, file_column, label_column (a name or a list), label_type (of one column: "classes" or "numbers"),
-              keep_columns (a list; of tars, keys of the .json), classes,
-              include, split_folders (lists), follow_symlinks, exif, decode, check, accept_warnings, max_seconds_per_image,
-              max_decode_bytes
-    samples   resize: (width, height) or the short side, fit, crop: (width, height) or one side,
-              pad_color: (red, green, blue), resample, channels, background: (red, green, blue)
-    own sizes sizes ("own": each image its own size, by default in shards), max_side, short_side, store,
-              quality, jpeg_tile, part_samples
-    output    container, layout, codec, chunk_samples, chunk_bytes, part_bytes, order, seed,
-              split: {"train": 0.9, "val": 0.1}
-    run       on_error, max_errors (a count, or a share as a float), trust_inputs, threads, memory_bytes,
-              force
+    The others are those of the command pack-images; None means the default. A size is (width, height) or one side, a color
+    (red, green, blue) or a name, a list one text or several; a split {"train": 0.9, "val": 0.1}.
 
     Returns what `pack_info` says of the pack, by their names if there are several. Warns (UserWarning) of what the command
     prints as notes, of whole numbers that were taken for class ids because no label_type says what they are, and of
@@ -224,8 +191,7 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
     that make no sense, "bad_data", "too_many_rejects", "cannot_write", or "try_again". Ctrl-C stops after the samples
     in hand and raises KeyboardInterrupt; finished parts are kept.
     """
-    options = given(locals())
-    check_split(split)
+    options = given({**options, "sheet": sheet})
     if root is not None:
         options["inputs"] = native_paths(root, "root")
     if plan is None:
@@ -236,12 +202,6 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
     found = with_progress(progress, lambda on_progress: _chunkhit.plan_images(options, on_progress, tasks))
     warn(found)
     return plan_status(output) or finished_info(output)
-
-
-def check_split(split: Any) -> None:
-    if split is not None and not (isinstance(split, dict) and all(
-            isinstance(name, str) and isinstance(share, (int, float)) for name, share in split.items())):
-        raise ArgumentError(f'split: expected shares by name like {{"train": 0.9, "val": 0.1}}, found {split!r}')
 
 
 def plan_status(folder: Path) -> Optional[Dict[str, Any]]:
@@ -282,58 +242,52 @@ def task_numbers(task: Union[int, Sequence[int]]) -> List[int]:
     return tasks
 
 
-@checks_keywords
+@has_options("pack_sparse")
 def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
-                format: Optional[types.RatingFormat] = None, delimiter: Optional[str] = None,
-                header: Optional[bool] = None, user: Union[str, int, None] = None, item: Union[str, int, None] = None,
-                value: Union[str, int, None] = None, time: Union[str, int, None] = None, quote: Optional[types.Quote] = None,
-                comment: Optional[str] = None, transpose: Optional[bool] = None,
-                layer: Optional[str] = None,
-                shared_rows: Optional[types.SharedRows] = None, encoding: Optional[types.Encoding] = None,
-                preset: Optional[types.Preset] = None,
-                duplicates: Optional[types.Duplicates] = None, zeros: Optional[types.Zeros] = None,
-                above: Optional[float] = None, binarize: Optional[bool] = None,
-                min_user: Optional[int] = None, min_item: Optional[int] = None, 
-                values: Optional[str] = None, split_by: Optional[types.SplitBy] = None,
-                validation: Optional[types.Amount] = None, test: Optional[types.Amount] = None,
-                fold_in: Optional[float] = None, split_order: Optional[types.SplitOrder] = None,
-                hide_validation: Optional[bool] = None, before: Union[int, str, None] = None,
-                validation_users: Optional[Path] = None, test_users: Optional[Path] = None,
-                train_file: Optional[Paths] = None, validation_file: Optional[Paths] = None, test_file: Optional[Paths] = None,
-                id_order: Optional[types.IdOrder] = None, reuse_ids: Optional[Path] = None, order: Optional[types.Order] = None,
-                seed: Optional[int] = None, container: Optional[types.Container] = None, codec: Optional[str] = None,
-                chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
-                item_columns: Optional[Path] = None, user_columns: Optional[Path] = None,
-                table_header: Optional[bool] = None, table_quote: Optional[types.Quote] = None, keep_times: Optional[bool] = None,
-                on_error: Optional[types.OnError] = None, max_errors: Optional[types.Amount] = None,
-                threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> Info:
+                preset: Optional[types.Preset] = None, train_file: Optional[Paths] = None,
+                validation_file: Optional[Paths] = None, test_file: Optional[Paths] = None, **options: Any) -> Info:
     """Packs user-item ratings, once.
 
-    inputs    one file or several, all of one format, or folders of packs; None if a split is given as files:
-              train_file="u1.base", test_file="u1.test", each one file or several
+    inputs    one file or several, all of one format, or folders of packs; None if a split is given as files
     output    folder of the pack, or of the packs of a split
     progress, dry_run
               as in pack_images; the function's dict has also bytes_done and bytes_total of the input, and dry_run
               gives {folder: {rows, columns}}
+    preset    "vae-cf": the Mult-VAE paper's ratings above 3.5 as 1, users of 5 ratings, 10,000 users held out each
+    train_file, validation_file, test_file
+              files of a split that is given, as "u1.base" and "u1.test": one file or several of each
 
-    The options are those of the command pack-sparse; None means the default:
-    input     format, delimiter, header (bool), user, item, value, time (names or numbers of columns; "none"), quote,
-              comment, transpose (bool), layer, shared_rows (of matrices), encoding (also of tables)
-    ratings   preset="vae-cf", duplicates, zeros, above, binarize, min_user, min_item, values
-              (stored type, as "u8:0.5")
-    split     split_by ("users-by-id": parts packed alone agree), validation, test (a count, or a share as a float), fold_in, split_order, hide_validation
-              (X of test lacks the ratings of validation), before (a time as the input has it), validation_users,
-              test_users, train_file, validation_file, test_file
-    columns   item_columns, user_columns: CSVs with a row for each item or user, whose ids are in the column named as in
-              the ratings, else in one with a usual name ("movieId"), else in the first one; loaders give the others as
-              item_column(name) and user_column(name). table_header=False: no header; table_quote="none": quotes are letters
-    times     keep_times: keep the time of each rating, which loaders give in CSR batches as batch.times
-    output    id_order, reuse_ids, order, seed, container, codec, chunk_rows, part_bytes
-    run       on_error, max_errors, threads, memory_bytes, force
+    The others are those of the command pack-sparse; None means the default. A count is an int, a share a float; a column a
+    name or a number from 1. Ids of tables stand in the column named as in the ratings, else in one with a usual name
+    ("movieId"), else in the first one. Loaders give the other columns as item_column(name) and user_column(name), and kept
+    times in CSR batches as batch.times.
 
     Returns and raises what `pack_images` does. Warns (UserWarning) where on_error="skip" left lines out.
     """
-    options = given(locals())
+    options = given({**options, "preset": preset, "train_file": train_file, "validation_file": validation_file,
+                     "test_file": test_file})
+    return pack(_chunkhit.pack_sparse, output, progress, dry_run, rating_options(inputs, options))
+
+
+@has_options("pack_sparse")
+def count_items(inputs: Paths, output: Path, *, progress: Progress = None, preset: Optional[types.Preset] = None,
+                **options: Any) -> Dict[str, Any]:
+    """Counts items, before parts of the inputs are packed one by one: each with reuse_ids=`output`, and merged.
+
+    inputs    all files, as in pack_sparse
+    output    the file to write: the items.csv that one pack of all would have
+    progress, preset
+              as in pack_sparse
+
+    The others are those of `pack_sparse` that items depend on. Returns items (how many there are) and values, which the
+    parts get as values=. Raises what `pack_sparse` does.
+    """
+    options = pack_options(output, rating_options(inputs, given({**options, "preset": preset})))
+    return with_progress(progress, lambda on_progress: _chunkhit.count_items(options, on_progress))
+
+
+def rating_options(inputs: Optional[Paths], options: Dict[str, Any]) -> Dict[str, Any]:
+    """The options with the inputs; raises ArgumentError for what is in memory."""
     if hasattr(inputs, "tocsr") or hasattr(inputs, "__array__"):
         raise ArgumentError(f"inputs: expected files, found a {type(inputs).__name__}; RatingWriter packs what is in "
                         "memory")
@@ -343,10 +297,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
                                 "tables in memory")
     if inputs is not None:
         options["inputs"] = native_paths(inputs, "inputs")
-    for name in ("user", "item", "value", "time"):
-        if isinstance(options.get(name), int) and not isinstance(options[name], bool):
-            options[name] = str(options[name])
-    return pack(_chunkhit.pack_sparse, output, progress, dry_run, options)
+    return options
 
 
 @checks_keywords

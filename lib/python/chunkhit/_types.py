@@ -1,4 +1,4 @@
-"""Types of options: the words that C++ knows (types/enum_names.h), beside each other, and dicts of options.
+"""Types of options that the tables of C++ do not say: dicts, unions, and the words of keywords that Python adds.
 
 tests/python/types_test.py compares them with what the binding takes."""
 from __future__ import annotations
@@ -9,44 +9,13 @@ import numpy as np
 
 from ._paths import Path, Paths
 
-# Of loaders and datasets.
-Cache = Literal["automatic", "decoded", "compressed", "none"]
-CheckHashes = Literal["first_use", "always", "never"]
-Dtype = Literal["uint8", "float32"]
-Layout = Literal["nhwc", "nchw"]
-OnCorrupt = Literal["fail", "skip"]
-RankRemainder = Literal["pad", "drop"]
-RowNorm = Literal["none", "l1", "l2"]
-Shares = Literal["batch", "epoch"]
-Shuffle = Literal["none", "window", "global"]
-SparseFormat = Literal["dense_f32", "dense_f16", "dense_u8", "csr"]
-RowFormat = Literal["dense_f32", "csr"]  # of SparseDataset
-Resample = Literal["bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"]  # also of packing
 CountOrAuto = Union[int, Literal["auto"]]
-
+Dtype = Literal["uint8", "float32"]
 DtypeLike = Union[Dtype, Type[np.uint8], Type[np.float32], np.dtype[Any]]
-
-# Of packing.
-Channels = Literal["rgb", "gray", "rgba", "keep"]
-Check = Literal["whole", "region"]
-LabelType = Literal["auto", "classes", "numbers"]
-Container = Literal["hdf5", "shard"]
-Decode = Literal["exact", "fast"]
-Duplicates = Literal["error", "sum", "last", "first", "max"]
-Encoding = Literal["utf-8", "latin-1"]
-Exif = Literal["apply", "ignore"]
-IdOrder = Literal["popularity", "first", "sorted"]
-OnError = Literal["skip", "fail"]
-Order = Literal["shuffle", "input"]
+Layout = Literal["nhwc", "nchw"]
 Preset = Literal["vae-cf"]
-Quote = Literal["none", "double", "auto"]
-RatingFormat = Literal["text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5", "pack"]
-SharedRows = Literal["error", "join", "file-name"]
-Sizes = Literal["fixed", "own"]
-SplitBy = Literal["none", "users", "users-by-id", "ratio", "leave-one-out", "time", "given"]
-SplitOrder = Literal["auto", "time", "input", "random"]
-Store = Literal["jpeg", "photo", "zstd", "raw"]
-Zeros = Literal["drop", "keep"]
+Resample = Literal["bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"]
+RowFormat = Literal["dense_f32", "csr"]  # of SparseDataset
 
 Amount = Union[int, float]  # a count as an int, a share as a float
 Side = Union[int, Tuple[int, int], List[int]]  # one side, or (width, height)

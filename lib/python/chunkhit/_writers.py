@@ -20,8 +20,8 @@ from . import _chunkhit
 from . import _types as types
 from ._error import ArgumentError, Error
 from ._ids import id_text
-from ._options import checks_keywords
-from ._packing import Progress, ProgressLine, check_split, finished_info, given, pack_options, progress_shower
+from ._options import given, has_options
+from ._packing import Progress, ProgressLine, finished_info, pack_options, progress_shower
 from ._paths import Path, native_path
 from ._publish import LineFeeds
 
@@ -32,9 +32,6 @@ class Writer:
     """What writers have in common; a context manager that finishes unless its body raised."""
 
     _core: Any
-
-    def __init_subclass__(cls) -> None:
-        setattr(cls, "__init__", checks_keywords(getattr(cls, "__init__")))
 
     def __init__(self, make: Any, output: Path, progress: Progress, options: Dict[str, Any]) -> None:
         self._output = native_path(output, "output")
@@ -72,6 +69,10 @@ class Writer:
             self.close()
 
 
+OF_FILES = ("output", "labels", "file_column", "label_type", "include", "split_folders", "follow_symlinks", "trust_inputs")
+
+
+@has_options("pack_images", without=OF_FILES)
 class ImageWriter(Writer):
     """Packs images that a program has in memory, one by one, as `pack_images` packs those of files.
 
@@ -83,9 +84,12 @@ class ImageWriter(Writer):
     classes   names of classes by id: a list, or as in pack_images a file or a pack; None: ids are whole numbers, or follow
               the sorted names
     progress  as in pack_images
+    label_column
+              names of the numbers, where labels are several
+    keep_columns
+              names of the columns that each sample has beside its label
 
-    The options are those of `pack_images` but the ones that say which files are packed; `label_column` names the numbers of
-    labels, `keep_columns` the columns that each sample has beside them.
+    The others are those of `pack_images`.
 
     Images lie in a temporary file without a name beside the output, as large as all that was added, until the writer is
     closed or its process ends; the end of the `with` block packs them, and rejects those that cannot be decoded, of which it
@@ -96,33 +100,14 @@ class ImageWriter(Writer):
     """
 
     def __init__(self, output: Path, *, classes: Union[Path, Sequence[str], None] = None, progress: Progress = None,
-                 label_column: Optional[types.Texts] = None, keep_columns: Optional[types.Texts] = None,
-                 
-                 exif: Optional[types.Exif] = None, decode: Optional[types.Decode] = None,
-                 check: Optional[types.Check] = None, accept_warnings: Optional[bool] = None,
-                 max_seconds_per_image: Optional[int] = None, 
-                 max_decode_bytes: Optional[int] = None,
-                 resize: Optional[types.Side] = None, fit: Optional[types.Side] = None,
-                 crop: Optional[types.Side] = None, pad_color: Union[str, Sequence[int], None] = None,
-                 resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
-                 background: Union[str, Sequence[int], None] = None,
-                 sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
-                 store: Optional[types.Store] = None, quality: Optional[int] = None,
-                 jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,
-                 container: Optional[types.Container] = None, layout: Optional[types.Layout] = None,
-                 codec: Optional[str] = None, chunk_samples: Optional[int] = None, chunk_bytes: Optional[int] = None,
-                 part_bytes: Optional[int] = None, order: Optional[types.Order] = None, seed: Optional[int] = None,
-                 split: Optional[Dict[str, float]] = None, on_error: Optional[types.OnError] = None,
-                 max_errors: Optional[types.Amount] = None, 
-                 threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> None:
-        options = given(locals())
-        check_split(split)
+                 **options: Any) -> None:
+        options = given(options)
         names = list(classes) if isinstance(classes, (list, tuple)) else []
         if not all(isinstance(name, str) for name in names):
             raise ArgumentError(f"classes: expected names or a path, found {classes!r}")
-        if isinstance(classes, (list, tuple)):
-            del options["classes"]
-        self._columns, self._count, self._exif = column_names(keep_columns), 0, exif
+        if classes is not None and not isinstance(classes, (list, tuple)):
+            options["classes"] = classes
+        self._columns, self._count, self._exif = column_names(options.get("keep_columns")), 0, options.get("exif")
         super().__init__(lambda own, show: _chunkhit.ImageWriter(own, names, show), output, progress, options)
 
     def add(self, image: Any, label: Any, key: Union[str, int, None] = None,
@@ -149,6 +134,11 @@ class ImageWriter(Writer):
         self._count += 1
 
 
+OF_TABLES = ("output", "format", "delimiter", "header", "user", "item", "value", "time", "quote", "comment", "transpose", "layer",
+             "shared_rows", "encoding", "table_header", "table_quote", "on_error", "max_errors")
+
+
+@has_options("pack_sparse", without=OF_TABLES)
 class RatingWriter(Writer):
     """Packs user-item ratings that a program has in memory, block by block, as `pack_sparse` packs those of files.
 
@@ -157,37 +147,24 @@ class RatingWriter(Writer):
                 writer.add(table["user"], table["item"], table["rating"])
 
     output    folder of the pack, or of the packs of a split
-    progress  as in pack_sparse
-
-    The options are those of `pack_sparse` but the ones of its inputs and of a split given as files. The pack is that of a
-    COO matrix with all entries in this order: it does not depend on how they are divided into blocks. Packing runs in
-    threads of its own from the first block on, within `memory_bytes` and about 50 MB of blocks under way.
-
+    progress, preset
+              as in pack_sparse
     item_columns, user_columns
               tables whose columns are kept beside the items or users, by their ids: a DataFrame of pandas, whose index is
               the ids; a dict of equally long lists or arrays, of which the first is the ids; or a CSV as in `pack_sparse`.
               Types are those of a CSV with these values: texts that are all whole numbers become numbers
 
+    The others are those of `pack_sparse`. The pack is that of a COO matrix with all entries in this order: it does not depend
+    on how they are divided into blocks. Packing runs in threads of its own from the first block on, within `memory_bytes` and
+    about 50 MB of blocks under way.
+
     The end of the `with` block finishes the pack; an exception in it, or `close`, publishes nothing. A writer is used by one
     thread at a time. An Error of packing is raised by a later call.
     """
 
-    def __init__(self, output: Path, *, progress: Progress = None,
-                 preset: Optional[types.Preset] = None, duplicates: Optional[types.Duplicates] = None,
-                 zeros: Optional[types.Zeros] = None, above: Optional[float] = None,
-                 binarize: Optional[bool] = None, min_user: Optional[int] = None, min_item: Optional[int] = None,
-                 values: Optional[str] = None, split_by: Optional[types.SplitBy] = None,
-                 validation: Optional[types.Amount] = None, test: Optional[types.Amount] = None,
-                 fold_in: Optional[float] = None, split_order: Optional[types.SplitOrder] = None,
-                 hide_validation: Optional[bool] = None, before: Union[int, str, None] = None,
-                 validation_users: Optional[Path] = None, test_users: Optional[Path] = None,
-                 id_order: Optional[types.IdOrder] = None, reuse_ids: Optional[Path] = None,
-                 order: Optional[types.Order] = None, seed: Optional[int] = None,
-                 container: Optional[types.Container] = None, codec: Optional[str] = None,
-                 chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
-                 item_columns: Any = None, user_columns: Any = None, keep_times: Optional[bool] = None,
-                 threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> None:
-        options = given(locals())
+    def __init__(self, output: Path, *, progress: Progress = None, preset: Optional[types.Preset] = None,
+                 item_columns: Any = None, user_columns: Any = None, **options: Any) -> None:
+        options = given({**options, "preset": preset, "item_columns": item_columns, "user_columns": user_columns})
         self._tables = tempfile.TemporaryDirectory(prefix="chunkhit-")
         for name in ("item_columns", "user_columns"):
             if name in options:
@@ -377,7 +354,7 @@ def times_column(times: Any) -> Optional[NDArray[Any]]:
     return np.ascontiguousarray(whole, np.int64)
 
 
-def image_array(image: Any, exif: Optional[types.Exif]) -> NDArray[Any]:
+def image_array(image: Any, exif: Optional[str]) -> NDArray[Any]:
     """uint8 (height, width, channels), or an image file as uint8 (n,)."""
     if isinstance(image, (bytes, bytearray, memoryview)):
         return np.frombuffer(image, np.uint8)

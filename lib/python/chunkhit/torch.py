@@ -23,7 +23,7 @@ from . import _types as types
 from ._batches import ImageBatch, SparseBatch, times_of
 from ._chunkhit import LoaderStats
 from ._error import Error, whole_number
-from ._loaders import dtype_name, keywords
+from ._loaders import dtype_name
 from ._options import has_options
 from ._packing import pack_info
 from ._paths import Path, Paths
@@ -96,7 +96,7 @@ def image_batch(core: Any, images: Any, labels: Any, samples: Any, epoch: int, i
     return ImageBatch.of(core, tensor(images), tensor(labels), tensor(samples), epoch, index)
 
 
-@has_options(_loaders.ImageLoader, elsewhere=_loaders.ELSEWHERE)
+@has_options("image_loader", _loaders.ImageLoader, elsewhere=_loaders.ELSEWHERE)
 class ImageLoader(TensorLoader, _loaders.ImageLoader):
     """chunkhit.ImageLoader, whose batches are tensors: images uint8 or float32, labels int64 or float32, samples int64.
 
@@ -117,46 +117,10 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             none. They take memory beside memory_bytes. The thread ends with the epoch, close() or the loader
     """
 
-    def __init__(
-        self,
-        paths: types.Sources,
-        *,
-        device: Device = None,
-        transform: Optional[Callable[..., Any]] = None,
-        transform_ahead: int = 0,
-        shares: types.Shares = "batch",
-        batch_size: int = 256,
-        shuffle: types.Shuffle = "none",
-        seed: int = 0,
-        window_chunks: int = 64,
-        rank: Optional[int] = None,
-        world_size: Optional[int] = None,
-        rank_remainder: types.RankRemainder = "pad",
-        drop_last: bool = False,
-        sampler: types.Sampler = None,
-        subset: types.Subset = None,
-        replacement: bool = True,
-        epoch_samples: Optional[int] = None,
-        echo: int = 1,
-        augment: Optional[types.Augment] = None,
-        dtype: DtypeLike = "uint8",
-        normalize: Optional[types.Normalize] = None,
-        normalize_like: Optional[Path] = None,
-        layout: Optional[types.Layout] = "nchw",
-        cache: types.Cache = "automatic",
-        cache_bytes: int = 0,
-        cache_dir: Optional[Path] = None,
-        cache_disk_bytes: int = 0,
-        memory_bytes: int = 0,
-        threads: types.CountOrAuto = 0,
-        prefetch: types.CountOrAuto = 4,
-        check_hashes: types.CheckHashes = "first_use",
-        on_corrupt: types.OnCorrupt = "fail",
-        allocator: Optional[types.Allocator] = None,
-        images: str = "images",
-        labels: Optional[str] = None,
-    ) -> None:
-        options = keywords(locals(), "device", "transform", "transform_ahead")
+    def __init__(self, paths: types.Sources, *, device: Device = None, transform: Optional[Callable[..., Any]] = None,
+                 transform_ahead: int = 0, rank: Optional[int] = None, world_size: Optional[int] = None,
+                 dtype: DtypeLike = "uint8", layout: Optional[types.Layout] = "nchw", **options: Any) -> None:
+        options.update(rank=rank, world_size=world_size, dtype=dtype, layout=layout)
         ahead = whole_number("transform_ahead", transform_ahead)
         if ahead and transform is None:
             raise Error("transform_ahead: is for transform, which is None", "usage")
@@ -165,7 +129,8 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
         is_float = dtype_name(dtype) == "float32"
         target = cuda_device(device)
         if target:
-            options["allocator"] = allocator or pinned_memory
+            options["allocator"] = options.get("allocator") or pinned_memory
+            normalize, like = options.get("normalize"), options.get("normalize_like")
             if is_float:
                 options.update(dtype="uint8", normalize=None, normalize_like=None)
         super().__init__(paths, **options)
@@ -173,7 +138,7 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
         self._transform: Optional[TransformFeed] = None
         self._feed = HostFeed(functools.partial(image_batch, self._core))
         if target:
-            stats = self._stats_to_normalize(normalize, normalize_like) if is_float else {}
+            stats = self._stats_to_normalize(normalize, like) if is_float else {}
             self._feed = DeviceFeed(target, DeviceImages(target, is_float, self.info, layout, normalize, stats),
                                     functools.partial(ImageBatch.of, self._core))
         if applied:
@@ -221,7 +186,7 @@ class SparseRows:
                            epoch, index, tensor(times_of(x)), tensor(times_of(held_out)))
 
 
-@has_options(_loaders.SparseLoader, elsewhere=_loaders.OF_ROWS)
+@has_options("sparse_loader", _loaders.SparseLoader, elsewhere=_loaders.OF_ROWS)
 class SparseLoader(TensorLoader, _loaders.SparseLoader):
     """chunkhit.SparseLoader, whose batches are tensors: x and held_out dense, or torch.sparse_csr_tensor with format="csr".
 
@@ -235,47 +200,15 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
               initialised, else 0 of 1
     """
 
-    def __init__(
-        self,
-        paths: Paths,
-        *,
-        device: Device = None,
-        batch_size: int = 500,
-        shuffle: types.Shuffle = "none",
-        seed: int = 0,
-        window_chunks: int = 64,
-        rank: Optional[int] = None,
-        world_size: Optional[int] = None,
-        rank_remainder: types.RankRemainder = "pad",
-        drop_last: bool = False,
-        sampler: types.RowSampler = None,
-        subset: types.RowSubset = None,
-        replacement: bool = True,
-        epoch_samples: Optional[int] = None,
-        echo: int = 1,
-        format: types.SparseFormat = "dense_f32",
-        binarize: bool = False,
-        scale: float = 1.0,
-        normalize: types.RowNorm = "none",
-        held_out: bool = True,
-        times: bool = True,
-        writable: bool = True,
-        cache: types.Cache = "automatic",
-        cache_bytes: int = 0,
-        cache_dir: Optional[Path] = None,
-        cache_disk_bytes: int = 0,
-        memory_bytes: int = 0,
-        threads: types.CountOrAuto = 0,
-        prefetch: types.CountOrAuto = 4,
-        check_hashes: types.CheckHashes = "first_use",
-        on_corrupt: types.OnCorrupt = "fail",
-        allocator: Optional[types.Allocator] = None,
-    ) -> None:
-        options = keywords(locals(), "device")
+    def __init__(self, paths: Paths, *, device: Device = None, rank: Optional[int] = None, world_size: Optional[int] = None,
+                 writable: bool = True, **options: Any) -> None:
+        options.update(rank=rank, world_size=world_size)
+        format = options.get("format", "dense_f32")
         share_of_work(options)
         target = cuda_device(device)
         if target:
-            options.update(format="csr", times=times and format == "csr", allocator=allocator or pinned_memory)
+            options.update(format="csr", times=options.get("times", True) and format == "csr",
+                           allocator=options.get("allocator") or pinned_memory)
         super().__init__(paths, writable=writable, **options)
         self._feed = HostFeed(SparseRows(self.column_count))
         if target:
