@@ -62,8 +62,8 @@ class FieldFlags {
         flag.option = add_option(field, flag.names, field.help, form.text(value), form.kShape)
                           ->allow_extra_args(false);  // it would swallow what is no flag
       else
-        flag.option = add_option(field, flag.text = shown_text(form, value), help_sentence<Value, Form>(field),
-                                 shown_text(form, value), form.kShape);
+        flag.option = add_option(field, flag.text = shown_text(form, value),
+                                 help_sentence<Value, Form>(field), shown_text(form, value), form.kShape);
       if constexpr (std::is_same_v<Form, WordForm>) flag.option->check(one_of<Value>());
       if constexpr (std::is_same_v<Form, ChoiceForm>) flag.option->check(one_of(form.words()));
       if constexpr (std::is_same_v<Form, NamesForm>)
