@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "binding_columns.h"
+#include "binding_loader.h"
 #include "binding_options.h"
 
 namespace chunkhit {
@@ -27,81 +28,32 @@ py::tuple batch_tuple(const std::shared_ptr<const ImageBatch>& batch, Dtype dtyp
                         batch->epoch, batch->index);
 }
 
-class PyImageLoader {
-  template <class Use>
-  auto use(const Use& use) {
-    return use_alone(*loader_, access_, use);
-  }
-
+class PyImageLoader : public BoundLoader<ImageLoader> {
  public:
   PyImageLoader(const std::vector<std::string>& paths, const py::dict& keywords)
       : PyImageLoader(paths, image_loader_options(keywords)) {}
-  PyImageLoader(const PyImageLoader&) = delete;
-  PyImageLoader& operator=(const PyImageLoader&) = delete;
-  // NOLINTNEXTLINE(bugprone-exception-escape): giving the GIL up does not throw
-  ~PyImageLoader() { end_without_gil(loader_); }
-
-  void begin(std::uint64_t epoch) {
-    const Turn turn(access_);
-    use([epoch](ImageLoader& loader) { static_cast<void>(loader.epoch(epoch)); });
-  }
-
   py::object next() {
-    const Turn turn(access_);
-    if (!take_next(*loader_, access_)) return py::none();
-    return batch_tuple(loader_->retain(), dtype_);
-  }
-
-  void restore(const std::string& state) {
-    const Turn turn(access_);
-    use([&state](ImageLoader& loader) { loader.restore(state); });
-  }
-
-  [[nodiscard]] ArrayShape shape() const { return array_shape(loader_->batch_shape()); }
-  /// For what never changes.
-  [[nodiscard]] const ImageLoader& loader() const { return *loader_; }
-  [[nodiscard]] std::string state() {
-    return use([](const ImageLoader& loader) { return loader.state(); });
-  }
-  [[nodiscard]] LoaderStats stats() {
-    return use([](const ImageLoader& loader) { return loader.stats(); });
-  }
-  void reset_stats() {
-    use([](ImageLoader& loader) { loader.reset_stats(); });
+    return next_by([this](const auto& batch) { return batch_tuple(batch, dtype_); });
   }
 
  private:
   PyImageLoader(const std::vector<std::string>& paths, const ImageLoaderOptions& options)
-      : dtype_(options.dtype), loader_(make_without_gil<ImageLoader>(paths, options)) {}
+      : BoundLoader(make_without_gil<ImageLoader>(paths, options)), dtype_(options.dtype) {}
 
   Dtype dtype_;
-  std::unique_ptr<ImageLoader> loader_;
-  LoaderAccess access_;
 };
 
 }  // namespace
 
 void bind_images(py::module_& module) {
   py::class_<PyImageLoader> loader(module, "ImageLoader");
+  loader.def(py::init<const std::vector<std::string>&, const py::dict&>(), py::arg("paths"),
+             py::arg("options"));
+  bind_loader(loader, "The next (images, labels, samples, epoch, index), or None at the epoch's end.");
   bind_columns(loader, [](const PyImageLoader& self) -> const ImageLoader& { return self.loader(); });
-  loader
-      .def(py::init<const std::vector<std::string>&, const py::dict&>(), py::arg("paths"), py::arg("options"))
-      .def("begin", &PyImageLoader::begin, py::arg("epoch"))
-      .def("next", &PyImageLoader::next,
-           "The next (images, labels, samples, epoch, index), or None at the epoch's end.")
-      .def("restore", &PyImageLoader::restore, py::arg("state"))
-      .def("state", &PyImageLoader::state)
-      .def("stats", &PyImageLoader::stats)
-      .def("reset_stats", &PyImageLoader::reset_stats)
-      .def("mixing", [](const PyImageLoader& self) { return self.loader().mixing(); })
-      .def("info_json", [](const PyImageLoader& self) { return pack_info_json(self.loader().info()); })
-      .def_property_readonly("size", [](const PyImageLoader& self) { return self.loader().size(); })
-      .def_property_readonly("epoch_samples",
-                             [](const PyImageLoader& self) { return self.loader().epoch_samples(); })
-      .def_property_readonly("batch_count",
-                             [](const PyImageLoader& self) { return self.loader().batch_count(); })
-      .def_property_readonly("batch_shape",
-                             [](const PyImageLoader& self) { return py::tuple(py::cast(self.shape())); });
+  loader.def_property_readonly("batch_shape", [](const PyImageLoader& self) {
+    return py::tuple(py::cast(array_shape(self.loader().batch_shape())));
+  });
 }
 
 }  // namespace chunkhit

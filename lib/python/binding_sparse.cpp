@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "binding_ids.h"
+#include "binding_loader.h"
 #include "binding_options.h"
 
 namespace chunkhit {
@@ -61,60 +62,23 @@ py::tuple batch_tuple(const std::shared_ptr<const SparseBatch>& batch, const Mat
       array_view(batch->rows, {count}, owner), batch->epoch, batch->index);
 }
 
-class PySparseLoader {
-  template <class Use>
-  auto use(const Use& use) {
-    return use_alone(*loader_, access_, use);
-  }
-
+class PySparseLoader : public BoundLoader<SparseLoader> {
  public:
   PySparseLoader(const std::vector<std::string>& paths, const py::dict& keywords, bool writable,
                  bool clears_written)
       : PySparseLoader(paths, sparse_loader_options(keywords), writable, clears_written) {}
-  PySparseLoader(const PySparseLoader&) = delete;
-  PySparseLoader& operator=(const PySparseLoader&) = delete;
-  // NOLINTNEXTLINE(bugprone-exception-escape): giving the GIL up does not throw
-  ~PySparseLoader() { end_without_gil(loader_); }
-
-  void begin(std::uint64_t epoch) {
-    const Turn turn(access_);
-    use([epoch](SparseLoader& loader) { static_cast<void>(loader.epoch(epoch)); });
-  }
-
   py::object next() {
-    const Turn turn(access_);
-    if (!take_next(*loader_, access_)) return py::none();
-    return batch_tuple(loader_->retain(), form_, loader_->has_held_out());
-  }
-
-  void restore(const std::string& state) {
-    const Turn turn(access_);
-    use([&state](SparseLoader& loader) { loader.restore(state); });
-  }
-
-  /// For what never changes.
-  [[nodiscard]] const SparseLoader& loader() const { return *loader_; }
-  [[nodiscard]] std::string state() {
-    return use([](const SparseLoader& loader) { return loader.state(); });
-  }
-  [[nodiscard]] LoaderStats stats() {
-    return use([](const SparseLoader& loader) { return loader.stats(); });
-  }
-  void reset_stats() {
-    use([](SparseLoader& loader) { loader.reset_stats(); });
+    return next_by([this](const auto& batch) { return batch_tuple(batch, form_, loader().has_held_out()); });
   }
 
  private:
   PySparseLoader(const std::vector<std::string>& paths, const SparseLoaderOptions& options, bool writable,
                  bool clears_written)
-      : form_{options.format, options.times, writable, clears_written},
-        loader_(make_without_gil<SparseLoader>(paths, options)) {
-    form_.times = form_.times && !loader_->info().matrix().times.empty();
-  }
+      : BoundLoader(make_without_gil<SparseLoader>(paths, options)),
+        form_{options.format, options.times && !loader().info().matrix().times.empty(), writable,
+              clears_written} {}
 
   MatrixForm form_;
-  std::unique_ptr<SparseLoader> loader_;
-  LoaderAccess access_;
 };
 
 /// int32 (count,).
@@ -190,31 +154,18 @@ void bind_sampler(py::module_& module) {
 void bind_sparse(py::module_& module) {
   bind_sampler(module);
   py::class_<PySparseLoader> bound(module, "SparseLoader");
+  bound.def(py::init<const std::vector<std::string>&, const py::dict&, bool, bool>(), py::arg("paths"),
+            py::arg("options"), py::arg("writable"), py::arg("clears_written"));
+  bind_loader(bound, "The next (x, held_out, labels, rows, epoch, index), or None at the epoch's end.");
   bind_ids(bound, [](const PySparseLoader& self) -> const SparseLoader& { return self.loader(); });
   bound
-      .def(py::init<const std::vector<std::string>&, const py::dict&, bool, bool>(), py::arg("paths"),
-           py::arg("options"), py::arg("writable"), py::arg("clears_written"))
-      .def("begin", &PySparseLoader::begin, py::arg("epoch"))
-      .def("next", &PySparseLoader::next,
-           "The next (x, held_out, labels, rows, epoch, index), or None at the epoch's end.")
-      .def("restore", &PySparseLoader::restore, py::arg("state"))
-      .def("state", &PySparseLoader::state)
-      .def("stats", &PySparseLoader::stats)
-      .def("reset_stats", &PySparseLoader::reset_stats)
-      .def("mixing", [](const PySparseLoader& self) { return self.loader().mixing(); })
-      .def("info_json", [](const PySparseLoader& self) { return pack_info_json(self.loader().info()); })
       .def("item_counts",
            [](const PySparseLoader& self) {
              const std::span<const std::uint64_t> counts = self.loader().item_counts();
              return array_of(std::vector<std::uint64_t>(counts.begin(), counts.end()));
            })
-      .def_property_readonly("size", [](const PySparseLoader& self) { return self.loader().size(); })
       .def_property_readonly("column_count",
                              [](const PySparseLoader& self) { return self.loader().column_count(); })
-      .def_property_readonly("epoch_samples",
-                             [](const PySparseLoader& self) { return self.loader().epoch_samples(); })
-      .def_property_readonly("batch_count",
-                             [](const PySparseLoader& self) { return self.loader().batch_count(); })
       .def_property_readonly("has_held_out",
                              [](const PySparseLoader& self) { return self.loader().has_held_out(); })
       .def_property_readonly("value_scale",

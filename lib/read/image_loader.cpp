@@ -111,8 +111,11 @@ BatchBuffer make_buffer(const ImageSource& source, const SampleWriter& writer,
 
 }  // namespace
 
-struct ImageLoader::Impl {
-  Impl(const std::vector<std::string>& paths, const ImageLoaderOptions& options, const EpochReaderSpec& spec)
+template class Loader<ImageBatch>;
+
+struct ImageLoader::Images final : Loader<ImageBatch>::Impl {
+  Images(const std::vector<std::string>& paths, const ImageLoaderOptions& options,
+         const EpochReaderSpec& spec)
       : source(paths, {options.images, options.labels}),
         sized(source.chunks().own_sizes() ? std::make_unique<SizedImageWriter>(sample_format(options, source))
                                           : nullptr),
@@ -138,6 +141,14 @@ struct ImageLoader::Impl {
     });
   }
 
+  [[nodiscard]] BatchCore<ImageBatch>& batches() override { return core; }
+  [[nodiscard]] std::uint64_t size() const override { return source.size(); }
+  [[nodiscard]] const PackInfo& info() const override { return source.info(); }
+  void add_to(LoaderStats& stats) const override {
+    stats.notices.insert(stats.notices.begin(), notices.begin(), notices.end());
+    if (decoded) stats.decoded_images = decoded->count();
+  }
+
   ImageSource source;
   std::unique_ptr<SizedImageWriter> sized;   // images of their own sizes
   std::unique_ptr<DecodedImages> decoded;    // their pixels
@@ -151,56 +162,21 @@ ImageLoader::ImageLoader(const std::string& path, const ImageLoaderOptions& opti
     : ImageLoader(std::vector{path}, options) {}
 
 ImageLoader::ImageLoader(const std::vector<std::string>& paths, const ImageLoaderOptions& options)
-    : impl_(with_memory(kNoMemory, [&] {
+    : Loader(with_memory(kNoMemory, [&] {
         EpochReaderSpec spec = epoch_reader_spec(options);
         spec.augment = augment_fields(options.augment);
         if (options.applies_augment && resizes(options.augment)) spec.slice_samples = kSliceSamples;
-        return std::make_unique<Impl>(paths, options, spec);
+        return std::make_unique<Images>(paths, options, spec);
       })) {}
 
-ImageLoader::ImageLoader(ImageLoader&&) noexcept = default;
-ImageLoader& ImageLoader::operator=(ImageLoader&& other) noexcept {
-  release();
-  impl_ = std::move(other.impl_);
-  return *this;
-}
-
-void ImageLoader::release() { release_if_forked(impl_); }
-
-ImageLoader::~ImageLoader() { release(); }
-
-ImageLoader::Epoch ImageLoader::epoch(std::uint64_t epoch) {
-  impl_->core.reader().begin(epoch);
-  return Epoch(*this);
-}
-
-bool ImageLoader::wait_for(std::chrono::milliseconds timeout) {
-  return impl_->core.reader().wait_for(timeout);
-}
-const ImageBatch* ImageLoader::next() { return impl_->core.next(); }
-std::shared_ptr<const ImageBatch> ImageLoader::retain() const { return impl_->core.retain(); }
-std::uint64_t ImageLoader::size() const { return impl_->source.size(); }
-std::uint64_t ImageLoader::epoch_samples() const { return impl_->core.reader().epoch_samples(); }
-std::uint64_t ImageLoader::batch_count() const { return impl_->core.reader().batch_count(); }
-const PackInfo& ImageLoader::info() const { return impl_->source.info(); }
-std::string_view ImageLoader::key(std::uint64_t sample) const { return impl_->source.key(sample); }
+const ImageLoader::Images& ImageLoader::images() const { return static_cast<const Images&>(*impl_); }
+std::string_view ImageLoader::key(std::uint64_t sample) const { return images().source.key(sample); }
 ColumnValues ImageLoader::column(std::string_view name, std::span<const std::uint64_t> samples) const {
-  return impl_->source.column(name, samples);
+  return images().source.column(name, samples);
 }
-MixingInfo ImageLoader::mixing() const { return impl_->core.reader().mixing(); }
-LoaderStats ImageLoader::stats() const {
-  LoaderStats stats = impl_->core.stats();
-  stats.notices.insert(stats.notices.begin(), impl_->notices.begin(), impl_->notices.end());
-  if (impl_->decoded) stats.decoded_images = impl_->decoded->count();
-  return stats;
-}
-void ImageLoader::reset_stats() { impl_->core.reset_stats(); }
-std::string ImageLoader::state() const { return impl_->core.reader().state(); }
-void ImageLoader::restore(const std::string& state) { impl_->core.reader().restore(state); }
-
 BatchShape ImageLoader::batch_shape() const {
-  BatchShape shape = impl_->writer.shape();
-  shape.batch = impl_->core.reader().spec().batches.batch_size;
+  BatchShape shape = images().writer.shape();
+  shape.batch = impl_->reader().spec().batches.batch_size;
   return shape;
 }
 

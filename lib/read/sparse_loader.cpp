@@ -10,6 +10,7 @@
 #include "read/sampler_options.h"
 #include "read/sparse_batch_assembler.h"
 #include "read/sparse_source.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -22,27 +23,12 @@ EpochReaderSpec reader_spec(const SparseLoaderOptions& options) {
   return spec;
 }
 
-const char* form_name(SparseFormat format) {
-  switch (format) {
-    case SparseFormat::dense_f32:
-      return "dense_f32";
-    case SparseFormat::dense_f16:
-      return "dense_f16";
-    case SparseFormat::dense_u8:
-      return "dense_u8";
-    case SparseFormat::csr:
-      break;
-  }
-  return "csr";
-}
-
 }  // namespace
 
 void SparseMatrix::require(SparseFormat format) const {
   if (format_ == format) return;
-  throw Error(ErrorCode::usage, std::string("batches are ") + form_name(format_) + ", not " +
-                                    form_name(format) +
-                                    ": make the loader with .format = SparseFormat::" + form_name(format));
+  throw Error(ErrorCode::usage, "batches are " + name_of(format_) + ", not " + name_of(format) +
+                                    ": make the loader with .format = SparseFormat::" + name_of(format));
 }
 
 std::span<const float> SparseMatrix::dense_f32() const {
@@ -84,8 +70,10 @@ const CsrBatch& SparseMatrix::csr() const {
   return csr_;
 }
 
-struct SparseLoader::Impl {
-  Impl(const std::vector<std::string>& paths, const SparseLoaderOptions& options, const EpochReaderSpec& spec)
+template class Loader<SparseBatch>;
+
+struct SparseLoader::Rows final : Loader<SparseBatch>::Impl {
+  Rows(const std::vector<std::string>& paths, const SparseLoaderOptions& options, const EpochReaderSpec& spec)
       : source(paths, options.cache_bytes != 0 ? options.cache_bytes : options.memory_bytes,
                options.times && options.format == SparseFormat::csr),
         format(sparse_format(options, source)),
@@ -101,6 +89,10 @@ struct SparseLoader::Impl {
     });
   }
 
+  [[nodiscard]] BatchCore<SparseBatch>& batches() override { return core; }
+  [[nodiscard]] std::uint64_t size() const override { return source.size(); }
+  [[nodiscard]] const PackInfo& info() const override { return source.info(); }
+
   SparseSource source;
   SparseBatchFormat format;
   LoaderCore<SparseBuffer> core;  // last: its threads use all above
@@ -110,60 +102,31 @@ SparseLoader::SparseLoader(const std::string& path, const SparseLoaderOptions& o
     : SparseLoader(std::vector{path}, options) {}
 
 SparseLoader::SparseLoader(const std::vector<std::string>& paths, const SparseLoaderOptions& options)
-    : impl_(with_memory(kNoMemory,
-                        [&] { return std::make_unique<Impl>(paths, options, reader_spec(options)); })) {}
+    : Loader(with_memory(kNoMemory,
+                         [&] { return std::make_unique<Rows>(paths, options, reader_spec(options)); })) {}
 
-SparseLoader::SparseLoader(SparseLoader&&) noexcept = default;
-SparseLoader& SparseLoader::operator=(SparseLoader&& other) noexcept {
-  release();
-  impl_ = std::move(other.impl_);
-  return *this;
-}
-
-void SparseLoader::release() { release_if_forked(impl_); }
-
-SparseLoader::~SparseLoader() { release(); }
-
-SparseLoader::Epoch SparseLoader::epoch(std::uint64_t epoch) {
-  impl_->core.reader().begin(epoch);
-  return Epoch(*this);
-}
-
-bool SparseLoader::wait_for(std::chrono::milliseconds timeout) {
-  return impl_->core.reader().wait_for(timeout);
-}
-const SparseBatch* SparseLoader::next() { return impl_->core.next(); }
-std::shared_ptr<const SparseBatch> SparseLoader::retain() const { return impl_->core.retain(); }
-std::uint64_t SparseLoader::size() const { return impl_->source.size(); }
-std::uint64_t SparseLoader::epoch_samples() const { return impl_->core.reader().epoch_samples(); }
-std::uint64_t SparseLoader::column_count() const { return impl_->source.matrix().column_count; }
-std::uint64_t SparseLoader::batch_count() const { return impl_->core.reader().batch_count(); }
-bool SparseLoader::has_held_out() const { return impl_->format.matrix_count > 1; }
-double SparseLoader::value_scale() const { return impl_->source.matrix().scale; }
-const PackInfo& SparseLoader::info() const { return impl_->source.info(); }
-std::string_view SparseLoader::row_id(std::uint64_t row) const { return impl_->source.row_id(row); }
+const SparseLoader::Rows& SparseLoader::rows() const { return static_cast<const Rows&>(*impl_); }
+std::uint64_t SparseLoader::column_count() const { return rows().source.matrix().column_count; }
+bool SparseLoader::has_held_out() const { return rows().format.matrix_count > 1; }
+double SparseLoader::value_scale() const { return rows().source.matrix().scale; }
+std::string_view SparseLoader::row_id(std::uint64_t row) const { return rows().source.row_id(row); }
 std::string_view SparseLoader::column_id(std::uint64_t column) const {
-  return impl_->source.column_id(column);
+  return rows().source.column_id(column);
 }
-SparseIds SparseLoader::row_ids() const { return impl_->source.row_ids().all(); }
-SparseIds SparseLoader::column_ids() const { return impl_->source.column_ids().all(); }
+SparseIds SparseLoader::row_ids() const { return rows().source.row_ids().all(); }
+SparseIds SparseLoader::column_ids() const { return rows().source.column_ids().all(); }
 std::optional<std::uint64_t> SparseLoader::row_of(std::string_view id) const {
-  return impl_->source.row_ids().find(id);
+  return rows().source.row_ids().find(id);
 }
 std::optional<std::uint64_t> SparseLoader::column_of(std::string_view id) const {
-  return impl_->source.column_ids().find(id);
+  return rows().source.column_ids().find(id);
 }
 ColumnValues SparseLoader::item_column(std::string_view name, std::span<const std::uint64_t> columns) const {
-  return impl_->source.item_columns().values(name, columns);
+  return rows().source.item_columns().values(name, columns);
 }
-ColumnValues SparseLoader::user_column(std::string_view name, std::span<const std::uint64_t> rows) const {
-  return impl_->source.user_columns().values(name, rows);
+ColumnValues SparseLoader::user_column(std::string_view name, std::span<const std::uint64_t> users) const {
+  return rows().source.user_columns().values(name, users);
 }
-std::span<const std::uint64_t> SparseLoader::item_counts() const { return impl_->source.item_counts(); }
-MixingInfo SparseLoader::mixing() const { return impl_->core.reader().mixing(); }
-LoaderStats SparseLoader::stats() const { return impl_->core.stats(); }
-void SparseLoader::reset_stats() { impl_->core.reset_stats(); }
-std::string SparseLoader::state() const { return impl_->core.reader().state(); }
-void SparseLoader::restore(const std::string& state) { impl_->core.reader().restore(state); }
+std::span<const std::uint64_t> SparseLoader::item_counts() const { return rows().source.item_counts(); }
 
 }  // namespace chunkhit

@@ -5,11 +5,13 @@
 #include <chunkhit/pack_info.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -216,6 +218,68 @@ class EpochRange {
 
  private:
   Loader* loader_;
+};
+
+/// Loads batches, epoch by epoch: what ImageLoader and SparseLoader share. One thread at a time may use a
+/// loader; its own worker threads read ahead, also across the end of an epoch. A forked child must make its
+/// own loader.
+///
+/// Files are read, not mapped. A file that was truncated or overwritten is an Error of bad_data (or is
+/// handled by OnCorrupt) when it is read again; a bad sector is an Error of bad_data, unreachable storage one
+/// of try_again. If there are more files than half of the process' descriptor limit, each read opens its
+/// file, and files must not be moved.
+///
+/// Damaged external HDF5 files can crash the HDF5 library. Where the command pack-verify is installed (beside
+/// the library or the program, or on PATH), it is executed to open such a file first: a file that it crashes
+/// over is an Error of bad_data. The process is never forked. Where chunks of such a file split samples
+/// (schemas/images-hdf5.md), the loader's threads read it through the HDF5 library, one thread at a time.
+template <class Batch>
+class CHUNKHIT_API Loader {
+ public:
+  using Epoch = EpochRange<Loader, Batch>;
+
+  Loader(Loader&&) noexcept;
+  Loader& operator=(Loader&&) noexcept;
+  ~Loader();
+
+  /// Returns the batches of an epoch, from the first one or from a restored position. Iterate it once.
+  [[nodiscard]] Epoch epoch(std::uint64_t epoch);
+  /// Returns the next batch of the current epoch (at first: epoch 0, or the restored one), or null at its
+  /// end. Throws bad_data for a corrupt chunk, and again until `epoch` is called, which restarts the epoch
+  /// (or resumes at the restored position) and retries failed reads; `state` then returns the position before
+  /// the failed batch. Chunks that OnCorrupt::skip skipped stay skipped.
+  [[nodiscard]] const Batch* next();
+  /// Waits up to `timeout` for the next batch; returns whether `next` would return at once. Lets the caller
+  /// handle signals meanwhile. Invalidates the last batch, as `next` does.
+  [[nodiscard]] bool wait_for(std::chrono::milliseconds timeout);
+  /// Shares ownership of the current batch, which stays valid and unchanged as long as the result, even after
+  /// the loader. The loader continues with other memory of its allocator. Null before and after an epoch.
+  [[nodiscard]] std::shared_ptr<const Batch> retain() const;
+
+  [[nodiscard]] std::uint64_t size() const;           ///< samples or rows of the source
+  [[nodiscard]] std::uint64_t epoch_samples() const;  ///< samples or rows of an epoch, of all ranks
+  [[nodiscard]] std::uint64_t batch_count() const;    ///< batches of this rank per epoch
+  [[nodiscard]] const PackInfo& info() const;         ///< the first source, with the classes of all
+  [[nodiscard]] MixingInfo mixing() const;
+  [[nodiscard]] LoaderStats stats() const;
+  void reset_stats();
+
+  /// Returns the position after the current batch as one line of JSON.
+  [[nodiscard]] std::string state() const;
+  /// Resumes from a `state()`: epoch(e) of the state's epoch gives exactly the remaining batches, for any
+  /// number of threads; any other epoch throws usage while some remain. With another world_size, batch_size,
+  /// echo, rank_remainder or drop_last it gives all remaining samples, provided that all ranks stopped after
+  /// the same batch (with echo: at the end of a block). Throws usage, naming the field, if the state is
+  /// invalid or belongs to another source, seed, order or augmentation.
+  void restore(const std::string& state);
+
+ protected:
+  struct CHUNKHIT_HIDDEN Impl;
+  explicit Loader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+
+ private:
+  void release();
 };
 
 }  // namespace chunkhit

@@ -123,38 +123,21 @@ struct SparseIds {
   std::vector<std::string_view> texts;  ///< views of memory of the loader or dataset
 };
 
-/// Loads batches of rows, epoch by epoch. Order, ranks, state, statistics, errors and the opening of HDF5
-/// files are as in ImageLoader.
-class CHUNKHIT_API SparseLoader {
- public:
-  using Epoch = EpochRange<SparseLoader, SparseBatch>;
+extern template class CHUNKHIT_API Loader<SparseBatch>;
 
+/// Loads batches of rows.
+class CHUNKHIT_API SparseLoader : public Loader<SparseBatch> {
+ public:
   /// Opens a pack of pack-sparse (its folder or manifest) or a single part. Several paths are concatenated;
   /// they must have the same items in the same columns (pack-sparse --reuse-ids). Throws bad_data if a source
   /// is damaged or has other items; usage if options contradict each other or a dense batch would exceed 1
   /// GiB.
   explicit SparseLoader(const std::string& path, const SparseLoaderOptions& options = {});
   explicit SparseLoader(const std::vector<std::string>& paths, const SparseLoaderOptions& options = {});
-  SparseLoader(SparseLoader&&) noexcept;
-  SparseLoader& operator=(SparseLoader&&) noexcept;
-  ~SparseLoader();
 
-  /// Returns the batches of an epoch, from the first one or from a restored position. Iterate it once.
-  [[nodiscard]] Epoch epoch(std::uint64_t epoch);
-  /// Returns the next batch of the current epoch, or null at its end. Throws bad_data for a corrupt chunk.
-  [[nodiscard]] const SparseBatch* next();
-  /// Waits up to `timeout` for the next batch; returns whether it is ready, as ImageLoader::wait_for.
-  [[nodiscard]] bool wait_for(std::chrono::milliseconds timeout);
-  /// Shares ownership of the current batch, as ImageLoader::retain.
-  [[nodiscard]] std::shared_ptr<const SparseBatch> retain() const;
-
-  [[nodiscard]] std::uint64_t size() const;           ///< rows of the source
-  [[nodiscard]] std::uint64_t epoch_samples() const;  ///< rows of an epoch, of all ranks
-  [[nodiscard]] std::uint64_t column_count() const;   ///< items
-  [[nodiscard]] std::uint64_t batch_count() const;    ///< batches of this rank per epoch
-  [[nodiscard]] bool has_held_out() const;            ///< whether batches have a held-out matrix
-  [[nodiscard]] double value_scale() const;           ///< a rating is a dense_u8 number times this
-  [[nodiscard]] const PackInfo& info() const;         ///< the first source
+  [[nodiscard]] std::uint64_t column_count() const;  ///< items
+  [[nodiscard]] bool has_held_out() const;           ///< whether batches have a held-out matrix
+  [[nodiscard]] double value_scale() const;          ///< a rating is a dense_u8 number times this
   /// Ids, as in SparseDataset; views of the loader's memory.
   [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
   [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
@@ -172,16 +155,10 @@ class CHUNKHIT_API SparseLoader {
   /// Returns the number of ratings per item in the training matrices of all packs; the packs of a split share
   /// one training matrix, which counts once. Empty if a source is a single part.
   [[nodiscard]] std::span<const std::uint64_t> item_counts() const;
-  [[nodiscard]] MixingInfo mixing() const;
-  [[nodiscard]] LoaderStats stats() const;
-  void reset_stats();
-  [[nodiscard]] std::string state() const;
-  void restore(const std::string& state);
 
  private:
-  struct CHUNKHIT_HIDDEN Impl;
-  void release();
-  std::unique_ptr<Impl> impl_;
+  struct CHUNKHIT_HIDDEN Rows;
+  [[nodiscard]] const Rows& rows() const;
 };
 
 /// Items of rows: the matrix of a batch, or equal arrays.

@@ -283,7 +283,7 @@ def count_items(inputs: Paths, output: Path, *, progress: Progress = None, prese
     parts get as values=. Raises what `pack_sparse` does.
     """
     options = pack_options(output, rating_options(inputs, given({**options, "preset": preset})))
-    return with_progress(progress, lambda on_progress: _chunkhit.count_items(options, on_progress))
+    return dict(with_progress(progress, lambda on_progress: _chunkhit.count_items(options, on_progress)))
 
 
 def rating_options(inputs: Optional[Paths], options: Dict[str, Any]) -> Dict[str, Any]:
