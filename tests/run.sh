@@ -42,7 +42,8 @@ configure() {
   cmake --preset "$1" -DCHUNKHIT_TESTS=ON "${settings[@]}" "${@:2}" >/dev/null
 }
 build() { cmake --build "build/$1" -j "$jobs" "${@:2}"; }
-run() { ctest --test-dir "build/$1" --output-on-failure -j "$jobs" "${@:2}"; }
+# One more than there are CPUs: the Python tests of servers wait most of their time.
+run() { ctest --test-dir "build/$1" --output-on-failure -j "$((jobs + 1))" "${@:2}"; }
 
 # Where libtorch is, its sample is built and tested with all the others; here a CMake that does not find it is an error.
 configure release -DCMAKE_REQUIRE_FIND_PACKAGE_Torch="$torch_required"
