@@ -28,7 +28,7 @@ def fields():
 
 def table_names():
     """Fields that the tables show."""
-    return {name for path in (ROOT / "lib/pack").rglob("*fields.h") for name in re.findall(r'Field\{\s*"([a-z_]+)"', path.read_text())}
+    return {name for path in (ROOT / "lib").rglob("*fields.h") for name in re.findall(r'Field\{\s*"([a-z_]+)"', path.read_text())}
 
 
 def keywords():
