@@ -12,15 +12,16 @@
 #include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
 #include "manifest/manifest.h"
+#include "support/depth.h"
 
 namespace chunkhit {
 namespace {
 
 #ifdef __SANITIZE_THREAD__
 // A new process, which each flip of an HDF5 part takes, starts slowly there.
-constexpr std::uint64_t kCoarser = 12;
+constexpr std::uint64_t kStride = 12;
 #else
-constexpr std::uint64_t kCoarser = 1;
+constexpr std::uint64_t kStride = 4;
 #endif
 constexpr std::uint64_t kDamagedSamples = 30;
 const SampleShape kDamagedShape{8, 7, 3, Layout::nhwc};
@@ -114,7 +115,8 @@ void expect_no_wrong_samples(const std::string& name, const std::string& filter,
   const std::string source = with_manifest ? folder.path() : path;
   ASSERT_EQ(load_all(source, {.batch_size = 7}), right) << name << " " << filter;
   std::vector<int> outcomes(4);
-  for (std::uint64_t at = with_manifest ? 5 : 0; at < bytes; at += kCoarser * (name == "hdf5" ? 53 : 23)) {
+  for (std::uint64_t at = with_manifest ? 5 : 0; at < bytes;
+       at += sweep_stride(kStride) * (name == "hdf5" ? 53 : 23)) {
     const std::uint64_t choice = mix_bits(at);
     const bool skips = choice / 8 % 2 == 0;
     const ImageLoaderOptions options{.batch_size = 7,

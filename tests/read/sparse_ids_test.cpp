@@ -16,11 +16,11 @@
 namespace chunkhit {
 namespace {
 
-/// Writes a part whose users and items have these ids; it has `ids.size()` rows and columns.
+/// Writes a part whose users and items have these ids, a row and a column each.
 std::string write_part(const TemporaryFolder& folder, const std::string& name,
-                       const std::vector<std::string>& ids) {
-  PartSpec spec = known_matrix_spec({.column_count = ids.size(), .matrix_count = 1}, "zstd");
-  spec.classes = ids;
+                       const std::vector<std::string>& ids, const std::vector<std::string>& items) {
+  PartSpec spec = known_matrix_spec({.column_count = items.size(), .matrix_count = 1}, "zstd");
+  spec.classes = items;
   PartSamples samples;
   for (std::size_t row = 0; row < ids.size(); ++row) {
     samples.rows.push_back(row);
@@ -42,6 +42,11 @@ std::string write_part(const TemporaryFolder& folder, const std::string& name,
   }
   static_cast<void>(writer->finish(samples));
   return path;
+}
+
+std::string write_part(const TemporaryFolder& folder, const std::string& name,
+                       const std::vector<std::string>& ids) {
+  return write_part(folder, name, ids, ids);
 }
 
 const std::vector<std::string> kNumbers{"17", "0", "-4", "9223372036854775807", "-9223372036854775808", "8"};
@@ -86,7 +91,7 @@ TEST(SparseIds, AreFoundByManyThreadsOfWhichTheFirstBuildsTheIndex) {
   const TemporaryFolder folder;
   std::vector<std::string> ids;
   for (int i = 0; i < 20000; ++i) ids.push_back("user " + std::to_string(i * 7919 % 20011));
-  const SparseDataset dataset(write_part(folder, "many.h5", ids));
+  const SparseDataset dataset(write_part(folder, "many.h5", ids, kTexts));
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread)

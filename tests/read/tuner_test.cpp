@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "read/batch_pipeline.h"
+#include "support/depth.h"
 
 namespace chunkhit {
 namespace {
@@ -201,8 +202,8 @@ TEST(Tuner, ComesNearTheBestFixedSettingInLoopsOfAllKinds) {
     return std::exp(std::uniform_real_distribution<double>(std::log(least), std::log(most))(random));
   };
   std::size_t near = 0;
-  constexpr std::size_t kLoops = 60;
-  for (std::size_t i = 0; i < kLoops; ++i) {
+  const std::size_t loops = 60 / sweep_stride(3);
+  for (std::size_t i = 0; i < loops; ++i) {
     const double step = between(0.0005, 0.2);
     const Loop loop{.step_seconds = [step](std::uint64_t) { return step; },
                     .make_seconds = step * between(0.1, 20),
@@ -213,7 +214,7 @@ TEST(Tuner, ComesNearTheBestFixedSettingInLoopsOfAllKinds) {
     static_cast<void>(tuned.run(300 + static_cast<std::uint64_t>(25 / (step + loop.make_seconds / 16))));
     if (tuned.run(kSettled).rate() >= 0.95 * best_fixed_rate(loop, kSettled)) ++near;
   }
-  EXPECT_GE(near, kLoops - 3);
+  EXPECT_GE(near, loops - 3 / sweep_stride(3));
 }
 
 TEST(Tuner, KeepsThreadsThatFullRingsMadeLookSpare) {
@@ -234,7 +235,7 @@ TEST(Tuner, SettlesWithin200BatchesOfSlowSteps) {
 
 TEST(Tuner, DoesNotOscillateUnderNoise) {
   for (const double noise : {0.1, 0.5, 1.0})
-    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 10; seed += sweep_stride(3)) {
       const Loop loop{.step_seconds = [](std::uint64_t) { return 0.004; },
                       .make_seconds = 0.01,
                       .cpus = 2,
