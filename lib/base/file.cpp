@@ -329,14 +329,20 @@ void PendingFile::append(Bytes bytes) {
   bytes_ += bytes.size();
 }
 
-void PendingFile::write_at(std::uint64_t offset, Bytes bytes) {
+int write_all_at(int fd, std::uint64_t offset, Bytes bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) throw_write_error(path_, "cannot write", written == 0 ? ENOSPC : errno);
+    if (written <= 0) return written == 0 ? ENOSPC : errno;
     offset += static_cast<std::uint64_t>(written);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
+  return 0;
+}
+
+void PendingFile::write_at(std::uint64_t offset, Bytes bytes) {
+  if (const int error = write_all_at(fd_.get(), offset, bytes); error != 0)
+    throw_write_error(path_, "cannot write", error);
 }
 
 void PendingFile::read_at(std::uint64_t offset, MutableBytes out) const {

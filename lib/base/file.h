@@ -151,6 +151,10 @@ void make_folders(const std::string& path);
 /// largest number where the system does not know.
 [[nodiscard]] std::uint64_t free_bytes(const std::string& path);
 
+/// Writes all bytes at an offset, where pwrite may write fewer, as at a limit of file sizes; returns 0, or
+/// errno.
+[[nodiscard]] int write_all_at(int fd, std::uint64_t offset, Bytes bytes);
+
 /// Throws cannot_write with the path, what was tried and errno in words (with free space where the disk is
 /// full).
 [[noreturn]] void throw_write_error(const std::string& path, const char* what, int error_number);

@@ -37,15 +37,9 @@ std::uint64_t SpillFile::append(std::span<const Bytes> pieces) {
   return first;
 }
 
-/// pwrite may write fewer bytes than asked for, for example at a file size limit: the rest is retried.
 void SpillFile::write_at(std::uint64_t offset, Bytes bytes) const {
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) throw_write_error(path_, "cannot write", written == 0 ? ENOSPC : errno);
-    offset += static_cast<std::uint64_t>(written);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  if (const int error = write_all_at(fd_.get(), offset, bytes); error != 0)
+    throw_write_error(path_, "cannot write", error);
 }
 
 /// Reads into all pieces with one preadv where possible. A short read leaves the first unfinished piece

@@ -105,17 +105,6 @@ std::string pack_folder(const std::string& folder, std::uint64_t pack_id) {
   return folder + name.data();
 }
 
-bool write_all(int fd, Bytes bytes) {
-  for (off_t at = 0; !bytes.empty();) {
-    const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), at);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    at += written;
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
 }  // namespace
 
 /// The bytes of all chunks in the folder: a number in a file that all processes map.
@@ -286,7 +275,7 @@ bool DiskCache::store(std::size_t chunk, Claim claim, Bytes stored) {
   if (claim.state() != State::claimed) return claim.state() != State::failed;  // another one stores it
   if (!make_room(chunk, disk_bytes(stored.size()))) return false;
   // Not flushed: a file that a crash of the machine has damaged is found by its hash.
-  if (::ftruncate(claim.fd_.get(), 0) != 0 || !write_all(claim.fd_.get(), stored)) return false;
+  if (::ftruncate(claim.fd_.get(), 0) != 0 || write_all_at(claim.fd_.get(), 0, stored) != 0) return false;
   if (::rename(claim.path_.c_str(), path_of(chunk).c_str()) != 0) return false;
   claim.path_.clear();
   used_->add(disk_bytes(stored.size()));

@@ -374,13 +374,8 @@ class MemoryFile {
   }
   [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
   void append(Bytes bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::pwrite(fd_->get(), bytes.data(), bytes.size(), static_cast<off_t>(bytes_));
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) fail(written == 0 ? ENOSPC : errno);
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-      bytes_ += static_cast<std::uint64_t>(written);
-    }
+    if (const int error = write_all_at(fd_->get(), bytes_, bytes); error != 0) fail(error);
+    bytes_ += bytes.size();
   }
   [[nodiscard]] const std::shared_ptr<const FileDescriptor>& fd() const { return fd_; }
 
