@@ -74,7 +74,10 @@ class Dataset:
     def __getitem__(self, key: Any) -> Any:
         """The sample of a number, or several: of a slice, a list or array of numbers, or an array of truths."""
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            return self._read(self._numbers([key]), True)
+            number, size = int(key), len(self)
+            if not -size <= number < size:
+                raise IndexError(f"sample {number} of {size}")
+            return self._read(np.array([number + size if number < 0 else number], np.uint64), True)
         return self._read(self._numbers(key), False)
 
     def __getitems__(self, numbers: List[int]) -> List[Any]:
