@@ -21,13 +21,22 @@ EpochBatches::EpochBatches(std::uint64_t sample_count, const BatchSpec& spec, st
     : spec_(spec),
       sample_count_(sample_count),
       echo_seed_(random_bits(seed, Purpose::echo_order, epoch)),
-      first_position_(std::min(first_position, sample_count)) {
+      rank_seed_(random_bits(seed, Purpose::rank_order, epoch)),
+      first_position_(std::min(first_position, sample_count)),
+      global_block_positions_(static_cast<unsigned __int128>(spec.batch_size) * spec.echo * spec.world_size) {
   const std::uint64_t left = sample_count_ - first_position_;
-  // 64 + 32 + 32 bits.
-  const unsigned __int128 block_of_all =
-      static_cast<unsigned __int128>(spec.batch_size) * spec.echo * spec.world_size;
-  full_blocks_ = static_cast<std::uint64_t>(left / block_of_all);
-  rest_positions_ = share_of(static_cast<std::uint64_t>(left % block_of_all), spec);
+  full_blocks_ = static_cast<std::uint64_t>(left / global_block_positions_);
+  rest_positions_ = share_of(static_cast<std::uint64_t>(left % global_block_positions_), spec);
+}
+
+/// Which of a global block's R blocks the rank has. In R global blocks in a row it has each of them once. The
+/// global block counts by its first position, so that an epoch that is resumed goes on alike.
+std::uint64_t EpochBatches::block_of_rank(std::uint64_t first_position) const {
+  if (!spec_.turns_ranks || spec_.world_size == 1) return spec_.rank;
+  const auto global_block = static_cast<std::uint64_t>(first_position / global_block_positions_);
+  const std::uint64_t ranks = spec_.world_size;
+  const Permutation turns(ranks, random_bits(rank_seed_, Purpose::rank_order, global_block / ranks));
+  return (spec_.rank + turns(global_block % ranks)) % ranks;
 }
 
 std::uint64_t EpochBatches::rest_pass_batches() const {
@@ -54,21 +63,23 @@ void EpochBatches::fill_full_batch(std::uint64_t index, Batch& batch) const {
   batch.block = index / (echo * echo);
   batch.pass = static_cast<std::uint32_t>(in_block / echo);
   batch.first_in_block = in_block % echo * spec_.batch_size;
-  batch.first_position = first_position_ + (batch.block * spec_.world_size + spec_.rank) * block_positions;
+  const std::uint64_t first = first_position_ + batch.block * spec_.world_size * block_positions;
+  batch.first_position = first + block_of_rank(first) * block_positions;
   batch.end_position = batch.first_position + block_positions;
-  batch.positions_done = first_position_ + (batch.block + 1) * spec_.world_size * block_positions;
+  batch.positions_done = first + spec_.world_size * block_positions;
   batch.ends_block = in_block + 1 == echo * echo;
 }
 
 /// The rest is a last, smaller block that is passed as often.
 void EpochBatches::fill_rest_batch(std::uint64_t index, Batch& batch) const {
   const std::uint64_t pass_batches = rest_pass_batches();
-  const std::uint64_t full_positions = full_blocks_ * spec_.world_size * spec_.echo * spec_.batch_size;
+  const std::uint64_t first =
+      first_position_ + full_blocks_ * spec_.world_size * spec_.echo * spec_.batch_size;
   batch.block = full_blocks_;
   batch.pass = static_cast<std::uint32_t>(index / pass_batches);
   batch.first_in_block = index % pass_batches * spec_.batch_size;
   batch.size = std::min(spec_.batch_size, rest_positions_ - batch.first_in_block);
-  batch.first_position = first_position_ + full_positions + spec_.rank * rest_positions_;
+  batch.first_position = first + block_of_rank(first) * rest_positions_;
   batch.end_position = batch.first_position + rest_positions_;
   batch.ends_block = index + 1 == spec_.echo * pass_batches;
 }

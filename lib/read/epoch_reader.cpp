@@ -71,6 +71,7 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
       setting_{spec_.threads, spec_.prefetch},
       tuner_(make_tuner(spec_)),
       process_(::getpid()) {
+  spec_.batches.turns_ranks = sampling.mixture.has_value();
   require_option(batch_count() > 0,
                  "batch_size: no batch is left of so few samples (rank_remainder, drop_last)");
 }

@@ -51,7 +51,13 @@ void for_each_case(const Check& check) {
         for (const std::uint32_t echo : {1u, 2u, 3u})
           for (const RankRemainder rank_remainder : {RankRemainder::pad, RankRemainder::drop})
             for (const bool drop_last : {false, true}) {
-              const BatchSpec spec{batch_size, 0, world_size, rank_remainder, drop_last, echo};
+              const BatchSpec spec{batch_size,
+                                   0,
+                                   world_size,
+                                   rank_remainder,
+                                   drop_last,
+                                   echo,
+                                   /*turns_ranks=*/sample_count % 2 == 1};
               SCOPED_TRACE(testing::Message()
                            << sample_count << " samples, batch " << batch_size << ", ranks " << world_size
                            << ", echo " << echo << ", drop " << (rank_remainder == RankRemainder::drop)
@@ -188,6 +194,7 @@ TEST(EpochBatches, GoesOnWithAnotherWorldSize) {
     for (const std::uint32_t later_size : {1u, 2u, 5u}) {
       BatchSpec spec = spec_of(4, 0, 3);
       spec.echo = echo;
+      spec.turns_ranks = later_size != 2;
       const std::uint64_t blocks = 100 / (4 * 3 * echo);
       for (std::uint64_t done = 0; done <= blocks; ++done) {
         const std::uint64_t position = done * 4 * 3 * echo;
@@ -248,6 +255,20 @@ TEST(EpochBatches, OfAnEchoPermuteABlockAlikeWhicheverRankHasIt) {
   const std::vector<Positions> second = all_of(40, spec);
   EXPECT_EQ(std::vector<Positions>(second.begin(), second.begin() + 4),
             std::vector<Positions>(alone.begin() + 4, alone.begin() + 8));
+}
+
+// One position of each global block, as a mixture's source with a small share has them.
+TEST(EpochBatches, GaveOneRankAllPositionsThatComeOnceAGlobalBlock) {
+  BatchSpec spec = spec_of(10, 0, 4);
+  spec.turns_ranks = true;
+  for (const std::uint64_t offset : {0u, 17u, 39u}) {
+    std::vector<int> of_rank(4);
+    for (spec.rank = 0; spec.rank < 4; ++spec.rank)
+      for (const Positions& batch : all_of(4000, spec))
+        of_rank[spec.rank] += static_cast<int>(
+            std::ranges::count_if(batch, [=](std::uint64_t each) { return each % 40 == offset; }));
+    EXPECT_EQ(of_rank, (std::vector<int>{25, 25, 25, 25})) << offset;
+  }
 }
 
 // Batches are a format: these are for ever. Expected: tests/batch/order_test.py's arithmetic.

@@ -51,7 +51,7 @@ def test_the_order_is_as_described_for_all_ranks_and_echoes(mixed, shuffle, shar
     for epoch, echo, ranks, length in itertools.product((0, 4), (1, 2), (1, 3), (None, 230)):
         order = mixed_order_of(SHUFFLES.index(shuffle), SEED, 2, epoch, (IN_BATCH, IN_EPOCH)[shares == "epoch"], length, sources)
         for rank in range(ranks):
-            wanted = batches_of(len(order), 6, rank, ranks, True, False, echo, SEED, epoch, 0)
+            wanted = batches_of(len(order), 6, rank, ranks, True, False, echo, SEED, epoch, 0, turns=True)
             loader = make(mixed, weights, shuffle=shuffle, window_chunks=2, echo=echo, rank=rank, world_size=ranks,
                           batch_size=6, shares=shares, epoch_samples=length)
             found = [batch.samples.tolist() for batch in loader.epoch(epoch)]

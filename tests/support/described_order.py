@@ -7,6 +7,7 @@ import math
 BITS = (1 << 64) - 1
 STRIDE = 0x9E3779B97F4A7C15
 EPOCH_ORDER, WINDOW_ORDER, ECHO_ORDER, FLIP, CROP, RESIZED_CROP, DRAW, CHOICE, MIXTURE = 3, 4, 5, 6, 7, 12, 14, 15, 16
+RANK_ORDER = 17
 
 
 def mix_bits(bits):
@@ -171,14 +172,21 @@ def mixed_order_of(shuffle, seed, window_chunks, epoch, shares, length, sources,
     return order
 
 
-def batches_of(samples, size, rank, ranks, pad, drop_last, echo, seed, epoch, first):
-    blocks = []
-    while samples - first >= echo * size * ranks:
-        blocks.append((first + rank * echo * size, echo * size))
-        first += echo * size * ranks
+def block_of_rank(rank, ranks, group, seed, epoch):
+    """Which of the blocks of all ranks a rank has where ranks take turns."""
+    key = random_bits(random_bits(seed, RANK_ORDER, epoch), RANK_ORDER, group // ranks)
+    return (rank + Permutation(ranks, key)(group % ranks)) % ranks
+
+
+def batches_of(samples, size, rank, ranks, pad, drop_last, echo, seed, epoch, first, turns=False):
+    blocks, of_all = [], echo * size * ranks
+    block_at = lambda begin: block_of_rank(rank, ranks, begin // of_all, seed, epoch) if turns else rank
+    while samples - first >= of_all:
+        blocks.append((first + block_at(first) * echo * size, echo * size))
+        first += of_all
     share = (samples - first + (ranks - 1 if pad else 0)) // ranks
     share -= share % size if drop_last else 0
-    blocks += [(first + rank * share, share)] if share else []
+    blocks += [(first + block_at(first) * share, share)] if share else []
     echo_seed = random_bits(seed, ECHO_ORDER, epoch)
     batches = []
     for begin, count in blocks:
