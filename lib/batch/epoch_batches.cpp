@@ -30,7 +30,7 @@ EpochBatches::EpochBatches(std::uint64_t sample_count, const BatchSpec& spec, st
 }
 
 /// Which of a global block's R blocks the rank has. In R global blocks in a row it has each of them once. The
-/// global block counts by its first position, so that an epoch that is resumed goes on alike.
+/// global block counts by its first position, so that a resumed epoch continues alike.
 std::uint64_t EpochBatches::block_of_rank(std::uint64_t first_position) const {
   if (!spec_.turns_ranks || spec_.world_size == 1) return spec_.rank;
   const auto global_block = static_cast<std::uint64_t>(first_position / global_block_positions_);

@@ -193,39 +193,6 @@ def test_images_that_are_not_mounted(space):
     check_equal(out, golden)
 
 
-def test_an_image_that_was_deleted_made_each_run_of_its_plan_ask_for_another(space):
-    """pack-images rejects what is deleted between listing and packing; pack-run ended with 75 as long as it was gone."""
-    root = space("listed")
-    make_images(root, 160)
-    images, first = f"{root}/images", f"{root}/images/ant/00000.png"
-    for number, gone in enumerate((f"{images}/bee/00001.jpg", first)):
-        for arguments in (SMALL, by_csv(root)):
-            out = space(f"listed-pack{number}{len(arguments)}")
-            plan(images if arguments is SMALL else root, out, 2, *arguments, "--order", "input")
-            os.rename(gone, space("away-image"))
-            task(out, "--task", "0")
-            check("159 of 160 rows packed, 1 rejected" in task(out), "no reject")
-            with open(f"{out}/rejects.csv", newline="") as file:
-                check([(row["file"].split("/")[-2:], row["reason"]) for row in csv.DictReader(file)] == [(gone.split("/")[-2:], "no such file")], out)
-            os.rename(space("away-image"), gone)
-
-
-def test_a_listed_file_whose_folder_went_away_is_no_reject(space):
-    root, out = space("moved"), space("moved-pack")
-    make_images(root, 160)
-    plan(f"{root}/images", out, 2, *SMALL, "--max-errors", "100%")
-    for name in ("bee", "ant"):  # the first file of the list is an ant
-        os.rename(f"{root}/images/{name}", space("away"))
-        for make in (False, True):  # a bare mount point
-            text = task(out, expect=75)
-            check("was there when the pack was planned" in text or "its file system mounted" in text or "is empty" in text, text)
-            if not make:
-                os.mkdir(f"{root}/images/{name}")
-        os.rmdir(f"{root}/images/{name}")
-        os.rename(space("away"), f"{root}/images/{name}")
-    check("160 of 160 rows packed, 0 rejected" in task(out), "packed once it is back")
-
-
 def test_rejects_count_over_all_tasks(space):
     root, out = space("rejects"), space("rejects-pack")
     make_images(root, 200, bad=9)
