@@ -71,7 +71,6 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
       setting_{spec_.threads, spec_.prefetch},
       tuner_(make_tuner(spec_)),
       process_(::getpid()) {
-  spec_.batches.turns_ranks = sampling.mixture.has_value();
   require_option(batch_count() > 0,
                  "batch_size: no batch is left of so few samples (rank_remainder, drop_last)");
 }
@@ -88,7 +87,7 @@ BatchChunksSpec EpochReader::batch_chunks() const {
 }
 
 EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_position) const {
-  return {order_.position_count(), spec_.batches, spec_.order.seed, epoch, first_position};
+  return {order_.position_count(), spec_.batches, spec_.order.seed, epoch, first_position, order_.mixture()};
 }
 
 bool EpochReader::is_forked() const { return ::getpid() != process_; }

@@ -7,6 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "batch/mixture.h"
+
 namespace chunkhit {
 namespace {
 
@@ -51,13 +53,7 @@ void for_each_case(const Check& check) {
         for (const std::uint32_t echo : {1u, 2u, 3u})
           for (const RankRemainder rank_remainder : {RankRemainder::pad, RankRemainder::drop})
             for (const bool drop_last : {false, true}) {
-              const BatchSpec spec{batch_size,
-                                   0,
-                                   world_size,
-                                   rank_remainder,
-                                   drop_last,
-                                   echo,
-                                   /*turns_ranks=*/sample_count % 2 == 1};
+              const BatchSpec spec{batch_size, 0, world_size, rank_remainder, drop_last, echo};
               SCOPED_TRACE(testing::Message()
                            << sample_count << " samples, batch " << batch_size << ", ranks " << world_size
                            << ", echo " << echo << ", drop " << (rank_remainder == RankRemainder::drop)
@@ -194,7 +190,6 @@ TEST(EpochBatches, GoesOnWithAnotherWorldSize) {
     for (const std::uint32_t later_size : {1u, 2u, 5u}) {
       BatchSpec spec = spec_of(4, 0, 3);
       spec.echo = echo;
-      spec.turns_ranks = later_size != 2;
       const std::uint64_t blocks = 100 / (4 * 3 * echo);
       for (std::uint64_t done = 0; done <= blocks; ++done) {
         const std::uint64_t position = done * 4 * 3 * echo;
@@ -257,18 +252,55 @@ TEST(EpochBatches, OfAnEchoPermuteABlockAlikeWhicheverRankHasIt) {
             std::vector<Positions>(alone.begin() + 4, alone.begin() + 8));
 }
 
-// One position of each global block, as a mixture's source with a small share has them.
-TEST(EpochBatches, GaveOneRankAllPositionsThatComeOnceAGlobalBlock) {
-  BatchSpec spec = spec_of(10, 0, 4);
-  spec.turns_ranks = true;
-  for (const std::uint64_t offset : {0u, 17u, 39u}) {
-    std::vector<int> of_rank(4);
-    for (spec.rank = 0; spec.rank < 4; ++spec.rank)
-      for (const Positions& batch : all_of(4000, spec))
-        of_rank[spec.rank] += static_cast<int>(
-            std::ranges::count_if(batch, [=](std::uint64_t each) { return each % 40 == offset; }));
-    EXPECT_EQ(of_rank, (std::vector<int>{25, 25, 25, 25})) << offset;
+/// Three sources of 50 samples, mixed by weights.
+class MixedBatches : public testing::Test {
+ protected:
+  Mixture mix(const std::vector<double>& weights, std::uint64_t epoch_samples) const {
+    MixtureShape shape{.sources = {}, .shares = Shares::batch, .epoch_samples = epoch_samples};
+    for (const double weight : weights) shape.sources.push_back({"source", shape.sources.size(), 1, weight});
+    return {grid_, {.shuffle = Shuffle::none, .seed = kSeed}, shape, std::nullopt};
   }
+  ChunkGrid grid_{std::vector<std::uint64_t>{50, 50, 50}};
+};
+
+// Nine of ten global batches have no sample of the first source.
+TEST_F(MixedBatches, GaveOneRankAllSamplesOfARareSource) {
+  const Mixture mixture = mix({1, 9, 390}, 4000);
+  BatchSpec spec = spec_of(10, 0, 4);
+  for (std::uint64_t epoch = 0; epoch < 8; ++epoch)
+    for (spec.rank = 0; spec.rank < 4; ++spec.rank) {
+      const EpochBatches batches(4000, spec, kSeed, epoch, 0, &mixture);
+      const auto order = std::make_unique<MixedOrder>(mixture, epoch);
+      PositionOrder::Window window;
+      std::vector<int> of_source(3);
+      for (const Positions& batch : all_of(batches))
+        for (const std::uint64_t position : batch) ++of_source[(*order)(position, window).chunk];
+      EXPECT_GE(of_source[0], 2) << epoch;
+      EXPECT_LE(of_source[0], 3) << epoch;
+      EXPECT_NEAR(of_source[1], 22, 9) << epoch;
+    }
+}
+
+TEST_F(MixedBatches, UseEverySampleOnceAndContinueFromAnyBlock) {
+  for_each_case([this](std::uint64_t sample_count, BatchSpec spec) {
+    const Mixture mixture = mix({1, 2, 8}, sample_count);
+    std::vector<std::uint64_t> uses(sample_count), plain(sample_count);
+    for (spec.rank = 0; spec.rank < spec.world_size; ++spec.rank) {
+      const EpochBatches whole(sample_count, spec, kSeed, kEpoch, 0, &mixture);
+      std::vector<Positions> left = all_of(whole);
+      for (const Positions& batch : left)
+        for (const std::uint64_t position : batch) ++uses[position];
+      for (const Positions& batch : all_of(sample_count, spec))
+        for (const std::uint64_t position : batch) ++plain[position];
+      for (std::uint64_t index = 0; index < whole.batch_count(); ++index) {
+        left.erase(left.begin());
+        const EpochBatches::Batch batch = whole.batch(index);
+        if (!batch.ends_block) continue;
+        ASSERT_EQ(all_of({sample_count, spec, kSeed, kEpoch, batch.positions_done, &mixture}), left) << index;
+      }
+    }
+    ASSERT_EQ(uses, plain);
+  });
 }
 
 // Batches are a format: these are for ever. Expected: tests/batch/order_test.py's arithmetic.

@@ -26,7 +26,7 @@ def cases():
     for _ in range(500):
         samples, ranks = draw.randrange(1, 200), draw.randrange(1, 6)
         fields = (samples, draw.randrange(1, 12), draw.randrange(ranks), ranks, draw.randrange(2), draw.randrange(2),
-                  draw.randrange(1, 4), seed(), draw.randrange(4), draw.choice([0, draw.randrange(samples)]), draw.randrange(2))
+                  draw.randrange(1, 4), seed(), draw.randrange(4), draw.choice([0, draw.randrange(samples)]))
         batches = batches_of(*fields)
         yield f"batches {' '.join(map(str, fields))}", [token for batch in batches for token in [*batch, "|"]]
 

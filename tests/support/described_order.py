@@ -172,21 +172,31 @@ def mixed_order_of(shuffle, seed, window_chunks, epoch, shares, length, sources,
     return order
 
 
-def block_of_rank(rank, ranks, group, seed, epoch):
-    """Which of the blocks of all ranks a rank has where ranks take turns."""
-    key = random_bits(random_bits(seed, RANK_ORDER, epoch), RANK_ORDER, group // ranks)
-    return (rank + Permutation(ranks, key)(group % ranks)) % ranks
+def turned_block(rank, ranks, seed, entry, count, length, weights):
+    """Which of the blocks of all ranks, `count` entries of a mixture's sequence from `entry` on, a rank has."""
+    sequence, whole = share_sequence(weights), whole_shares(weights)
+    sources = [sequence[at % len(sequence)] for at in range(entry, entry + count)]
+    rarest = min(set(sources), key=lambda s: (whole[s], s))
+    offset, periods = sources.index(rarest), entry // len(sequence)
+    use = periods * whole[rarest] + sequence[:entry % len(sequence)].count(rarest)
+    key = random_bits(random_bits(seed, RANK_ORDER, rarest), RANK_ORDER, use // ranks)
+    return (rank + offset // length + ranks - Permutation(ranks, key)(use % ranks)) % ranks
 
 
-def batches_of(samples, size, rank, ranks, pad, drop_last, echo, seed, epoch, first, turns=False):
-    blocks, of_all = [], echo * size * ranks
-    block_at = lambda begin: block_of_rank(rank, ranks, begin // of_all, seed, epoch) if turns else rank
-    while samples - first >= of_all:
-        blocks.append((first + block_at(first) * echo * size, echo * size))
-        first += of_all
+def batches_of(samples, size, rank, ranks, pad, drop_last, echo, seed, epoch, first, mixed=None):
+    """The positions of each batch; mixed: the weights of a mixture."""
+    def add(length):
+        count = min(samples - first, length * ranks)
+        block = turned_block(rank, ranks, seed, epoch * samples + first, count, length, mixed) if mixed else rank
+        blocks.append((first + block * length, length))
+    blocks = []
+    while samples - first >= echo * size * ranks:
+        add(echo * size)
+        first += echo * size * ranks
     share = (samples - first + (ranks - 1 if pad else 0)) // ranks
     share -= share % size if drop_last else 0
-    blocks += [(first + block_at(first) * share, share)] if share else []
+    if share:
+        add(share)
     echo_seed = random_bits(seed, ECHO_ORDER, epoch)
     batches = []
     for begin, count in blocks:

@@ -12,7 +12,7 @@
 //   mixed SHUFFLE SEED WINDOW_CHUNKS EPOCH SHARES(0 batch, 1 epoch) SAMPLES_OF_EPOCH SOURCES
 //     (WEIGHT CHUNKS SAMPLES_OF_CHUNK...)...                         the sample at each position and its
 //     repeat
-//   batches SAMPLES BATCH RANK RANKS PAD(0, 1) DROP_LAST(0, 1) ECHO SEED EPOCH FIRST_PLACE TURNS(0, 1)
+//   batches SAMPLES BATCH RANK RANKS PAD(0, 1) DROP_LAST(0, 1) ECHO SEED EPOCH FIRST_PLACE
 //                                                                    the positions, batches divided by "|"
 #include <iostream>
 #include <sstream>
@@ -111,9 +111,7 @@ void answer_batches(std::istream& line) {
   spec.echo = static_cast<std::uint32_t>(next_number(line));
   const std::uint64_t seed = next_number(line);
   const std::uint64_t epoch = next_number(line);
-  const std::uint64_t first_position = next_number(line);
-  spec.turns_ranks = next_number(line) != 0;
-  const EpochBatches batches(sample_count, spec, seed, epoch, first_position);
+  const EpochBatches batches(sample_count, spec, seed, epoch, next_number(line));
   for (std::uint64_t index = 0; index < batches.batch_count(); ++index) {
     const EpochBatches::Batch batch = batches.batch(index);
     for (std::uint64_t i = 0; i < batch.size; ++i) std::cout << batches.position(batch, i) << ' ';
