@@ -78,10 +78,6 @@ PackSparseOptions pack_sparse_options(const PackSparseFlags& flags) {
                   " beside a split given as files; give it as --train-file");
     options.inputs.insert(options.inputs.end(), files.begin(), files.end());
   }
-  const ErrorLimit plain;
-  if (options.on_error == OnError::fail &&
-      (options.max_errors.count != plain.count || options.max_errors.share != plain.share))
-    throw_usage("--max-errors is for bad lines that are left out: give --on-error skip");
   return options;
 }
 

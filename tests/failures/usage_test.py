@@ -25,6 +25,13 @@ with Workspace() as space:
                              ([root, "-o", space("x"), "--split-folder", "a,b"], '--split-folder; did you mean "--split-folders"?'),
                              ([root, "-o", space("x"), "--container", "zarr"], "--container: found zarr, expected one of hdf5, shard"),
                              ([root, labels, "-o", space("x")], "expected one folder, or archives alone"),
+                             # These had no effect, without a word.
+                             ([root, "-o", space("x"), "--pad-color", "white", "--resize", "8x8"], "--pad-color: is for --fit, which pads"),
+                             ([root, "-o", space("x"), "--resample", "lanczos", "--crop", "4"],
+                              "--resample: is for images that are resized: give --resize or --fit"),
+                             ([root, "-o", space("x"), "--resample", "box", "--sizes", "own"], "give --max-side or --short-side"),
+                             ([root, "-o", space("x"), "--on-error", "fail", "--max-errors", "3"],
+                              "--max-errors is for bad images that are left out: give --on-error skip"),
                              (["--first", "--second"], "--first --second"), ([], "ROOT is required")):
         text = run("pack-images", *arguments, expect=2)
         check(words in text, arguments, text)
@@ -42,10 +49,16 @@ with Workspace() as space:
     check("64 wide x 64 high" in dry, "--fit 64 was no square", dry)
     with open(labels) as file, open(space("headless.csv"), "w") as headless:
         headless.writelines(list(file)[1:])
-    text = run("pack-images", root, "--labels", space("headless.csv"), "-o", space("x"), expect=65)
-    check('line 1: expected a header with a column "file", found "images/ant/00000.png", "ant"' in text, text)
+    for mode in ([], ["--dry-run"], ["--plan", "2"]):
+        text = run("pack-images", root, "--labels", space("headless.csv"), "-o", space("x"), *mode, expect=65)
+        check('line 1: expected a header with a column "file", found "images/ant/00000.png", "ant"' in text, text)
     text = pack(root, space("x"), "--label-column", "nose", expect=65)
     check("nose" in text and "label" in text, text)
+    # It was advised to give one of the two.
+    text = pack(root, space("x"), "--label-column", "file,label", expect=65)
+    check('column "file,label", found "file", "label"; give --label-column once for each of them' in text, text)
+    text = pack(root, space("x"), "--label-column", "file,nose", expect=65)
+    check("; give --label-column label" in text, text)
     os.makedirs(space("taken"))
     open(space("taken/thesis.tex"), "w").write("years of work")
     check("thesis.tex" in pack(root, space("taken"), "--force", expect=73), "refuses a folder with other things")
