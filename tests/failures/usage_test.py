@@ -39,6 +39,10 @@ with Workspace() as space:
     check("HDF5" in run("pack-images", "--version"), "library versions")
     check("no finished pack" in run("pack-info", root, expect=65), "pack-info of no pack")
     run("pack-verify", space("nowhere"), expect=65)
+    # Commands said "Value 0 not in range", where pack-images says what it expects.
+    for command, flag in (("pack-verify", "--threads"), ("pack-bench", "--epochs")):
+        text = run(command, root, flag, "0", expect=2)
+        check(f"{flag}: expected a whole number from 1 to" in text and "found '0'" in text, text)
     print("usage passed")
 
     for arguments in ([space("nowhere")], [root, "--labels", space("nowhere")]):
@@ -99,4 +103,10 @@ with Workspace() as space:
         check("/dev/zero" in text and "bytes, expected a recipe" in text, text)
     text = run("pack-images", root, "-o", space("y"), "--config", space("bad.toml"), expect=2)
     check(f'unknown key "rezise" in {space("bad.toml")}; did you mean "resize"?' in text and "--help" in text, text)
+    # A recipe of another command was said to have an unknown key, and a missing one had no reason.
+    for command, path, words in (("pack-sparse", space("r.toml"), "is a recipe of pack-images, expected one of pack-sparse"),
+                                 ("pack-images", space("none.toml"), "cannot be read: No such file or directory"),
+                                 ("pack-images", root, "cannot be read: Is a directory")):
+        text = run(command, root, "-o", space("y"), "--config", path, expect=2)
+        check(f"{path}: {words}" in text, text)
     print("limits, dry run and recipes passed")
