@@ -153,10 +153,11 @@ class Recipe : public CLI::ConfigTOML {
     if (text.size() > kMaxRecipeBytes)
       throw CLI::ConfigError("has more than " + std::to_string(kMaxRecipeBytes) +
                              " bytes, expected a recipe");
-    const std::string owner = text.substr(0, text.find('\n'));
-    if (owner.starts_with(kOwner) && owner != kOwner + command_)
-      throw CLI::ConfigError("is a recipe of " + owner.substr(kOwner.size()) + ", expected one of " +
-                             command_);
+    const std::string first = text.substr(0, text.find_first_of("\r\n"));
+    const std::string owner = first.starts_with(kOwner) ? first.substr(kOwner.size()) : command_;
+    const bool is_command = owner.starts_with("pack-") && owner.find(' ') == std::string::npos;
+    if (is_command && owner != command_)
+      throw CLI::ConfigError("is a recipe of " + owner + ", expected one of " + command_);
     std::istringstream recipe(text);
     return CLI::ConfigTOML::from_config(recipe);
   }

@@ -216,7 +216,7 @@ std::string man_page(const Command& command) {
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   std::string about = command.about().substr(0, command.about().find_first_of(".:\n"));
   about[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(about[0])));
-  const std::string footer = command.examples();
+  const std::string& footer = command.examples();
   const std::size_t examples = std::min(footer.find("Examples"), footer.size());
   const std::size_t first =
       footer.compare(examples, kHeading.size(), kHeading) == 0 ? examples + kHeading.size() : examples;

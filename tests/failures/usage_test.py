@@ -109,4 +109,7 @@ with Workspace() as space:
                                  ("pack-images", root, "cannot be read: Is a directory")):
         text = run(command, root, "-o", space("y"), "--config", path, expect=2)
         check(f"{path}: {words}" in text, text)
+    open(space("noted.toml"), "w").write("# Recipe of pack-sparse was a start\r\nseed = 3\r\n")
+    check("seed: 0 before, 3 now" in run("pack-images", root, "-o", space("recipe"), "--resize", "8x8", "--labels", labels, "--config", space("noted.toml"),
+                                                expect=73), "the note of a recipe")
     print("limits, dry run and recipes passed")
