@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -71,15 +70,10 @@ std::string any_difference(const File& file) {
   return "";
 }
 
-constexpr std::array<std::array<int, 2>, 8> kSamplings{
-    {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {1, 4}, {4, 2}, {2, 4}}};
-constexpr std::array<std::array<std::uint32_t, 2>, 6> kSizes{
-    {{1, 1}, {7, 5}, {18, 18}, {33, 31}, {130, 66}, {66, 130}}};
-
 void expect_ours_for_all_samplings(JpegWriteSpec spec, std::uint32_t channels) {
-  for (const auto& [horizontal, vertical] : kSamplings) {
+  for (const auto& [horizontal, vertical] : kJpegSamplings) {
     if (channels == 4 && horizontal * vertical > 4) continue;  // more than ten blocks an MCU
-    for (const auto& [width, height] : kSizes) {
+    for (const auto& [width, height] : kJpegSizes) {
       spec.h_samp = horizontal;
       spec.v_samp = vertical;
       const File file = write_jpeg(make_image(width, height, channels, width), spec);
@@ -116,12 +110,6 @@ TEST(JpegEntropy, LeavesOtherCodesToLibjpeg) {
     EXPECT_FALSE(is_decoded_by_us(photo(spec)));
     EXPECT_EQ(any_difference(photo(spec)), "");
   }
-}
-
-std::size_t find_marker(const File& file, std::uint8_t marker) {
-  for (std::size_t i = 0; i + 1 < file.size(); ++i)
-    if (file[i] == 0xff && file[i + 1] == marker) return i;
-  return file.size();
 }
 
 // Also where the data ends within the bytes that libjpeg reads before it needs them.
