@@ -5,7 +5,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import SHIM, Workspace, check, fingerprint, make_images, pack, run
+from packing import SHIM, Workspace, check, fingerprint, make_images, pack, run, run_tests
 from PIL import Image
 from shard_reader import xxh3
 
@@ -129,7 +129,4 @@ def test_a_record_with_a_class_that_is_not_there_crashed(space):
 
 
 with Workspace() as workspace:
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)
