@@ -20,9 +20,9 @@ if(Doxygen_FOUND AND MKDOCS AND TARGET chunkhit_python)
   add_custom_target(docs
     COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_BINARY_DIR}/lib/python PYTHONDONTWRITEBYTECODE=1
       ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/site_pages.py ${PROJECT_SOURCE_DIR} ${pages}
-      ${PROJECT_BINARY_DIR}/docs/html
+      ${PROJECT_BINARY_DIR}/docs/html ${PROJECT_BINARY_DIR}/tools/markdown
     COMMAND ${CMAKE_COMMAND} -E env CHUNKHIT_PAGES=${pages} CHUNKHIT_SITE=${PROJECT_BINARY_DIR}/site
       ${MKDOCS} build --strict --quiet --clean -f ${PROJECT_SOURCE_DIR}/mkdocs.yml
     VERBATIM)
-  add_dependencies(docs api_docs chunkhit_python)
+  add_dependencies(docs api_docs chunkhit_python flag_pages)
 endif()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes what MkDocs makes the site of: the repository's pages as they are linked, the files that they link as pages of their
-own, and the Python package's docstrings. Usage: site_pages.py ROOT PAGES DOXYGEN_HTML; PYTHONPATH has the built package.
+own, the commands' flags, and the Python package's docstrings. Usage: site_pages.py ROOT PAGES DOXYGEN_HTML FLAGS; PYTHONPATH has
+the built package, FLAGS the commands' pages.
 
 Pages stay as GitHub shows them: headings get GitHub's anchors, lists and tables the blank line that Python-Markdown needs."""
 import importlib.util
@@ -11,7 +12,7 @@ import re
 import shutil
 import sys
 
-ROOT, PAGES, DOXYGEN = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+ROOT, PAGES, DOXYGEN, FLAGS = (pathlib.Path(argument).resolve() for argument in sys.argv[1:5])
 # Whatever is reached by links from here.
 FIRST = ["README.md", "schemas/README.md", "samples/README.md", "lib/CHANGELOG.md", "tests/failures/README.md"]
 LINK = re.compile(r"(\[[^\]]*\]\()([^)\s]+)(\))")
@@ -146,6 +147,8 @@ def main():
     shutil.rmtree(PAGES, ignore_errors=True)
     site = Site()
     site.write_all()
+    for page in FLAGS.iterdir():
+        site.write(f"tools/{page.name}", page.read_bytes())
     site.write("api/python.md", python_page())
     site.write("api/cpp.md", "# C++ API\nThe headers' comments: [files](cpp/files.html), [classes](cpp/annotated.html).\n")
     shutil.copytree(DOXYGEN, PAGES / "api/cpp")

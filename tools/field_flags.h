@@ -1,139 +1,118 @@
-// Visitors of a table of fields: flags of a command line and of a recipe, and the values that were given.
+// Visitors of a table of fields: flags of a command and of its recipe, and the values that were given.
 #pragma once
 
-#include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
-#include "cli.h"
+#include "command.h"
 #include "types/fields.h"
 
 namespace chunkhit {
 
-/// The flags of a table's fields. Must live until the command line is parsed.
-class FieldFlags {
- public:
-  explicit FieldFlags(CLI::App& app) : app_(app) {}
-  FieldFlags(const FieldFlags&) = delete;
-  FieldFlags& operator=(const FieldFlags&) = delete;
+/// Returns the flag of a field, "--part-bytes".
+[[nodiscard]] inline std::string flag_name(const Field& field) { return "--" + dashed(field.name); }
 
-  /// Adds a flag for each field of a struct that has a table, whose values are the defaults.
-  template <class Struct>
-  void add(const Struct& defaults) {
-    Adder adder(*this);
-    show(defaults, adder);
+/// Sets a value to what was given, if anything was; throws usage naming the field.
+template <class Value, class Form>
+void read_flag(const Flag& flag, Value& value, const Form& form) {
+  if (!flag.is_given()) return;
+  if constexpr (std::is_base_of_v<SwitchForm, Form>)
+    value = flag.is_on();
+  else if constexpr (std::is_same_v<Form, RepeatedForm>)
+    value = flag.given;
+  else
+    form.parse(flag.names().back(), flag.text(), value);
+}
+
+/// Adds a flag for each field of a table, whose values are the defaults; of some tables for those named.
+class FlagAdder : public FieldVisitor<FlagAdder> {
+ public:
+  explicit FlagAdder(Command& command, std::set<std::string_view> named = {})
+      : command_(command), named_(std::move(named)) {}
+  void group(const char* name) { command_.group(name); }
+  template <class Value, class Form>
+  void operator()(const Field& field, const Value& value, const Form& form) {
+    add(field, value, form);
   }
-  /// Sets the fields whose flags were given; throws usage naming the field.
-  template <class Struct>
-  void read(Struct& values) const {
-    Reader reader(*this);
-    show(values, reader);
+  template <class Value, class Form>
+  void not_in_recipes(const Field& field, const Value& value, const Form& form) {
+    add(field, value, form, false);
   }
-  /// Lets a saved recipe have these values for flags that were not given.
-  template <class Struct>
-  void set_defaults(const Struct& defaults) {
-    Setter setter(*this);
-    show(defaults, setter);
+  template <class Value>
+  void operator()(const Field&, const Value&, const CodeForm&) {}
+
+ private:
+  template <class Value, class Form>
+  void add(const Field& field, const Value& value, const Form& form, bool in_recipes = true) {
+    const std::string name = flag_name(field);
+    if ((!named_.empty() && !named_.contains(field.name)) || command_.find(name) != nullptr) return;
+    Flag flag{name == "--output" ? "-o," + name : name, *field.shape == 0 ? Form::kShape : field.shape,
+              help_sentence<Value, Form>(field)};
+    flag.in_recipes = in_recipes;
+    if constexpr (std::is_base_of_v<SwitchForm, Form>)
+      flag.takes = Flag::Takes::nothing;
+    else
+      flag.shown = shown_text(form, value);
+    if (!flag.shown.empty()) flag.help += " (" + flag.shown + ")";
+    if constexpr (std::is_same_v<Form, RepeatedForm>) flag.takes = Flag::Takes::list;
+    if constexpr (std::is_same_v<Form, NamesForm>) flag.takes = Flag::Takes::names;
+    if constexpr (requires { form.words(); }) flag.words = form.words();
+    if constexpr (requires { typename Value::value_type; })
+      add_words<typename Value::value_type>(flag);
+    else
+      add_words<Value>(flag);
+    command_.add(std::move(flag));
   }
-  [[nodiscard]] bool is_given(const std::string& name) const {
-    const auto found = flags_.find(name);
-    return found != flags_.end() && found->second.option->count() > 0;
+
+  template <class Enum>
+  static void add_words(Flag& flag) {
+    if constexpr (std::is_enum_v<Enum>) flag.words.assign(kEnumWords<Enum>.begin(), kEnumWords<Enum>.end());
+  }
+
+  Command& command_;
+  std::set<std::string_view> named_;
+};
+
+/// Sets the fields whose flags were given.
+class FlagReader : public FieldVisitor<FlagReader> {
+ public:
+  explicit FlagReader(Command& command) : command_(command) {}
+  template <class Value, class Form>
+  void operator()(const Field& field, Value& value, const Form& form) {
+    if constexpr (!std::is_same_v<Form, CodeForm>)
+      if (const Flag* flag = command_.find(flag_name(field))) read_flag(*flag, value, form);
   }
 
  private:
-  struct Flag {
-    CLI::Option* option = nullptr;
-    std::string text;
-    std::vector<std::string> names;  ///< of a flag that is repeated
-    bool is_on = false;              ///< of a switch
-  };
+  Command& command_;
+};
 
-  class Adder : public FieldVisitor<Adder> {
-   public:
-    explicit Adder(FieldFlags& flags) : flags_(flags) {}
-    void group(const char* name) { group_ = name; }
-    template <class Value, class Form>
-    void operator()(const Field& field, const Value& value, const Form& form) {
-      Flag& flag = flags_.flags_[field.name];
-      if constexpr (std::is_base_of_v<SwitchForm, Form>)
-        flag.option = flags_.app_.add_flag(flag_name(field), flag.is_on, field.help)->group(group_);
-      else if constexpr (std::is_same_v<Form, RepeatedForm>)
-        flag.option = add_option(field, flag.names, field.help, form.text(value), form.kShape)
-                          ->allow_extra_args(false);  // it would swallow what is no flag
-      else
-        flag.option = add_option(field, flag.text = shown_text(form, value),
-                                 help_sentence<Value, Form>(field), shown_text(form, value), form.kShape);
-      if constexpr (std::is_same_v<Form, WordForm>) flag.option->check(one_of<Value>());
-      if constexpr (std::is_same_v<Form, ChoiceForm>) flag.option->check(one_of(form.words()));
-      if constexpr (std::is_same_v<Form, NamesForm>)
-        flag.option->multi_option_policy(CLI::MultiOptionPolicy::Join)
-            ->delimiter(',')
-            ->allow_extra_args(false);
-    }
-    template <class Value, class Form>
-    void not_in_recipes(const Field& field, const Value& value, const Form& form) {
-      (*this)(field, value, form);
-      flags_.flags_[field.name].option->configurable(false);
-    }
-
-   private:
-    template <class Value>
-    CLI::Option* add_option(const Field& field, Value& value, const std::string& help,
-                            const std::string& shown, const char* shape) {
-      return flags_.app_
-          .add_option(flag_name(field), value, shown.empty() ? help : help + " (" + shown + ")")
-          ->option_text(*field.shape == 0 ? shape : field.shape)
-          ->group(group_)
-          ->default_str(shown);
-    }
-    FieldFlags& flags_;
-    const char* group_ = "Options";
-  };
-
-  class Reader : public FieldVisitor<Reader> {
-   public:
-    explicit Reader(const FieldFlags& flags) : flags_(flags) {}
-    template <class Value, class Form>
-    void operator()(const Field& field, Value& value, const Form& form) {
-      if (!flags_.is_given(field.name)) return;
-      const Flag& flag = flags_.flags_.at(field.name);
-      if constexpr (std::is_base_of_v<SwitchForm, Form>)
-        value = flag.is_on;
-      else if constexpr (std::is_same_v<Form, RepeatedForm>)
-        value = flag.names;
-      else
-        form.parse("`" + std::string(field.name) + "`", flag.text, value);
-    }
-
-   private:
-    const FieldFlags& flags_;
-  };
-
-  class Setter : public FieldVisitor<Setter> {
-   public:
-    explicit Setter(FieldFlags& flags) : flags_(flags) {}
-    template <class Value, class Form>
-    void operator()(const Field& field, const Value& value, const Form& form) {
-      if (flags_.is_given(field.name)) return;
-      CLI::Option& option = *flags_.flags_[field.name].option;
-      if constexpr (std::is_base_of_v<SwitchForm, Form>)
-        option.default_str(value ? "true" : "false");
-      else
-        option.default_str(shown_text(form, value));
-    }
-
-   private:
-    FieldFlags& flags_;
-  };
-
-  [[nodiscard]] static std::string flag_name(const Field& field) {
-    const std::string name = "--" + dashed(field.name);
-    return name == "--output" ? "-o," + name : name;
+/// Lets a saved recipe have these values for flags that were not given.
+class DefaultSetter : public FieldVisitor<DefaultSetter> {
+ public:
+  explicit DefaultSetter(Command& command) : command_(command) {}
+  template <class Value, class Form>
+  void operator()(const Field& field, const Value& value, const Form& form) {
+    Flag& flag = command_[flag_name(field)];
+    if (flag.is_given()) return;
+    if constexpr (std::is_base_of_v<SwitchForm, Form>)
+      flag.shown = value ? "true" : "false";
+    else
+      flag.shown = shown_text(form, value);
   }
 
-  CLI::App& app_;
-  std::map<std::string, Flag> flags_;
+ private:
+  Command& command_;
 };
+
+/// Shows the table of a struct to a visitor of a command.
+template <class Visitor, class Struct>
+void visit_fields(Command& command, Struct&& values) {
+  Visitor visitor(command);
+  show(values, visitor);
+}
 
 }  // namespace chunkhit

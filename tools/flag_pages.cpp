@@ -20,65 +20,42 @@ using WordList = std::vector<std::string>;
 /// What may be typed for a value.
 enum class Completes { nothing, words, files, folders };
 
-struct Flag {
-  WordList names;     ///< "-o", "--output"; none of an argument
-  std::string shape;  ///< stands for the value in the help: "FOLDER"; empty: takes none
-  std::string about;
-  std::string group;
-  bool repeats = false;
-  bool is_required = false;
-  Completes completes = Completes::nothing;
-  WordList words;  ///< the words that it takes, where only these are values
-};
+/// What stands for the value: "FOLDER"; empty: the flag takes none.
+const std::string& shape_of(const Flag& flag) { return flag.is_argument() ? flag.name : flag.shape; }
 
-/// Reads CLI11's description of a set: "TEXT:{auto,hdf5,shard}". A comma may be a word, an empty word is none
-/// to complete.
-WordList words_of_set(const std::string& type) {
-  const std::size_t open = type.find('{');
-  if (open == std::string::npos) return {};
-  const std::string set = type.substr(open + 1, type.rfind('}') - open - 1);
-  WordList words;
-  for (std::size_t begin = 0; begin < set.size();) {
-    const bool is_comma = begin > 0 && set[begin] == ',';
-    const std::size_t end = is_comma ? begin + 1 : std::min(set.find(',', begin), set.size());
-    if (end > begin) words.push_back(set.substr(begin, end - begin));
-    begin = end + 1;
-  }
+/// The words that complete a value: an empty one is none.
+WordList words_of(const Flag& flag) {
+  WordList words = flag.words;
+  std::erase(words, "");
   return words;
 }
 
-Completes completes(const std::string& shape, const WordList& words) {
+Completes completes(const Flag& flag) {
   const auto names = [&](std::initializer_list<std::string_view> parts) {
-    return std::ranges::any_of(parts,
-                               [&](std::string_view part) { return shape.find(part) != std::string::npos; });
+    return std::ranges::any_of(
+        parts, [&](std::string_view part) { return shape_of(flag).find(part) != std::string::npos; });
   };
-  if (!words.empty()) return Completes::words;
+  if (!words_of(flag).empty()) return Completes::words;
   if (names({"FILE", "PATH", "INPUT"})) return Completes::files;
   return names({"FOLDER", "PACK", "ROOT", "OUT"}) ? Completes::folders : Completes::nothing;
 }
 
-Flag flag_of(const CLI::Option& option) {
-  Flag flag;
-  for (const std::string& name : option.get_snames()) flag.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) flag.names.push_back("--" + name);
-  const bool takes_value = option.get_items_expected_max() > 0;
-  if (takes_value) flag.shape = flag.names.empty() ? option.get_name(true) : option.get_option_text();
-  flag.about = option.get_description();
-  flag.group = option.get_group();
-  flag.repeats = takes_value && option.get_items_expected_max() > 1;
-  flag.is_required = option.get_required();
-  if (takes_value) flag.words = words_of_set(option.get_type_name());
-  flag.completes = completes(flag.shape, flag.words);
-  return flag;
-}
+bool repeats(const Flag& flag) { return flag.takes == Flag::Takes::list; }
 
 /// All flags or all arguments of a command, in the order of its help.
-std::vector<Flag> flags_of(const CLI::App& app, bool arguments) {
+std::vector<Flag> flags_of(const Command& command, bool arguments) {
   std::vector<Flag> flags;
-  for (const CLI::Option* const option : app.get_options())
-    if (!option->get_group().empty() && option->get_positional() == arguments)
-      flags.push_back(flag_of(*option));
+  for (const Flag& flag : command.flags())
+    if (!flag.group.empty() && flag.is_argument() == arguments) flags.push_back(flag);
   return flags;
+}
+
+/// The headings of the flags, in the order of the help.
+WordList groups_of(const std::vector<Flag>& flags) {
+  WordList groups;
+  for (const Flag& flag : flags)
+    if (std::ranges::find(groups, flag.group) == groups.end()) groups.push_back(flag.group);
+  return groups;
 }
 
 std::string replaced(const std::string& text, const std::vector<std::pair<char, std::string>>& rules) {
@@ -119,28 +96,27 @@ std::string roff_lines(const std::string& text) {
 
 std::string man_entry(const Flag& flag) {
   std::string entry = ".TP\n";
-  for (const std::string& name : flag.names)
-    entry += (&name == flag.names.data() ? "\\fB" : ", \\fB") + roff(name) + "\\fR";
-  if (!flag.shape.empty()) entry += (flag.names.empty() ? "\\fI" : " \\fI") + roff(flag.shape) + "\\fR";
-  return entry + "\n" + roff(flag.about) + "\n";
+  for (const std::string& name : flag.is_argument() ? WordList{} : flag.names())
+    entry += (entry.ends_with('\n') ? "\\fB" : ", \\fB") + roff(name) + "\\fR";
+  if (!shape_of(flag).empty())
+    entry += (flag.is_argument() ? "\\fI" : " \\fI") + roff(shape_of(flag)) + "\\fR";
+  return entry + "\n" + roff(flag.help) + "\n";
 }
 
-std::string man_synopsis(const CLI::App& app) {
-  std::string text = ".SH SYNOPSIS\n\\fB" + roff(app.get_name()) + "\\fR [\\fIOPTION\\fR]...";
-  for (const Flag& argument : flags_of(app, true)) {
-    const std::string name = "\\fI" + roff(argument.shape) + "\\fR" + (argument.repeats ? "..." : "");
+std::string man_synopsis(const Command& command) {
+  std::string text = ".SH SYNOPSIS\n\\fB" + roff(command.name()) + "\\fR [\\fIOPTION\\fR]...";
+  for (const Flag& argument : flags_of(command, true)) {
+    const std::string name = "\\fI" + roff(argument.name) + "\\fR" + (repeats(argument) ? "..." : "");
     text += argument.is_required ? " " + name : " [" + name + "]";
   }
   return text + "\n";
 }
 
-std::string man_options(const CLI::App& app) {
+std::string man_options(const Command& command) {
   std::string page = ".SH OPTIONS\n";
-  for (const Flag& argument : flags_of(app, true)) page += man_entry(argument);
-  const std::vector<Flag> flags = flags_of(app, false);
-  WordList groups;
-  for (const Flag& flag : flags)
-    if (std::ranges::find(groups, flag.group) == groups.end()) groups.push_back(flag.group);
+  for (const Flag& argument : flags_of(command, true)) page += man_entry(argument);
+  const std::vector<Flag> flags = flags_of(command, false);
+  const WordList groups = groups_of(flags);
   for (const std::string& group : groups) {
     if (groups.size() > 1) page += ".SS " + roff(group) + "\n";
     for (const Flag& flag : flags)
@@ -159,11 +135,11 @@ constexpr const char* kManStatus =
     ".TP\n75\nA transient condition: run the same command again.\n"
     ".TP\n129, 130, 143\nStopped by SIGHUP, SIGINT or SIGTERM.\n";
 
-std::string man_see_also(const CLI::App& app) {
+std::string man_see_also(const Command& command) {
   std::istringstream names(CHUNKHIT_COMMANDS);
   WordList others;
   for (std::string name; names >> name;)
-    if (name != app.get_name()) others.push_back("\\fB" + roff(name) + "\\fR(1)");
+    if (name != command.name()) others.push_back("\\fB" + roff(name) + "\\fR(1)");
   return ".SH SEE ALSO\n" + joined(others, ",\n") + "\n";
 }
 
@@ -192,10 +168,10 @@ std::string bash_case(const std::string& pattern, Completes completes, const Wor
 
 /// What zsh does for a value.
 std::string zsh_value(const Flag& flag) {
-  const std::string shape = replaced(flag.shape, {{':', "\\:"}, {'\'', "'\\''"}});
-  switch (flag.completes) {
+  const std::string shape = replaced(shape_of(flag), {{':', "\\:"}, {'\'', "'\\''"}});
+  switch (completes(flag)) {
     case Completes::words:
-      return ":" + shape + ":(" + joined(flag.words, " ") + ")";
+      return ":" + shape + ":(" + joined(words_of(flag), " ") + ")";
     case Completes::files:
       return ":" + shape + ":_files";
     case Completes::folders:
@@ -203,26 +179,26 @@ std::string zsh_value(const Flag& flag) {
     case Completes::nothing:
       break;
   }
-  return flag.shape.empty() ? "" : ":" + shape + ": ";
+  return shape_of(flag).empty() ? "" : ":" + shape + ": ";
 }
 
 std::string zsh_flag(const Flag& flag) {
   const std::string about =
-      "'[" + replaced(flag.about, {{'[', "\\["}, {']', "\\]"}, {':', "\\:"}, {'\'', "'\\''"}}) + "]";
+      "'[" + replaced(flag.help, {{'[', "\\["}, {']', "\\]"}, {':', "\\:"}, {'\'', "'\\''"}}) + "]";
   WordList names;
-  for (const std::string& name : flag.names)
-    names.push_back(flag.shape.empty() ? name : name + (name.starts_with("--") ? "=" : "+"));
+  for (const std::string& name : flag.names())
+    names.push_back(shape_of(flag).empty() ? name : name + (name.starts_with("--") ? "=" : "+"));
   const bool has_one = names.size() == 1;
-  const std::string others = flag.repeats ? "*" : has_one ? "" : "(" + joined(flag.names, " ") + ")";
+  const std::string others = repeats(flag) ? "*" : has_one ? "" : "(" + joined(flag.names(), " ") + ")";
   return (others.empty() ? "" : "'" + others + "'") + (has_one ? names[0] : "{" + joined(names, ",") + "}") +
          about + zsh_value(flag) + "'";
 }
 
 /// What fish does for a value.
 std::string fish_value(const Flag& flag) {
-  switch (flag.completes) {
+  switch (completes(flag)) {
     case Completes::words:
-      return " -x -a '" + joined(flag.words, " ") + "'";
+      return " -x -a '" + joined(words_of(flag), " ") + "'";
     case Completes::files:
       return " -r -F";
     case Completes::folders:
@@ -230,103 +206,126 @@ std::string fish_value(const Flag& flag) {
     case Completes::nothing:
       break;
   }
-  return flag.shape.empty() ? "" : " -x";
+  return shape_of(flag).empty() ? "" : " -x";
 }
 
-struct Page {
-  const char* name;
-  std::string (*text)(const CLI::App&);
-};
-constexpr std::array<Page, 4> kPages{
-    {{"man", man_page}, {"bash", bash_completion}, {"zsh", zsh_completion}, {"fish", fish_completion}}};
-
-}  // namespace
-
-std::string man_page(const CLI::App& app) {
+std::string man_page(const Command& command) {
   constexpr std::string_view kHeading = "Examples:\n";
-  std::string title = app.get_name();
+  std::string title = command.name();
   std::ranges::transform(title, title.begin(),
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  std::string about = app.get_description().substr(0, app.get_description().find_first_of(".:\n"));
+  std::string about = command.about().substr(0, command.about().find_first_of(".:\n"));
   about[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(about[0])));
-  const std::string footer = app.get_footer();
+  const std::string& footer = command.examples();
   const std::size_t examples = std::min(footer.find("Examples"), footer.size());
   const std::size_t first =
       footer.compare(examples, kHeading.size(), kHeading) == 0 ? examples + kHeading.size() : examples;
   return ".TH " + roff(title) + " 1 " CHUNKHIT_RELEASE_DATE " \"chunkhit " + version() + "\" chunkhit\n" +
-         ".SH NAME\n" + roff(app.get_name()) + " \\- " + roff(about) + "\n" + man_synopsis(app) +
-         ".SH DESCRIPTION\n" + roff_lines(app.get_description() + "\n" + footer.substr(0, examples)) +
-         man_options(app) + kManStatus +
-         (footer.empty() ? "" : ".SH EXAMPLES\n" + roff_lines(footer.substr(first))) + man_see_also(app);
+         ".SH NAME\n" + roff(command.name()) + " \\- " + roff(about) + "\n" + man_synopsis(command) +
+         ".SH DESCRIPTION\n" + roff_lines(command.about() + "\n" + footer.substr(0, examples)) +
+         man_options(command) + kManStatus +
+         (footer.empty() ? "" : ".SH EXAMPLES\n" + roff_lines(footer.substr(first))) + man_see_also(command);
 }
 
-std::string bash_completion(const CLI::App& app) {
-  const std::string name = "_" + replaced(app.get_name(), {{'-', "_"}});
+std::string bash_completion(const Command& command) {
+  const std::string name = "_" + replaced(command.name(), {{'-', "_"}});
   std::string cases;
   WordList names;
-  for (const Flag& flag : flags_of(app, false)) {
-    names.insert(names.end(), flag.names.begin(), flag.names.end());
-    if (!flag.shape.empty()) cases += bash_case(joined(flag.names, " | "), flag.completes, flag.words);
+  for (const Flag& flag : flags_of(command, false)) {
+    for (const std::string& each : flag.names()) names.push_back(each);
+    if (!shape_of(flag).empty())
+      cases += bash_case(joined(flag.names(), " | "), completes(flag), words_of(flag));
   }
-  const std::vector<Flag> arguments = flags_of(app, true);
+  const std::vector<Flag> arguments = flags_of(command, true);
   const Flag argument = arguments.empty() ? Flag() : arguments.back();
-  return "# Completes " + app.get_name() + " in bash.\n" + name + "() {\n" +
+  return "# Completes " + command.name() + " in bash.\n" + name + "() {\n" +
          "  local word=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD-1]}\n"
          "  # To bash --flag=word is three words.\n"
          "  if [[ $word == = ]]; then word=; elif [[ $flag == = ]]; then flag=${COMP_WORDS[COMP_CWORD-2]}; "
          "fi\n"
          "  case $flag in\n" +
          cases + "    *)\n" + "      case $word in\n  " + bash_case("-*", Completes::words, names) + "  " +
-         bash_case("*", argument.completes, argument.words) + "      esac ;;\n  esac\n}\n" + "complete -F " +
-         name + " " + app.get_name() + "\n";
+         bash_case("*", completes(argument), words_of(argument)) + "      esac ;;\n  esac\n}\n" +
+         "complete -F " + name + " " + command.name() + "\n";
 }
 
-std::string zsh_completion(const CLI::App& app) {
-  std::string text = "#compdef " + app.get_name() + "\n_arguments -S";
-  for (const Flag& flag : flags_of(app, false)) text += " \\\n  " + zsh_flag(flag);
-  for (const Flag& argument : flags_of(app, true))
+std::string zsh_completion(const Command& command) {
+  std::string text = "#compdef " + command.name() + "\n_arguments -S";
+  for (const Flag& flag : flags_of(command, false)) text += " \\\n  " + zsh_flag(flag);
+  for (const Flag& argument : flags_of(command, true))
     text += " \\\n  '" +
-            std::string(argument.repeats       ? "*"
+            std::string(repeats(argument)      ? "*"
                         : argument.is_required ? ""
                                                : ":") +
             zsh_value(argument) + "'";
   return text + "\n";
 }
 
-std::string fish_completion(const CLI::App& app) {
-  const std::string command = "complete -c " + app.get_name();
+std::string fish_completion(const Command& command) {
+  const std::string complete = "complete -c " + command.name();
   std::string text;
-  for (const Flag& argument : flags_of(app, true))
-    if (argument.completes == Completes::folders) text = command + fish_value(argument) + "\n";
-  for (const Flag& flag : flags_of(app, false)) {
-    text += command;
-    for (const std::string& name : flag.names)
+  for (const Flag& argument : flags_of(command, true))
+    if (completes(argument) == Completes::folders) text = complete + fish_value(argument) + "\n";
+  for (const Flag& flag : flags_of(command, false)) {
+    text += complete;
+    for (const std::string& name : flag.names())
       text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-    text += fish_value(flag) + " -d '" + replaced(flag.about, {{'\\', "\\\\"}, {'\'', "\\'"}}) + "'\n";
+    text += fish_value(flag) + " -d '" + replaced(flag.help, {{'\\', "\\\\"}, {'\'', "\\'"}}) + "'\n";
   }
   return text;
 }
 
-std::string flag_page(const std::string& form, const CLI::App& app) {
-  const auto* const page =
-      std::ranges::find(kPages, form, [](const Page& each) { return std::string(each.name); });
-  if (page == kPages.end())
-    throw std::invalid_argument("found the form " + form + ", expected man, bash, zsh or fish");
-  return page->text(app);
+/// A text in a cell of a table.
+std::string cell(const std::string& text) {
+  return replaced(text, {{'|', "\\|"}, {'<', "&lt;"}, {'>', "&gt;"}, {'*', "\\*"}, {'_', "\\_"}});
 }
 
-void add_flag_page(CLI::App& app) {
-  WordList names;
-  for (const Page& page : kPages) names.emplace_back(page.name);
-  const auto print = [&app](const std::string& form) {
-    std::string text = flag_page(form, app);
-    text.pop_back();  // the line's end is printed behind it
-    throw CLI::CallForVersion(text, 0);
-  };
-  app.add_option_function<std::string>("--flag-page", print)
-      ->check(CLI::IsMember(names))
-      ->group("")
-      ->configurable(false);
+std::string markdown_row(const Flag& flag) {
+  const std::string shape = flag.is_argument() || shape_of(flag).empty() ? "" : " " + shape_of(flag);
+  const std::string shown = " (" + flag.shown + ")";
+  std::string help = flag.help;
+  const bool has_default = !flag.shown.empty() && help.ends_with(shown);
+  if (has_default) help.resize(help.size() - shown.size());
+  return "| `" + joined(flag.names(), "`, `") + shape + "` | " + (has_default ? cell(flag.shown) : "") +
+         " | " + cell(help) + " |\n";
+}
+
+std::string markdown_page(const Command& command) {
+  constexpr const char* kHead = "\n| flag | default | what it does |\n|---|---|---|\n";
+  std::string page = "# " + command.name() + "\n" +
+                     cell(command.about().substr(0, command.about().find("\nDefaults"))) + "\n" + kHead;
+  for (const Flag& argument : flags_of(command, true)) page += markdown_row(argument);
+  const std::vector<Flag> flags = flags_of(command, false);
+  for (const std::string& group : groups_of(flags)) {
+    page += "\n## " + group + "\n" + kHead;
+    for (const Flag& flag : flags)
+      if (flag.group == group) page += markdown_row(flag);
+  }
+  return page + (command.examples().empty() ? "" : "\n````text\n" + command.examples() + "\n````\n");
+}
+
+struct Page {
+  const char* form;
+  std::string (*text)(const Command&);
+};
+constexpr std::array<Page, 5> kPages{{{"man", man_page},
+                                      {"bash", bash_completion},
+                                      {"zsh", zsh_completion},
+                                      {"fish", fish_completion},
+                                      {"markdown", markdown_page}}};
+
+}  // namespace
+
+std::vector<std::string> page_forms() {
+  WordList forms;
+  for (const Page& page : kPages) forms.emplace_back(page.form);
+  return forms;
+}
+
+std::string flag_page(const std::string& form, const Command& command) {
+  const auto* const page = std::ranges::find(kPages, std::string_view(form), &Page::form);
+  if (page == kPages.end()) throw std::invalid_argument("found the form " + form);
+  return page->text(command);
 }
 
 }  // namespace chunkhit

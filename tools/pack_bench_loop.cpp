@@ -78,34 +78,10 @@ void add_stats(LoaderStats& sum, const LoaderStats& more) {
     sum.*field += more.*field;
 }
 
-template <class Options>
-Options options_of(const LoaderSetting& setting) {
-  Options options;
-  options.batch_size = setting.batch_size;
-  options.shuffle = setting.shuffle;
-  options.window_chunks = setting.window_chunks;
-  options.cache = setting.cache;
-  options.cache_bytes = setting.cache_bytes;
-  options.cache_dir = setting.cache_dir;
-  options.threads = setting.threads;
-  options.prefetch = setting.prefetch;
-  return options;
-}
-
 std::variant<ImageLoader, SparseLoader> open_loader(const BenchSpec& spec) {
-  if (const auto* form = std::get_if<MatrixForm>(&spec.form)) {
-    auto options = options_of<SparseLoaderOptions>(spec.loader);
-    options.format = form->format;
-    return SparseLoader(spec.paths, options);
-  }
-  const auto& form = std::get<ImageForm>(spec.form);
-  auto options = options_of<ImageLoaderOptions>(spec.loader);
-  options.augment = form.augment;
-  options.dtype = form.dtype;
-  options.layout = form.layout;
-  options.images = form.images;
-  options.labels = form.labels;
-  return ImageLoader(spec.paths, options);
+  if (const auto* matrices = std::get_if<SparseLoaderOptions>(&spec.loader))
+    return SparseLoader(spec.paths, *matrices);
+  return ImageLoader(spec.paths, std::get<ImageLoaderOptions>(spec.loader));
 }
 
 std::uint64_t sample_count(const ImageBatch& batch) { return batch.samples.size(); }

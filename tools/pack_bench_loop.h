@@ -1,16 +1,28 @@
-// The loop that pack-bench times: over the batches of a loader, touching nothing but their counts.
+// What pack-bench times: a loop over the batches of a loader, touching nothing but their counts.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "pack_bench_spec.h"
+#include "chunkhit/image_loader.h"
+#include "chunkhit/sparse_loader.h"
 
 namespace chunkhit {
+
+/// What is timed: a loader of images or of rows of matrices, and how it is run.
+struct BenchSpec {
+  std::vector<std::string> paths;
+  std::variant<ImageLoaderOptions, SparseLoaderOptions> loader;
+  std::uint32_t epochs = 2;  ///< the first checks hashes and fills the memory, the next shows the pace
+  double step_seconds = 0;   ///< of a simulated training step, in which the CPU sleeps
+  bool cold = false;         ///< before each epoch, drop the files from the page cache and reopen them
+  [[nodiscard]] bool is_of_matrices() const { return std::holds_alternative<SparseLoaderOptions>(loader); }
+};
 
 /// An epoch's times in seconds, or those of several.
 struct EpochTimes {

@@ -77,18 +77,153 @@ void print_bench(const BenchSpec& spec, const BenchReport& report) {
   for (const std::string& warning : report.warnings) std::printf("note: %s\n", warning.c_str());
 }
 
+namespace {
+
+/// Spells text as a literal, the same in C++ and Python.
+std::string literal(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    std::array<char, 8> octal{};
+    std::snprintf(octal.data(), octal.size(), "\\%03o", static_cast<unsigned char>(c));
+    quoted += static_cast<unsigned char>(c) < ' ' ? octal.data() : std::string(1, c);
+  }
+  return quoted + '"';
+}
+
+/// A list of literals without its brackets.
+std::string joined_literals(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + literal(text);
+  return list;
+}
+
+/// One option of a loader, as each language spells its value.
+struct Option {
+  std::string name;
+  std::string cpp;
+  std::string python;
+};
+
+/// The options that do not have their defaults, in the order of their declaration, as C++ wants it.
+class Options {
+ public:
+  void add(bool is_set, const char* name, const std::string& cpp, const std::string& python) {
+    if (is_set) options_.push_back({name, cpp, python});
+  }
+  /// A value that both languages spell alike.
+  void add(bool is_set, const char* name, const std::string& value) { add(is_set, name, value, value); }
+  [[nodiscard]] auto begin() const { return options_.begin(); }
+  [[nodiscard]] auto end() const { return options_.end(); }
+
+ private:
+  std::vector<Option> options_;
+};
+
+constexpr const char* kScope = "chunkhit::";
+
+/// Adds an enumerator: `Type::name` in C++, `"name"` in Python.
+template <class Enum>
+void add_enumerator(bool is_set, const char* name, const char* type, Enum value, Options& options) {
+  const std::string word = name_of(value);
+  options.add(is_set, name, std::string(kScope) + type + "::" + word, literal(word));
+}
+
+/// Options of the same kind inside of an option: `{.a = 1, .b = 2}` in C++, `dict(a=1, b=2)` in Python.
+void add_nested(const char* name, const Options& nested, Options& options) {
+  std::string cpp, python;
+  for (const Option& each : nested) {
+    cpp += (cpp.empty() ? "." : ", .") + each.name + " = " + each.cpp;
+    python += (python.empty() ? "" : ", ") + each.name + "=" + each.python;
+  }
+  options.add(!cpp.empty(), name, "{" + cpp + "}", "dict(" + python + ")");
+}
+
+void add_augment(const AugmentSpec& augment, Options& options) {
+  const ResizedCropSpec& resized_crop = augment.resized_crop;
+  Options fields, crop;
+  fields.add(augment.crop_height != 0, "crop_height", std::to_string(augment.crop_height));
+  fields.add(augment.crop_width != 0, "crop_width", std::to_string(augment.crop_width));
+  crop.add(resized_crop.height != 0, "height", std::to_string(resized_crop.height));
+  crop.add(resized_crop.width != 0, "width", std::to_string(resized_crop.width));
+  add_nested("resized_crop", crop, fields);
+  add_nested("augment", fields, options);
+}
+
+void add_form(const ImageLoaderOptions& loader, Options& options) {
+  add_augment(loader.augment, options);
+  add_enumerator(loader.dtype != Dtype::uint8, "dtype", "Dtype", loader.dtype, options);
+  if (loader.layout) add_enumerator(true, "layout", "Layout", *loader.layout, options);
+}
+
+void add_form(const SparseLoaderOptions& loader, Options& options) {
+  add_enumerator(loader.format != SparseFormat::dense_f32, "format", "SparseFormat", loader.format, options);
+}
+
+void add_datasets(const ImageLoaderOptions& loader, Options& options) {
+  options.add(loader.images != ImageLoaderOptions().images, "images", literal(loader.images));
+  options.add(loader.labels.has_value(), "labels", literal(loader.labels.value_or("")));
+}
+
+void add_datasets(const SparseLoaderOptions&, Options&) {}
+
+template <class LoaderOptions>
+Options options_of(const LoaderOptions& loader) {
+  Options options;
+  options.add(true, "batch_size", std::to_string(loader.batch_size));
+  add_enumerator(true, "shuffle", "Shuffle", loader.shuffle, options);
+  options.add(loader.shuffle == Shuffle::window, "window_chunks", std::to_string(loader.window_chunks));
+  add_form(loader, options);
+  add_enumerator(true, "cache", "Cache", loader.cache, options);
+  options.add(loader.cache_bytes != 0, "cache_bytes", std::to_string(loader.cache_bytes));
+  options.add(true, "threads", std::to_string(loader.threads));
+  options.add(true, "prefetch", std::to_string(loader.prefetch));
+  add_datasets(loader, options);
+  return options;
+}
+
+/// The code that makes a loader.
+struct LoaderSnippet {
+  std::string cpp;
+  std::string python;
+};
+
+/// Writes the code of a loader; options that have their defaults are left out.
+LoaderSnippet loader_snippet(const BenchSpec& spec, const TuneReport& report) {
+  const std::string type = spec.is_of_matrices() ? "SparseLoader" : "ImageLoader";
+  const std::string list = joined_literals(spec.paths);
+  const bool is_one = spec.paths.size() == 1;
+  LoaderSnippet snippet;
+  for (const Option& option :
+       std::visit([](const auto& loader) { return options_of(loader); }, report.loader)) {
+    snippet.cpp += (snippet.cpp.empty() ? "." : ",\n     .") + option.name + " = " + option.cpp;
+    snippet.python += ",\n    " + option.name + "=" + option.python;
+  }
+  snippet.cpp = kScope + type + " loader(\n    " +
+                (is_one ? list : "std::vector<std::string>{" + list + "}") + ",\n    {" + snippet.cpp +
+                "});\n";
+  snippet.python =
+      "loader = chunkhit." + type + "(\n    " + (is_one ? list : "[" + list + "]") + snippet.python + ")\n";
+  return snippet;
+}
+
+}  // namespace
+
 void print_tuned(const BenchSpec& spec, const TuneReport& report) {
   for (const std::string& text : report.tuning) std::printf("%s\n", text.c_str());
   if (!report.has_settled) std::printf("note: stopped by a signal before the loader settled\n");
-  if (report.samples_per_second > 0)
-    std::printf("threads %u, prefetch %u, cache %s: %s samples/s\n", report.setting.threads,
-                report.setting.prefetch, name_of(report.setting.cache).c_str(),
-                rate_text(report.samples_per_second).c_str());
-  if (spec.loader.shuffle == Shuffle::window)
-    std::printf("mixing: %s a window, %.2f %% of neighbours from one chunk\n",
-                count_text(report.mixing.chunks_in_window, "chunk").c_str(),
-                100 * report.mixing.same_chunk_neighbors);
-  const LoaderSnippet snippet = loader_snippet(spec, report.setting);
+  std::visit(
+      [&](const auto& loader) {
+        if (report.samples_per_second > 0)
+          std::printf("threads %u, prefetch %u, cache %s: %s samples/s\n", loader.threads, loader.prefetch,
+                      name_of(loader.cache).c_str(), rate_text(report.samples_per_second).c_str());
+        if (loader.shuffle == Shuffle::window)
+          std::printf("mixing: %s a window, %.2f %% of neighbours from one chunk\n",
+                      count_text(report.mixing.chunks_in_window, "chunk").c_str(),
+                      100 * report.mixing.same_chunk_neighbors);
+      },
+      report.loader);
+  const LoaderSnippet snippet = loader_snippet(spec, report);
   std::printf("\n%s\n%s", snippet.cpp.c_str(), snippet.python.c_str());
 }
 
@@ -102,31 +237,37 @@ Json size_json(std::uint32_t width, std::uint32_t height) {
   return std::to_string(width) + "x" + std::to_string(height);
 }
 
-void add_form(const ImageForm& form, Json& settings) {
-  settings["resized_crop"] = size_json(form.augment.resized_crop.width, form.augment.resized_crop.height);
-  settings["crop"] = size_json(form.augment.crop_width, form.augment.crop_height);
-  settings["dtype"] = name_of(form.dtype);
-  settings["layout"] = form.layout ? Json(name_of(*form.layout)) : Json(nullptr);
-  settings["images"] = form.images;
-  settings["labels"] = form.labels ? Json(*form.labels) : Json(nullptr);
+void add_form(const ImageLoaderOptions& loader, Json& settings) {
+  const AugmentSpec& augment = loader.augment;
+  settings["resized_crop"] = size_json(augment.resized_crop.width, augment.resized_crop.height);
+  settings["crop"] = size_json(augment.crop_width, augment.crop_height);
+  settings["dtype"] = name_of(loader.dtype);
+  settings["layout"] = loader.layout ? Json(name_of(*loader.layout)) : Json(nullptr);
+  settings["images"] = loader.images;
+  settings["labels"] = loader.labels ? Json(*loader.labels) : Json(nullptr);
 }
 
-void add_form(const MatrixForm& form, Json& settings) { settings["format"] = name_of(form.format); }
+void add_form(const SparseLoaderOptions& loader, Json& settings) {
+  settings["format"] = name_of(loader.format);
+}
 
 Json number_or_auto(std::uint32_t value) { return value == kAutomatic ? Json("auto") : Json(value); }
 
 Json settings_json(const BenchSpec& spec) {
-  const LoaderSetting& loader = spec.loader;
-  Json settings{{"paths", spec.paths},
-                {"batch_size", loader.batch_size},
-                {"shuffle", name_of(loader.shuffle)},
-                {"window_chunks", loader.window_chunks}};
-  std::visit([&settings](const auto& form) { add_form(form, settings); }, spec.form);
-  settings["cache"] = name_of(loader.cache);
-  settings["cache_bytes"] = loader.cache_bytes;
-  settings["cache_dir"] = loader.cache_dir;
-  settings["threads"] = number_or_auto(loader.threads);
-  settings["prefetch"] = number_or_auto(loader.prefetch);
+  Json settings{{"paths", spec.paths}};
+  std::visit(
+      [&settings](const auto& loader) {
+        settings["batch_size"] = loader.batch_size;
+        settings["shuffle"] = name_of(loader.shuffle);
+        settings["window_chunks"] = loader.window_chunks;
+        add_form(loader, settings);
+        settings["cache"] = name_of(loader.cache);
+        settings["cache_bytes"] = loader.cache_bytes;
+        settings["cache_dir"] = loader.cache_dir;
+        settings["threads"] = number_or_auto(loader.threads);
+        settings["prefetch"] = number_or_auto(loader.prefetch);
+      },
+      spec.loader);
   settings["epochs"] = spec.epochs;
   settings["step_ms"] = spec.step_seconds * 1000;
   settings["cold"] = spec.cold;
@@ -201,145 +342,22 @@ std::string bench_json(const BenchSpec& spec, const BenchReport& report) {
 }
 
 std::string tune_json(const BenchSpec& spec, const TuneReport& report) {
-  const LoaderSnippet snippet = loader_snippet(spec, report.setting);
-  const Json object{{"threads", report.setting.threads},
-                    {"prefetch", report.setting.prefetch},
-                    {"cache", name_of(report.setting.cache)},
-                    {"samples_per_second", report.samples_per_second},
-                    {"has_settled", report.has_settled},
-                    {"tuning", report.tuning},
-                    {"chunks_in_window", report.mixing.chunks_in_window},
-                    {"same_chunk_neighbors", report.mixing.same_chunk_neighbors},
-                    {"snippet", {{"cpp", snippet.cpp}, {"python", snippet.python}}},
-                    {"settings", settings_json(spec)}};
+  const LoaderSnippet snippet = loader_snippet(spec, report);
+  Json object;
+  std::visit(
+      [&object](const auto& loader) {
+        object = {
+            {"threads", loader.threads}, {"prefetch", loader.prefetch}, {"cache", name_of(loader.cache)}};
+      },
+      report.loader);
+  object.update({{"samples_per_second", report.samples_per_second},
+                 {"has_settled", report.has_settled},
+                 {"tuning", report.tuning},
+                 {"chunks_in_window", report.mixing.chunks_in_window},
+                 {"same_chunk_neighbors", report.mixing.same_chunk_neighbors},
+                 {"snippet", {{"cpp", snippet.cpp}, {"python", snippet.python}}},
+                 {"settings", settings_json(spec)}});
   return dump(object);
-}
-
-namespace {
-
-/// Spells text as a literal, the same in C++ and Python.
-std::string literal(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    std::array<char, 8> octal{};
-    std::snprintf(octal.data(), octal.size(), "\\%03o", static_cast<unsigned char>(c));
-    quoted += static_cast<unsigned char>(c) < ' ' ? octal.data() : std::string(1, c);
-  }
-  return quoted + '"';
-}
-
-/// A list of literals without its brackets.
-std::string joined_literals(const std::vector<std::string>& texts) {
-  std::string list;
-  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + literal(text);
-  return list;
-}
-
-/// One option of a loader, as each language spells its value.
-struct Option {
-  std::string name;
-  std::string cpp;
-  std::string python;
-};
-
-/// The options that do not have their defaults, in the order of their declaration, as C++ wants it.
-class Options {
- public:
-  void add(bool is_set, const char* name, const std::string& cpp, const std::string& python) {
-    if (is_set) options_.push_back({name, cpp, python});
-  }
-  /// A value that both languages spell alike.
-  void add(bool is_set, const char* name, const std::string& value) { add(is_set, name, value, value); }
-  [[nodiscard]] auto begin() const { return options_.begin(); }
-  [[nodiscard]] auto end() const { return options_.end(); }
-
- private:
-  std::vector<Option> options_;
-};
-
-constexpr const char* kScope = "chunkhit::";
-
-/// Adds an enumerator: `Type::name` in C++, `"name"` in Python.
-template <class Enum>
-void add_enumerator(bool is_set, const char* name, const char* type, Enum value, Options& options) {
-  const std::string word = name_of(value);
-  options.add(is_set, name, std::string(kScope) + type + "::" + word, literal(word));
-}
-
-/// Options of the same kind inside of an option: `{.a = 1, .b = 2}` in C++, `dict(a=1, b=2)` in Python.
-void add_nested(const char* name, const Options& nested, Options& options) {
-  std::string cpp, python;
-  for (const Option& each : nested) {
-    cpp += (cpp.empty() ? "." : ", .") + each.name + " = " + each.cpp;
-    python += (python.empty() ? "" : ", ") + each.name + "=" + each.python;
-  }
-  options.add(!cpp.empty(), name, "{" + cpp + "}", "dict(" + python + ")");
-}
-
-void add_augment(const AugmentSpec& augment, Options& options) {
-  const ResizedCropSpec& resized_crop = augment.resized_crop;
-  Options fields, crop;
-  fields.add(augment.crop_height != 0, "crop_height", std::to_string(augment.crop_height));
-  fields.add(augment.crop_width != 0, "crop_width", std::to_string(augment.crop_width));
-  crop.add(resized_crop.height != 0, "height", std::to_string(resized_crop.height));
-  crop.add(resized_crop.width != 0, "width", std::to_string(resized_crop.width));
-  add_nested("resized_crop", crop, fields);
-  add_nested("augment", fields, options);
-}
-
-void add_form(const ImageForm& form, Options& options) {
-  const ImageForm defaults;
-  add_augment(form.augment, options);
-  add_enumerator(form.dtype != defaults.dtype, "dtype", "Dtype", form.dtype, options);
-  if (form.layout) add_enumerator(true, "layout", "Layout", *form.layout, options);
-}
-
-void add_form(const MatrixForm& form, Options& options) {
-  const MatrixForm defaults;
-  add_enumerator(form.format != defaults.format, "format", "SparseFormat", form.format, options);
-}
-
-void add_datasets(const ImageForm& form, Options& options) {
-  const ImageForm defaults;
-  options.add(form.images != defaults.images, "images", literal(form.images));
-  options.add(form.labels.has_value(), "labels", literal(form.labels.value_or("")));
-}
-
-void add_datasets(const MatrixForm&, Options&) {}
-
-Options loader_options(const BenchSpec& spec, const LoaderSetting& loader) {
-  const LoaderSetting defaults;
-  Options options;
-  options.add(true, "batch_size", std::to_string(loader.batch_size));
-  add_enumerator(true, "shuffle", "Shuffle", loader.shuffle, options);
-  options.add(loader.shuffle == Shuffle::window, "window_chunks", std::to_string(loader.window_chunks));
-  std::visit([&options](const auto& form) { add_form(form, options); }, spec.form);
-  add_enumerator(true, "cache", "Cache", loader.cache, options);
-  options.add(loader.cache_bytes != 0, "cache_bytes", std::to_string(loader.cache_bytes));
-  options.add(true, "threads", std::to_string(loader.threads));
-  options.add(true, "prefetch", std::to_string(loader.prefetch));
-  std::visit([&options](const auto& form) { add_datasets(form, options); }, spec.form);
-  return options;
-}
-
-}  // namespace
-
-LoaderSnippet loader_snippet(const BenchSpec& spec, const LoaderSetting& loader) {
-  const std::string type = spec.is_of_matrices() ? "SparseLoader" : "ImageLoader";
-  const std::string list = joined_literals(spec.paths);
-  const bool is_one = spec.paths.size() == 1;
-  LoaderSnippet snippet;
-  for (const Option& option : loader_options(spec, loader)) {
-    snippet.cpp += (snippet.cpp.empty() ? "." : ",\n     .") + option.name + " = " + option.cpp;
-    snippet.python += ",\n    " + option.name + "=" + option.python;
-  }
-  snippet.cpp = kScope + type + " loader(\n    " +
-                (is_one ? list : "std::vector<std::string>{" + list + "}") + ",\n    {" + snippet.cpp +
-                "});\n";
-  snippet.python =
-      "loader = chunkhit." + type + "(\n    " + (is_one ? list : "[" + list + "]") + snippet.python + ")\n";
-  return snippet;
 }
 
 }  // namespace chunkhit

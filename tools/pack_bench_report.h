@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "pack_bench_loop.h"
-#include "pack_bench_spec.h"
 
 namespace chunkhit {
 
@@ -25,9 +24,9 @@ void print_bench(const BenchSpec& spec, const BenchReport& report);
 
 /// What the loader chose over an empty loop.
 struct TuneReport {
-  LoaderSetting setting;          ///< that of the spec with the threads, prefetch and cache in use at the end
-  double samples_per_second = 0;  ///< of the epochs behind the last choice
-  bool has_settled = false;       ///< else it was stopped before
+  decltype(BenchSpec::loader) loader;  ///< with the threads, prefetch and cache in use at the end
+  double samples_per_second = 0;       ///< of the epochs behind the last choice
+  bool has_settled = false;            ///< else it was stopped before
   MixingInfo mixing;
   std::vector<std::string> tuning;  ///< LoaderStats::tuning
 };
@@ -35,15 +34,5 @@ struct TuneReport {
 /// Prints the settings, and the loader as code.
 void print_tuned(const BenchSpec& spec, const TuneReport& report);
 [[nodiscard]] std::string tune_json(const BenchSpec& spec, const TuneReport& report);
-
-/// The code that makes a loader.
-struct LoaderSnippet {
-  std::string cpp;
-  std::string python;
-};
-
-/// Writes the code of the loader of `spec` with another setting; options that have their defaults are left
-/// out.
-[[nodiscard]] LoaderSnippet loader_snippet(const BenchSpec& spec, const LoaderSetting& loader);
 
 }  // namespace chunkhit

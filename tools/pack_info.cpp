@@ -442,40 +442,38 @@ int watch(const std::string& path, const Hdf5Names& names, PrintJson print) {
   }
 }
 
+constexpr const char* kExamples =
+    "Exit code 75: the pack is not finished.\n"
+    "Examples:\n"
+    "  pack-info train\n"
+    "  pack-info train/part-00000.h5 --json\n"
+    "  pack-info train --list > list.csv\n"
+    "  pack-info theirs.h5 --images x --labels y";
+
 }  // namespace
 }  // namespace chunkhit
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
   using namespace chunkhit;
-  CLI::App app("Prints what a pack or a part holds.", "pack-info");
-  std::string path;
-  Hdf5Names names;
-  bool json = false;
-  bool is_watched = false;
-  bool is_listed = false;
-  app.add_option("PATH", path, "Pack, folder of a split or plan, manifest.json, part, or external HDF5 file")
-      ->required();
-  add_dataset_flags(app, names.images, names.labels);
-  CLI::Option* const as_json =
-      app.add_flag("--json", json, "Print JSON; for a split one object with the pack folders as keys");
-  CLI::Option* const watches = app.add_flag(
-      "--watch", is_watched, "Show an unfinished pack every two seconds, with --json as a line of JSON");
-  app.add_flag("--list", is_listed,
-               "Print files and labels of a pack of images as CSV, which pack-images --labels takes")
-      ->excludes(as_json)
-      ->excludes(watches);
-  add_common_flags(app);
-  app.footer(
-      "Exit code 75: the pack is not finished.\nExamples:\n  pack-info train\n  pack-info "
-      "train/part-00000.h5 --json\n  pack-info train --list > list.csv\n  pack-info theirs.h5 --images "
-      "x --labels y");
-  const auto describe = [&] {
+  Command command("pack-info", "Prints what a pack or a part holds.", kExamples);
+  command.add_argument("PATH", "Pack, folder of a split or plan, manifest.json, part, or external HDF5 file");
+  command.add_dataset_flags();
+  command.add_switch("--json", "Print JSON; for a split one object with the pack folders as keys");
+  command.add_switch("--watch", "Show an unfinished pack every two seconds, with --json as a line of JSON");
+  command
+      .add_switch("--list",
+                  "Print files and labels of a pack of images as CSV, which pack-images --labels takes")
+      .excludes = {"--json", "--watch"};
+  return command.run(argc, argv, [&] {
+    const bool json = command["--json"].is_on(), is_watched = command["--watch"].is_on();
     const PrintJson print = !json ? nullptr : is_watched ? print_json_line : print_json;
-    if (path.ends_with("plan.json")) path = plan_folder(path);  // gone once the packs are finished
-    if (is_listed) return list(path);
-    return is_watched ? watch(path, names, print) : show(path, names, print);
-  };
-  return run_command(app, argc, argv, [&] {
-    return json ? with_json_error(describe, is_watched ? print_json_line : print_json) : describe();
+    const auto describe = [&] {
+      std::string path = command["PATH"].text();
+      if (path.ends_with("plan.json")) path = plan_folder(path);  // gone once the packs are finished
+      if (command["--list"].is_on()) return list(path);
+      const Hdf5Names names = dataset_names(command);
+      return is_watched ? watch(path, names, print) : show(path, names, print);
+    };
+    return json ? with_json_error(describe, print) : describe();
   });
 }

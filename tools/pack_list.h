@@ -11,11 +11,19 @@
 
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
-#include "cli.h"
+#include "command.h"
 #include "manifest/pack_info_json.h"
 #include "read/split_folder.h"
 
 namespace chunkhit {
+
+/// Returns the names that --images and --labels give to datasets.
+inline Hdf5Names dataset_names(Command& command) {
+  Hdf5Names names;
+  if (const Flag& images = command["--images"]; images.is_given()) names.images = images.text();
+  if (const Flag& labels = command["--labels"]; labels.is_given()) names.labels = labels.text();
+  return names;
+}
 
 /// Prints JSON as it is.
 inline void print_json(const std::string& json) { std::fputs(json.c_str(), stdout); }

@@ -6,6 +6,7 @@
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "cli.h"
+#include "command.h"
 
 namespace chunkhit {
 namespace {
@@ -44,16 +45,14 @@ void print_report(const MergeReport& report) {
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
   using namespace chunkhit;
-  CLI::App app(kDescription, "pack-merge");
-  MergeOptions options;
-  app.add_option("OUT", options.output, "Folder of the merged pack")->required()->option_text(" ");
-  app.add_option("PACK", options.packs, "Folders of finished packs, in this order")
-      ->required()
-      ->option_text("...");
-  add_common_flags(app);
-  app.footer(kExamples);
-  return run_command(app, argc, argv, [&] {
+  Command command("pack-merge", kDescription, kExamples);
+  command.add_argument("OUT", "Folder of the merged pack");
+  command.add_argument("PACK", "Folders of finished packs, in this order", true, Flag::Takes::list);
+  return command.run(argc, argv, [&] {
     handle_signals();
+    MergeOptions options;
+    options.output = command["OUT"].text();
+    options.packs = command["PACK"].given;
     options.command_line = command_line(argc, argv);
     options.stop = &stop_requested;
     const MergeReport report = merge_packs(options);

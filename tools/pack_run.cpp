@@ -4,6 +4,7 @@
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "cli.h"
+#include "field_flags.h"
 #include "pack/run_fields.h"
 #include "pack_images_report.h"
 #include "progress.h"
@@ -25,41 +26,29 @@ constexpr const char* kExamples =
     "  pack-run /data/train --task 3,17,40-42\n"
     "  pack-run /data/train";
 
-struct PackRunFlags {
-  RunPlanOptions options;
-  std::string task;
-  std::string threads = "all";
-  std::string memory = "2G";
-  std::string progress = "auto";
-};
-
-void add_flags(CLI::App& app, PackRunFlags& flags) {
-  app.add_option("FOLDER", flags.options.folder, "Folder of the plan (the --output that was planned)")
-      ->required()
-      ->option_text(" ");
-  FlagGroup group(app, "Options");
-  group.add("--task", "LIST", flags.task,
-            "Pack only these tasks, counted from 0: 17 or 3,17,40-42 (all, then finish)");
-  group.add("--root", "FOLDER", flags.options.root, "Folder of the inputs on this machine (as in the plan)");
-  group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
-  group.add("--memory-bytes", "SIZE", flags.memory, "Memory limit of the process (2G)");
-  group.add("--progress", "WORD", flags.progress, "Progress output: auto, json, none (auto)")
-      ->check(one_of({"auto", "json", "none"}));
+void add_flags(Command& command) {
+  command.add_argument("FOLDER", "Folder of the plan (the --output that was planned)");
+  command.add(
+      {"--task", "LIST", "Pack only these tasks, counted from 0: 17 or 3,17,40-42 (all, then finish)"});
+  command.add({"--root", "FOLDER", "Folder of the inputs on this machine (as in the plan)"});
+  command.add({"--threads", "N", "Worker threads (all available CPUs)"});
+  command.add({"--memory-bytes", "SIZE", "Memory limit of the process (2G)"});
+  command.add_progress_flag();
 }
 
-RunPlanOptions run_options(const CLI::App& app, const PackRunFlags& flags) {
-  RunPlanOptions options = flags.options;
-  if (app.count("--task") > 0) options.tasks = parse_tasks("--task", flags.task);
-  if (flags.threads != "all")
-    options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, 1, kMaxThreads));
-  options.memory_bytes = parse_bytes("--memory-bytes", flags.memory);
-  options.folder = plan_folder(options.folder);
+RunPlanOptions run_options(Command& command) {
+  RunPlanOptions options;
+  if (command["--task"].is_given()) options.tasks = parse_tasks("--task", command["--task"].text());
+  options.root = command["--root"].text();
+  read_flag(command["--threads"], options.threads, CountForm{1, kMaxThreads, "all"});
+  read_flag(command["--memory-bytes"], options.memory_bytes, BytesForm{});
+  options.folder = plan_folder(command["FOLDER"].text());
   return options;
 }
 
 /// Calls `work`; an error that names flags which pack-run has not says whose they are.
 template <class Work>
-auto naming_planner(const CLI::App& app, Work work) {
+auto naming_planner(Command& command, Work work) {
   try {
     return work();
   } catch (const Error& error) {
@@ -69,7 +58,7 @@ auto naming_planner(const CLI::App& app, Work work) {
       const std::size_t close = text.find('`', open + 1);
       if (close == std::string::npos) break;
       const std::string flag = flag_text(text.substr(open, close + 1 - open));
-      if (flag.starts_with("--") && app.get_option_no_throw(flag) == nullptr)
+      if (flag.starts_with("--") && command.find(flag) == nullptr)
         flags.append(flags.empty() ? "" : ", ").append(flag);
       open = close + 1;
     }
@@ -78,11 +67,11 @@ auto naming_planner(const CLI::App& app, Work work) {
   }
 }
 
-int run_pack_run(const CLI::App& app, const PackRunFlags& flags) {
-  const RunPlanOptions options = run_options(app, flags);
+int run_pack_run(Command& command) {
+  const RunPlanOptions options = run_options(command);
   const auto show = [](const PackProgress& progress) { return shown(progress, false); };
-  const RunPlanReport report = naming_planner(app, [&] {
-    return with_progress(progress_style(flags.progress), options, show,
+  const RunPlanReport report = naming_planner(command, [&] {
+    return with_progress(progress_style(command["--progress"].text()), options, show,
                          [](const RunPlanOptions& how) { return run_plan(how); });
   });
   print_report(options, report);
@@ -97,10 +86,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   // Freed buffers of images go back to the system at once, whatever was freed before: --memory-bytes counts
   // on it.
   mallopt(M_MMAP_THRESHOLD, kMappedBlockBytes);
-  CLI::App app(kDescription, "pack-run");
-  PackRunFlags flags;
-  add_flags(app, flags);
-  add_common_flags(app);
-  app.footer(kExamples);
-  return run_command(app, argc, argv, [&] { return run_pack_run(app, flags); });
+  Command command("pack-run", kDescription, kExamples);
+  add_flags(command);
+  return command.run(argc, argv, [&] { return run_pack_run(command); });
 }

@@ -2,13 +2,19 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
 
+#include "base/throw_error.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "cli.h"
-#include "pack_sparse_flags.h"
+#include "field_flags.h"
+#include "pack/ratings/sparse_fields.h"
 #include "pack_sparse_report.h"
 #include "progress.h"
+#include "ratings/rating_packs.h"
 
 namespace chunkhit {
 namespace {
@@ -20,6 +26,67 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  pack-sparse ratings.csv --user userId --item movieId --value rating -o ml20m\n"
     "  pack-sparse ratings.csv --preset vae-cf -o ml20m";
+
+constexpr std::array kSplitFiles{"--train-file", "--validation-file", "--test-file"};
+
+void add_flags(Command& command) {
+  command.add_argument("INPUT", "Rating files, all of one format, or folders of packs; - reads stdin", false,
+                       Flag::Takes::list);
+  visit_fields<FlagAdder>(command, PackSparseSpec());
+  command.group("Ratings");
+  command.add({"--preset", "vae-cf", "Mult-VAE paper: > 3.5 is 1, min-user 5, 10,000 users each held out"})
+      .words = {"", "vae-cf"};
+  command.group("Split");
+  command.add(
+      {"--train-file", "FILE", "given: training ratings, instead of INPUT; repeatable", Flag::Takes::list});
+  command.add({"--validation-file", "FILE", "given: validation ratings; repeatable", Flag::Takes::list});
+  command.add({"--test-file", "FILE", "given: test ratings; repeatable", Flag::Takes::list});
+  visit_fields<FlagAdder>(command, PackSparseOptions());
+  command.group("Run");
+  command.add_progress_flag();
+  command
+      .add_switch("--count-items", "Instead of packing, write the items to the file -o: --reuse-ids of parts")
+      .in_recipes = false;
+  command.add_switch("--dry-run", "Report what would be packed, write nothing; needs no -o").in_recipes =
+      false;
+  command.add_config_flags();
+}
+
+/// Gives what is wanted, a preset where flags say nothing; throws usage naming the flag.
+PackSparseSpec spec_of(Command& command) {
+  PackSparseSpec spec;
+  RatingSplitSpec& split = spec.packs.split;
+  if (!command["--preset"].text().empty()) {
+    spec.packs = vae_cf_spec();
+    if (command["--validation-users"].is_given()) split.validation = {};
+    if (command["--test-users"].is_given()) split.test = {};
+  }
+  visit_fields<FlagReader>(command, spec);
+  visit_fields<DefaultSetter>(command, spec);
+  const auto count = [&](const char* flag) { return command[flag].list().size(); };
+  split.files = {count(kSplitFiles[0]), count(kSplitFiles[1]), count(kSplitFiles[2])};
+  if (split.files.count() == 0) return spec;
+  if (split.split_by != SplitKind::none && split.split_by != SplitKind::given)
+    throw_usage("--train-file, --validation-file, --test-file: are a split of their own, found --split-by " +
+                name_of(split.split_by));
+  split.split_by = SplitKind::given;
+  return spec;
+}
+
+/// Gives how to run, without the callbacks; throws usage naming the flag.
+PackSparseOptions options_of(Command& command) {
+  PackSparseOptions options;
+  visit_fields<FlagReader>(command, options);
+  const std::vector<std::string> inputs = command["INPUT"].list();
+  options.inputs = inputs;
+  for (const char* const flag : kSplitFiles) {
+    const std::vector<std::string> files = command[flag].list();
+    if (!files.empty() && !inputs.empty())
+      throw_usage("INPUT: found " + inputs[0] + " beside a split given as files; give it as --train-file");
+    options.inputs.insert(options.inputs.end(), files.begin(), files.end());
+  }
+  return options;
+}
 
 ShownProgress shown(const PackSparseProgress& progress, bool is_from_stdin) {
   ShownProgress shown;
@@ -59,22 +126,23 @@ auto naming_preset(const std::string& preset, Work work) {
   }
 }
 
-int run_pack_sparse(CLI::App& app, PackSparseFlags& flags, const std::string& command_line) {
-  const PackSparseSpec spec = pack_sparse_spec(flags);
-  PackSparseOptions options = pack_sparse_options(flags);
+int run_pack_sparse(Command& command, const std::string& command_line) {
+  const PackSparseSpec spec = spec_of(command);
+  PackSparseOptions options = options_of(command);
   options.command_line = command_line;
-  if (flags.count_items && flags.dry_run)
-    throw Error(ErrorCode::usage, "--count-items and --dry-run exclude each other");
-  if (!flags.save_config.empty()) save_config(app, flags.save_config);
+  const bool counts = command["--count-items"].is_on(), is_dry = command["--dry-run"].is_on();
+  if (counts && is_dry) throw Error(ErrorCode::usage, "--count-items and --dry-run exclude each other");
+  command.save_recipe();
   const bool is_from_stdin = std::ranges::find(options.inputs, "-") != options.inputs.end();
   const auto show = [&](const PackSparseProgress& progress) { return shown(progress, is_from_stdin); };
-  const PackSparseReport report = naming_preset(flags.preset, [&] {
-    return with_progress(progress_style(flags.progress), options, show, [&](const PackSparseOptions& how) {
-      if (flags.count_items) return count_items(spec, how);
-      return flags.dry_run ? preview_sparse(spec, how) : pack_sparse(spec, how);
+  const ProgressStyle style = progress_style(command["--progress"].text());
+  const PackSparseReport report = naming_preset(command["--preset"].text(), [&] {
+    return with_progress(style, options, show, [&](const PackSparseOptions& how) {
+      if (counts) return count_items(spec, how);
+      return is_dry ? preview_sparse(spec, how) : pack_sparse(spec, how);
     });
   });
-  flags.count_items ? print_counted(options.output, report) : print_report(report, flags.dry_run);
+  counts ? print_counted(options.output, report) : print_report(report, is_dry);
   return exit_code(report.interrupted);
 }
 
@@ -96,10 +164,7 @@ static void give_large_buffers_back() {
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
   using namespace chunkhit;
   give_large_buffers_back();
-  CLI::App app(kDescription, "pack-sparse");
-  PackSparseFlags flags(app);
-  add_pack_sparse_flags(app, flags);
-  add_common_flags(app, "Run");
-  app.footer(kExamples);
-  return run_command(app, argc, argv, [&] { return run_pack_sparse(app, flags, command_line(argc, argv)); });
+  Command command("pack-sparse", kDescription, kExamples);
+  add_flags(command);
+  return command.run(argc, argv, [&] { return run_pack_sparse(command, command_line(argc, argv)); });
 }

@@ -6,6 +6,8 @@
 
 #include "chunkhit/verify.h"
 #include "cli.h"
+#include "field_flags.h"
+#include "pack/run_fields.h"
 #include "pack_list.h"
 #include "store/hdf5/external_check.h"
 
@@ -38,49 +40,57 @@ void print_report(const std::string& path, const VerifyReport& report, double se
   print_repair(report);
 }
 
+constexpr const char* kDescription =
+    "Checks a pack or a part: manifest against parts, every chunk's hash, every chunk decoded.";
+constexpr const char* kExamples =
+    "Exit code 65: something is wrong; 75: it could not be checked, for lack of memory, file descriptors\n"
+    "or readable storage.\n"
+    "Examples:\n"
+    "  pack-verify train\n"
+    "  pack-verify --quick train";
+
+void add_flags(Command& command) {
+  command.add_argument("PATH", "Pack, folder of a split, manifest.json, part, or external HDF5 file");
+  command.add_switch("--quick", "Manifest, sizes and structure only; no sample is read");
+  command.add_switch("--json", "Print JSON; for a split one object with the pack folders as keys");
+  command.add_switch("--structure", "External HDF5 file: only open it, within limits of time and memory");
+  command.add({"--layer", "NAME", ""}).group.clear();
+  command.add_dataset_flags();
+  command.add({"--threads", "N", "Worker threads (all available CPUs)"});
+}
+
+int verify(Command& command) {
+  const std::string& path = command["PATH"].text();
+  VerifyOptions options;
+  options.quick = command["--quick"].is_on();
+  options.names = dataset_names(command);
+  read_flag(command["--threads"], options.threads, CountForm{1, kMaxThreads, "all"});
+  if (command["--structure"].is_on()) {
+    std::optional<std::string> layer;
+    if (command["--layer"].is_given()) layer = command["--layer"].text();
+    open_within_limits(path, {.names = options.names, .matrix = layer});
+    std::printf("%s: can be opened\n", printable_text(path).c_str());
+    return 0;
+  }
+  return scan_packs(path, [&](const std::string& pack, std::string& text) {
+    const auto begin = std::chrono::steady_clock::now();
+    const VerifyReport report = verify_pack(pack, options);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (command["--json"].is_on())
+      text = verify_report_json(report);
+    else
+      print_report(pack, report, seconds, options.quick);
+    return report.problems.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
+  });
+}
+
 }  // namespace
 }  // namespace chunkhit
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
   using namespace chunkhit;
-  CLI::App app("Checks a pack or a part: manifest against parts, every chunk's hash, every chunk decoded.",
-               "pack-verify");
-  std::string path;
-  VerifyOptions options;
-  bool json = false;
-  bool structure = false;
-  std::optional<std::string> layer;
-  app.add_option("PATH", path, "Pack, folder of a split, manifest.json, part, or external HDF5 file")
-      ->required();
-  app.add_flag("--quick", options.quick, "Manifest, sizes and structure only; no sample is read");
-  app.add_flag("--json", json, "Print JSON; for a split one object with the pack folders as keys");
-  app.add_flag("--structure", structure,
-               "External HDF5 file: only open it, within limits of time and memory");
-  app.add_option("--layer", layer)->group("");
-  add_dataset_flags(app, options.names.images, options.names.labels);
-  app.add_option("--threads", options.threads, "Worker threads (all available CPUs)")
-      ->check(CLI::Range(1, 4096))
-      ->option_text("N");
-  add_common_flags(app);
-  app.footer(
-      "Exit code 65: something is wrong; 75: it could not be checked, for lack of memory, file descriptors\n"
-      "or readable storage.\nExamples:\n  pack-verify train\n  pack-verify --quick train");
-  const auto verify = [&] {
-    if (structure) {
-      open_within_limits(path, {.names = options.names, .matrix = layer});
-      std::printf("%s: can be opened\n", printable_text(path).c_str());
-      return 0;
-    }
-    return scan_packs(path, [&](const std::string& pack, std::string& text) {
-      const auto begin = std::chrono::steady_clock::now();
-      const VerifyReport report = verify_pack(pack, options);
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      if (json)
-        text = verify_report_json(report);
-      else
-        print_report(pack, report, seconds, options.quick);
-      return report.problems.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
-    });
-  };
-  return run_command(app, argc, argv, [&] { return json ? with_json_error(verify) : verify(); });
+  Command command("pack-verify", kDescription, kExamples);
+  add_flags(command);
+  const auto run = [&] { return verify(command); };
+  return command.run(argc, argv, [&] { return command["--json"].is_on() ? with_json_error(run) : run(); });
 }

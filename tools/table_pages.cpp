@@ -9,23 +9,15 @@
 
 namespace {
 
-/// Adds what stands for the flag in the pages; nothing is parsed by it.
-void add(CLI::App& app, const nlohmann::json& flag) {
-  const std::string shape = flag.at("shape");
-  std::string names;
-  for (const std::string name : flag.at("names")) names += (names.empty() ? "" : ",") + name;
-  const bool is_argument = !names.starts_with('-');
-  const std::string about = flag.at("about");
-  if (shape.empty()) {
-    app.add_flag(names, about);
-    return;
-  }
-  CLI::Option* const option = app.add_option(
-      is_argument ? shape : names, [](const CLI::results_t&) { return true; }, about);
-  option->option_text(shape)->required(flag.at("required"));
-  if (flag.at("repeats")) option->expected(1, -1);
-  const std::vector<std::string> words = flag.at("words");
-  if (!words.empty()) option->check(CLI::IsMember(words));
+chunkhit::Flag flag_of(const nlohmann::json& row) {
+  using Takes = chunkhit::Flag::Takes;
+  chunkhit::Flag flag{"", row.at("shape"), row.at("about")};
+  for (const std::string name : row.at("names")) flag.name += (flag.name.empty() ? "" : ",") + name;
+  flag.takes = flag.shape.empty() ? Takes::nothing : row.at("repeats") ? Takes::list : Takes::text;
+  flag.words = row.at("words");
+  flag.is_required = row.at("required");
+  if (flag.is_argument()) flag.name = flag.shape;
+  return flag;
 }
 
 }  // namespace
@@ -34,10 +26,9 @@ int main(int count, char** arguments) {
   if (count != 3) return 2;
   try {
     const nlohmann::json table = nlohmann::json::parse(std::ifstream(arguments[1]));
-    CLI::App app(table.at("about").get<std::string>(), table.at("name").get<std::string>());
-    app.set_help_flag();  // the table has it
-    for (const nlohmann::json& flag : table.at("flags")) add(app, flag);
-    std::cout << chunkhit::flag_page(arguments[2], app);
+    chunkhit::Command command(table.at("name"), table.at("about"));
+    for (const nlohmann::json& row : table.at("flags")) command.add(flag_of(row));
+    std::cout << chunkhit::flag_page(arguments[2], command);
     return std::cout.flush() ? 0 : 73;
   } catch (const std::exception& error) {
     std::cerr << arguments[1] << ": " << error.what() << "\n";

@@ -34,6 +34,7 @@ enum class Purpose : std::uint64_t {
   draw = 14,            ///< samples that are drawn with replacement
   choice = 15,          ///< samples that are drawn without replacement
   mixture = 16,         ///< order of a mixture's sources
+  rank_order = 17,      ///< which rank has which block of a mixture
 };
 
 /// Gives 64 random bits for one position: (seed, purpose, index).

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "batch/mixture.h"
 
 namespace chunkhit {
 namespace {
@@ -17,10 +18,12 @@ std::uint64_t share_of(std::uint64_t rest, const BatchSpec& spec) {
 }  // namespace
 
 EpochBatches::EpochBatches(std::uint64_t sample_count, const BatchSpec& spec, std::uint64_t seed,
-                           std::uint64_t epoch, std::uint64_t first_position)
+                           std::uint64_t epoch, std::uint64_t first_position, const Mixture* mixture)
     : spec_(spec),
       sample_count_(sample_count),
-      echo_seed_(random_bits(seed, Purpose::echo_order, epoch)),
+      seed_(seed),
+      epoch_(epoch),
+      mixture_(mixture),
       first_position_(std::min(first_position, sample_count)) {
   const std::uint64_t left = sample_count_ - first_position_;
   // 64 + 32 + 32 bits.
@@ -54,28 +57,43 @@ void EpochBatches::fill_full_batch(std::uint64_t index, Batch& batch) const {
   batch.block = index / (echo * echo);
   batch.pass = static_cast<std::uint32_t>(in_block / echo);
   batch.first_in_block = in_block % echo * spec_.batch_size;
-  batch.first_position = first_position_ + (batch.block * spec_.world_size + spec_.rank) * block_positions;
+  const std::uint64_t first = first_position_ + batch.block * spec_.world_size * block_positions;
+  batch.first_position = first + block_of_rank(first, block_positions) * block_positions;
   batch.end_position = batch.first_position + block_positions;
-  batch.positions_done = first_position_ + (batch.block + 1) * spec_.world_size * block_positions;
+  batch.positions_done = first + spec_.world_size * block_positions;
   batch.ends_block = in_block + 1 == echo * echo;
 }
 
 /// The rest is a last, smaller block that is passed as often.
 void EpochBatches::fill_rest_batch(std::uint64_t index, Batch& batch) const {
   const std::uint64_t pass_batches = rest_pass_batches();
-  const std::uint64_t full_positions = full_blocks_ * spec_.world_size * spec_.echo * spec_.batch_size;
+  const std::uint64_t first =
+      first_position_ + full_blocks_ * spec_.world_size * spec_.echo * spec_.batch_size;
   batch.block = full_blocks_;
   batch.pass = static_cast<std::uint32_t>(index / pass_batches);
   batch.first_in_block = index % pass_batches * spec_.batch_size;
   batch.size = std::min(spec_.batch_size, rest_positions_ - batch.first_in_block);
-  batch.first_position = first_position_ + full_positions + spec_.rank * rest_positions_;
+  batch.first_position = first + block_of_rank(first, rest_positions_) * rest_positions_;
   batch.end_position = batch.first_position + rest_positions_;
   batch.ends_block = index + 1 == spec_.echo * pass_batches;
 }
 
+/// Which block of those of all ranks, which begin at `first`, the rank has: ranks take turns in having the
+/// one with the first sample of the rarest source. In R such samples in a row each rank has one.
+std::uint64_t EpochBatches::block_of_rank(std::uint64_t first, std::uint64_t block_positions) const {
+  const std::uint64_t ranks = spec_.world_size;
+  if (mixture_ == nullptr || ranks == 1) return spec_.rank;
+  const Mixture::RareSample rare =
+      mixture_->rarest(epoch_, first, std::min(sample_count_ - first, ranks * block_positions));
+  const std::uint64_t source_seed = random_bits(seed_, Purpose::rank_order, rare.source);
+  const Permutation turns(ranks, random_bits(source_seed, Purpose::rank_order, rare.use / ranks));
+  return (spec_.rank + rare.offset / block_positions + ranks - turns(rare.use % ranks)) % ranks;
+}
+
 /// Each pass over a block has its own order, by the block's first position and the pass.
 Permutation EpochBatches::pass_order(const Batch& batch) const {
-  const std::uint64_t block_seed = random_bits(echo_seed_, Purpose::echo_order, batch.first_position);
+  const std::uint64_t echo_seed = random_bits(seed_, Purpose::echo_order, epoch_);
+  const std::uint64_t block_seed = random_bits(echo_seed, Purpose::echo_order, batch.first_position);
   return {batch.end_position - batch.first_position,
           random_bits(block_seed, Purpose::echo_order, batch.pass)};
 }

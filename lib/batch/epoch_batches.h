@@ -10,6 +10,8 @@
 
 namespace chunkhit {
 
+class Mixture;
+
 struct BatchSpec {
   std::uint64_t batch_size = 1;  ///< at least 1
   std::uint32_t rank = 0;        ///< below world_size
@@ -31,13 +33,17 @@ struct BatchSpec {
 /// pads) or floor(m / R) with drop; with drop_last no more than a multiple of B. Rank r's begin r times as
 /// many after the rest's first.
 ///
+/// Of a mixture the ranks have the blocks of each global block in another rotation: its sources come at
+/// regular positions, and one rank could have all samples of a rare one.
+///
 /// Without echo a block is a batch. With echo it is used E times, in passes: each permutes the block's
 /// positions again, by (seed, epoch, the block's first position, pass), and cuts them into batches of B, the
 /// last one of what is left.
 class EpochBatches {
  public:
+  /// `mixture`: what the epoch is of, where it is of one; must outlive this.
   EpochBatches(std::uint64_t sample_count, const BatchSpec& spec, std::uint64_t seed, std::uint64_t epoch,
-               std::uint64_t first_position = 0);
+               std::uint64_t first_position = 0, const Mixture* mixture = nullptr);
   /// The same for every rank.
   [[nodiscard]] std::uint64_t batch_count() const {
     return full_batch_count() + spec_.echo * rest_pass_batches();
@@ -66,11 +72,14 @@ class EpochBatches {
   [[nodiscard]] std::uint64_t rest_pass_batches() const;
   void fill_full_batch(std::uint64_t index, Batch& batch) const;
   void fill_rest_batch(std::uint64_t index, Batch& batch) const;
+  [[nodiscard]] std::uint64_t block_of_rank(std::uint64_t first, std::uint64_t block_positions) const;
   [[nodiscard]] Permutation pass_order(const Batch& batch) const;
 
   BatchSpec spec_;
   std::uint64_t sample_count_;
-  std::uint64_t echo_seed_;
+  std::uint64_t seed_;
+  std::uint64_t epoch_;
+  const Mixture* mixture_;
   std::uint64_t first_position_;
   std::uint64_t full_blocks_ = 0;     // of each rank
   std::uint64_t rest_positions_ = 0;  // of each rank, in the last, smaller block

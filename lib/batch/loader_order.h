@@ -36,6 +36,8 @@ class LoaderOrder {
   /// About the most chunks that `positions` positions need at a time.
   [[nodiscard]] std::uint64_t chunks_needed(std::uint64_t positions) const;
   [[nodiscard]] MixingInfo mixing() const;
+  /// Null where samples are of one source.
+  [[nodiscard]] const Mixture* mixture() const { return mixture_ ? &*mixture_ : nullptr; }
 
  private:
   OrderSpec spec_;

@@ -158,6 +158,9 @@ Mixture::Mixture(const ChunkGrid& grid, const OrderSpec& spec, const MixtureShap
                                                 own_draws(draws, grid, each)));
     samples += sources_.back()->order.position_count();
   }
+  by_share_.resize(sources_.size());
+  std::iota(by_share_.begin(), by_share_.end(), std::size_t{0});
+  std::ranges::stable_sort(by_share_, {}, [this](std::size_t source) { return sequence_.shares()[source]; });
   if (position_count_ == 0) position_count_ = samples;
   for (std::size_t source = 0; source < sources_.size(); ++source) {
     const std::uint64_t uses = sequence_.count_before(source, position_count_);
@@ -190,6 +193,17 @@ std::uint64_t Mixture::chunks_needed(std::uint64_t positions) const {
     if (const std::uint64_t epoch = sequence_.position(source, 0) / position_count_; epoch > 0)
       needed = std::max(needed, MixedOrder(*this, epoch).slots_needed(positions));
   return needed;
+}
+
+Mixture::RareSample Mixture::rarest(std::uint64_t epoch, std::uint64_t first_position,
+                                    std::uint64_t position_count) const {
+  const std::uint64_t first_entry = epoch * position_count_ + first_position;
+  for (const std::size_t source : by_share_) {
+    const std::uint64_t use = sequence_.count_before(source, first_entry);
+    const std::uint64_t offset = sequence_.position(source, use) - first_entry;
+    if (offset < position_count) return {source, use, offset};
+  }
+  return {};  // of no positions
 }
 
 MixingInfo Mixture::mixing() const {

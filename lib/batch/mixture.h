@@ -66,6 +66,15 @@ class Mixture {
   [[nodiscard]] std::uint64_t id() const;
   [[nodiscard]] std::uint64_t chunks_needed(std::uint64_t positions) const;
   [[nodiscard]] MixingInfo mixing() const;
+  struct RareSample {
+    std::size_t source = 0;
+    std::uint64_t use = 0;     ///< of the source's uses, from 0
+    std::uint64_t offset = 0;  ///< positions before it
+  };
+  /// Of the sources that have a sample in these positions of an epoch, the one with the smallest share, the
+  /// first of equal ones, and its first sample there, before positions are shuffled.
+  [[nodiscard]] RareSample rarest(std::uint64_t epoch, std::uint64_t first_position,
+                                  std::uint64_t position_count) const;
 
  private:
   friend class MixedOrder;
@@ -81,6 +90,7 @@ class Mixture {
   Shares shares_;
   ShareSequence sequence_;
   std::vector<std::unique_ptr<Source>> sources_;  // whose orders refer to their chunks
+  std::vector<std::size_t> by_share_;             // their numbers
   std::uint64_t position_count_ = 0;
 };
 

@@ -60,7 +60,19 @@ std::string likely_column(const Fields& header, const std::string& name, const c
   return "";
 }
 
-std::string column_advice(const Fields& header, const LabelCsvSpec& spec) {
+/// Says how several label columns are given where `name` is several names of the header with commas.
+std::string repeat_advice(const Fields& header, const std::string& name) {
+  if (name.find(',') == name.npos) return "";
+  for (std::size_t begin = 0, end = 0; end != name.npos; begin = end + 1) {
+    end = name.find(',', begin);
+    if (std::ranges::find(header, std::string_view(name).substr(begin, end - begin)) == header.end())
+      return "";
+  }
+  return "; give `label_column` once for each of them";
+}
+
+std::string column_advice(const Fields& header, const std::string& name, const LabelCsvSpec& spec) {
+  if (const std::string advice = repeat_advice(header, name); !advice.empty()) return advice;
   std::string flags = likely_column(header, spec.file_column, "`file_column`", kFileNames);
   if (spec.label_column.size() == 1)
     flags += likely_column(header, spec.label_column[0], "`label_column`", kLabelNames);
@@ -80,7 +92,7 @@ std::size_t find_column(const CsvReader& table, const Fields& header, const std:
     const std::vector<std::string> names(header.begin(), header.end());
     throw Error(ErrorCode::bad_data, location + ": expected a header with a column \"" + name + "\", found " +
                                          columns_text(header) + did_you_mean(name, names) +
-                                         column_advice(header, spec) + line_end_advice(header));
+                                         column_advice(header, name, spec) + line_end_advice(header));
   }
   if (std::find(found + 1, header.end(), name) != header.end())
     throw Error(ErrorCode::bad_data, location + ": two columns are named \"" + name + "\"");

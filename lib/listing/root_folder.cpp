@@ -229,6 +229,12 @@ void RootFolder::check_mounted(std::string_view missing_file) const {
   }
 }
 
+bool RootFolder::has_folder_of(std::string_view file) const {
+  const std::string folder = parent_of(below_root(file));
+  const FileDescriptor fd(::openat(fd_.get(), folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return fd.is_open();
+}
+
 // Reads one byte more than expected, so that a file that has grown is detected without another call.
 std::string RootFolder::File::read(ByteBuffer& buffer) const {
   if (bytes + 1 > buffer.capacity()) ByteBuffer().swap(buffer);  // never holds old and new bytes together

@@ -8,7 +8,7 @@
 namespace chunkhit {
 
 void check_part_hash(const ChunkReader& part, const PartRecord& listed) {
-  const std::uint64_t found = part.hash_of_all();
+  const std::uint64_t found = part.hash_of_all(!part.file().is_remote());
   part.file().forget_ahead();
   if (found != listed.xxh3)
     throw Error(ErrorCode::bad_data, part.path() + ": checksum of the part " + hash_text(found) +

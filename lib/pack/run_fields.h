@@ -1,6 +1,10 @@
 // The fields that PackImagesOptions and PackSparseOptions share.
 #pragma once
 
+#include <string>
+
+#include "base/throw_error.h"
+#include "chunkhit/pack.h"
 #include "types/fields.h"
 
 namespace chunkhit {
@@ -22,6 +26,15 @@ void show_run(Options& options, const char* output, const char* on_error, const 
   fields.unrecorded(Field{"memory_bytes", "Memory limit of the process"}, options.memory_bytes, BytesForm{});
   // A recipe must not remove another user's pack.
   fields.not_in_recipes(Field{"force", "Delete the pack in the output first"}, options.force, SwitchForm{});
+}
+
+/// Throws usage where `bad` things are limited that end the run at the first one.
+template <class Options>
+void check_error_limit(const Options& options, const std::string& bad) {
+  const ErrorLimit plain;
+  if (options.on_error == OnError::fail &&
+      (options.max_errors.count != plain.count || options.max_errors.share != plain.share))
+    throw_usage("`max_errors` is for " + bad + " that are left out: give `on_error` skip");
 }
 
 }  // namespace chunkhit

@@ -23,7 +23,8 @@ void leave_cpu_to_caller() {
 }
 
 EpochBatches batches_of(const LoaderOrder& order, const PipelineSpec& spec, const EpochStart& start) {
-  return {order.position_count(), spec.batches, order.spec().seed, start.epoch, start.first_position};
+  return {order.position_count(), spec.batches,   order.spec().seed, start.epoch,
+          start.first_position,   order.mixture()};
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ BatchChunksSpec EpochReader::batch_chunks() const {
 }
 
 EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_position) const {
-  return {order_.position_count(), spec_.batches, spec_.order.seed, epoch, first_position};
+  return {order_.position_count(), spec_.batches, spec_.order.seed, epoch, first_position, order_.mixture()};
 }
 
 bool EpochReader::is_forked() const { return ::getpid() != process_; }

@@ -157,8 +157,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
     const std::size_t first = parts.size();
     if (source.manifest) {
       add_source_parts(source, first, of_sources);
-      std::vector<std::unique_ptr<ChunkReader>> of_pack =
-          open_pack_parts(part_paths(source.folder, source.manifest->parts));
+      std::vector<std::unique_ptr<ChunkReader>> of_pack = open_pack_parts(source.folder, *source.manifest);
       for (std::size_t i = 0; i < of_pack.size(); ++i) {
         check_listed(*of_pack[i], *source.manifest, i);
         parts.push_back(std::move(of_pack[i]));

@@ -190,9 +190,11 @@ std::vector<std::string> part_paths(const std::string& folder, const std::vector
   return paths;
 }
 
-std::vector<std::unique_ptr<ChunkReader>> open_pack_parts(const std::vector<std::string>& paths) {
+std::vector<std::unique_ptr<ChunkReader>> open_pack_parts(const std::string& folder,
+                                                          const Manifest& manifest) {
+  const std::vector<std::string> paths = part_paths(folder, manifest.parts);
   if (paths.empty() || !is_url(paths.front())) return open_parts(paths);
-  const Container& container = container_of(paths.front());
+  const Container& of_all = container(manifest.container);  // without a request for the first bytes
   std::vector<std::unique_ptr<ChunkReader>> parts(paths.size());
   std::vector<std::exception_ptr> errors(paths.size());
   std::atomic<std::size_t> next = 0;
@@ -204,7 +206,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_pack_parts(const std::vector<std:
         const StopScope scope(stop);
         for (std::size_t part = next++; part < paths.size(); part = next++) {
           try {
-            parts[part] = container.open(paths[part]);
+            parts[part] = of_all.open(paths[part]);
           } catch (...) {
             errors[part] = std::current_exception();
             next = paths.size();

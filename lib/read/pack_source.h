@@ -43,8 +43,8 @@ void check_names(std::span<const PackSource> sources, const Hdf5Names& names);
                                                   const std::vector<PartRecord>& parts);
 
 /// Opens the parts of a pack of images, on a server several at a time; throws as `open_parts`.
-[[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_pack_parts(
-    const std::vector<std::string>& paths);
+[[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_pack_parts(const std::string& folder,
+                                                                        const Manifest& manifest);
 
 /// The numbers that each sample has as its label, 0 for class ids; throws bad_data where parts differ in them
 /// or in their names.

@@ -74,7 +74,7 @@ constexpr std::array<Container, 2> kContainers{{
 }  // namespace
 
 std::uint64_t hash_beside_chunks(const InputFile& file, std::span<const StoredChunk> chunks,
-                                 std::uint64_t end) {
+                                 std::uint64_t end, const PartSpec* padded) {
   Xxh3Stream hash;
   ByteBuffer block;
   std::uint64_t at = 0;
@@ -92,7 +92,12 @@ std::uint64_t hash_beside_chunks(const InputFile& file, std::span<const StoredCh
     store_little(of_chunk.data(), chunk.xxh3);
     hash.update(of_chunk);
     at = chunk.offset + chunk.stored_bytes;
+    if (const std::uint64_t padding = padded != nullptr ? shard_padding(*padded, at) : 0; padding != 0) {
+      hash.update(encode_shard_padding(padding));
+      at += padding;
+    }
   }
+  if (padded != nullptr) file.read_ahead(at, end - at);  // by one request
   add_to(end);
   return hash.value();
 }
@@ -182,10 +187,10 @@ void ChunkReader::compare_hash(std::size_t chunk_index, std::uint64_t found) con
                                          ", expected " + hash_text(chunk.xxh3));
 }
 
-std::uint64_t ChunkReader::hash_of_all() const {
+std::uint64_t ChunkReader::hash_of_all(bool reads_padding) const {
   if (contents_.trailer) return contents_.trailer->xxh3;
   return hash_beside_chunks(file_, has_hashes() ? std::span(chunks()) : std::span<const StoredChunk>(),
-                            byte_count());
+                            byte_count(), reads_padding ? nullptr : &spec());
 }
 
 void ChunkReader::check_hdf5_bytes() const {

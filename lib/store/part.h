@@ -174,9 +174,10 @@ struct PartContents {
 };
 
 /// Hashes the first `end` bytes of a file with each chunk's stored bytes replaced by their recorded hash;
-/// throws bad_data when they cannot be read.
+/// throws bad_data when they cannot be read. `padded`: the spec of a shard whose padding behind chunks is
+/// taken as it must be instead of being read.
 [[nodiscard]] std::uint64_t hash_beside_chunks(const InputFile& file, std::span<const StoredChunk> chunks,
-                                               std::uint64_t end);
+                                               std::uint64_t end, const PartSpec* padded = nullptr);
 
 /// Reads a part; every number in it was checked when this exists. Any thread may fetch.
 class ChunkReader {
@@ -211,8 +212,9 @@ class ChunkReader {
     read_stored(chunk_index, raw_offset(chunk_index) + offset, out);
   }
   /// Hashes the whole part as schemas/manifest.md says, with the recorded hashes of its chunks (and of its
-  /// HDF5 file) instead of their bytes; throws bad_data when the others cannot be read.
-  [[nodiscard]] std::uint64_t hash_of_all() const;
+  /// HDF5 file) instead of their bytes; throws bad_data when the others cannot be read. A shard's padding is
+  /// a read for each chunk, which servers are spared.
+  [[nodiscard]] std::uint64_t hash_of_all(bool reads_padding = true) const;
   /// Compares what `hash_of_all` leaves out beside the chunks: the bytes of our HDF5 parts that only the HDF5
   /// library reads. Throws bad_data.
   void check_hdf5_bytes() const;

@@ -7,6 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "batch/mixture.h"
+
 namespace chunkhit {
 namespace {
 
@@ -248,6 +250,57 @@ TEST(EpochBatches, OfAnEchoPermuteABlockAlikeWhicheverRankHasIt) {
   const std::vector<Positions> second = all_of(40, spec);
   EXPECT_EQ(std::vector<Positions>(second.begin(), second.begin() + 4),
             std::vector<Positions>(alone.begin() + 4, alone.begin() + 8));
+}
+
+/// Three sources of 50 samples, mixed by weights.
+class MixedBatches : public testing::Test {
+ protected:
+  Mixture mix(const std::vector<double>& weights, std::uint64_t epoch_samples) const {
+    MixtureShape shape{.sources = {}, .shares = Shares::batch, .epoch_samples = epoch_samples};
+    for (const double weight : weights) shape.sources.push_back({"source", shape.sources.size(), 1, weight});
+    return {grid_, {.shuffle = Shuffle::none, .seed = kSeed}, shape, std::nullopt};
+  }
+  ChunkGrid grid_{std::vector<std::uint64_t>{50, 50, 50}};
+};
+
+// Nine of ten global batches have no sample of the first source.
+TEST_F(MixedBatches, GaveOneRankAllSamplesOfARareSource) {
+  const Mixture mixture = mix({1, 9, 390}, 4000);
+  BatchSpec spec = spec_of(10, 0, 4);
+  for (std::uint64_t epoch = 0; epoch < 8; ++epoch)
+    for (spec.rank = 0; spec.rank < 4; ++spec.rank) {
+      const EpochBatches batches(4000, spec, kSeed, epoch, 0, &mixture);
+      const auto order = std::make_unique<MixedOrder>(mixture, epoch);
+      PositionOrder::Window window;
+      std::vector<int> of_source(3);
+      for (const Positions& batch : all_of(batches))
+        for (const std::uint64_t position : batch) ++of_source[(*order)(position, window).chunk];
+      EXPECT_GE(of_source[0], 2) << epoch;
+      EXPECT_LE(of_source[0], 3) << epoch;
+      EXPECT_NEAR(of_source[1], 22, 9) << epoch;
+    }
+}
+
+TEST_F(MixedBatches, UseEverySampleOnceAndContinueFromAnyBlock) {
+  for_each_case([this](std::uint64_t sample_count, BatchSpec spec) {
+    const Mixture mixture = mix({1, 2, 8}, sample_count);
+    std::vector<std::uint64_t> uses(sample_count), plain(sample_count);
+    for (spec.rank = 0; spec.rank < spec.world_size; ++spec.rank) {
+      const EpochBatches whole(sample_count, spec, kSeed, kEpoch, 0, &mixture);
+      std::vector<Positions> left = all_of(whole);
+      for (const Positions& batch : left)
+        for (const std::uint64_t position : batch) ++uses[position];
+      for (const Positions& batch : all_of(sample_count, spec))
+        for (const std::uint64_t position : batch) ++plain[position];
+      for (std::uint64_t index = 0; index < whole.batch_count(); ++index) {
+        left.erase(left.begin());
+        const EpochBatches::Batch batch = whole.batch(index);
+        if (!batch.ends_block) continue;
+        ASSERT_EQ(all_of({sample_count, spec, kSeed, kEpoch, batch.positions_done, &mixture}), left) << index;
+      }
+    }
+    ASSERT_EQ(uses, plain);
+  });
 }
 
 // Batches are a format: these are for ever. Expected: tests/batch/order_test.py's arithmetic.

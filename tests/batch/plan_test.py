@@ -193,18 +193,6 @@ def test_images_that_are_not_mounted(space):
     check_equal(out, golden)
 
 
-def test_a_listed_file_that_went_away_is_no_reject(space):
-    root, out = space("listed"), space("listed-pack")
-    make_images(root, 160)
-    plan(f"{root}/images", out, 2, *SMALL)
-    gone = f"{root}/images/bee/00001.jpg"
-    os.rename(gone, gone + ".away")
-    text = task(out, expect=75)
-    check("was there when the pack was planned" in text, text)
-    os.rename(gone + ".away", gone)
-    check("160 of 160 rows packed, 0 rejected" in task(out), "packed once it is back")
-
-
 def test_rejects_count_over_all_tasks(space):
     root, out = space("rejects"), space("rejects-pack")
     make_images(root, 200, bad=9)

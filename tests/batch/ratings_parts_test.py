@@ -106,15 +106,26 @@ def test_a_part_without_held_out_users_lacks_their_packs(space):
     check_same_rows(merge_all(space, "few", ["train", "test"]), packed_at_once(space, "few-once", paths, ["train", "test"], flags), flags)
 
 
+def test_counting_and_packing_could_not_share_a_recipe(space):
+    """What has no part in which items there are was an error; so were flags that only name columns and files."""
+    (path, *_), _ = grouped(space, "shared")
+    with open(space("users.csv"), "w") as file:
+        file.write("user,age\n" + "".join(f"{user},3\n" for user in range(5000)))
+    packing = ["--min-user", "5", "--split-by", "ratio", "--split-order", "input", "--test", "0.2", "--order", "input", "--codec", "none",
+               "--container", "shard", "--chunk-rows", "8", "--part-bytes", "1M", "--user-columns", space("users.csv"), "--keep-times"]
+    run("pack-sparse", path, *packing, "--dry-run", "--save-config", space("recipe.toml"))
+    said = run("pack-sparse", path, "--config", space("recipe.toml"), "--count-items", "-o", space("shared.csv"))
+    run("pack-sparse", path, *packing[:8], "--count-items", "-o", space("bare.csv"))
+    with open(space("shared.csv")) as shared, open(space("bare.csv")) as bare:
+        check(shared.read() == bare.read(), said)
+
+
 def test_what_counting_does_not_need_is_an_error(space):
     (path, *_), _ = grouped(space, "wrong")
     run("pack-sparse", path, "-o", space("items"), "--progress", "none")
     out = ["--count-items", "-o", space("list.csv")]
     for flags, said in (
-            (["--reuse-ids", space("items")], "--count-items: does not take --reuse-ids"), (["--codec", "none"], "does not take --codec"),
-            (["--container", "hdf5"], "does not take --container"), (["--chunk-rows", "8"], "does not take --chunk-rows"),
-            (["--part-bytes", "1M"], "does not take --part-bytes"), (["--keep-times"], "does not take --keep-times"),
-            (["--order", "input"], "does not take --order"), (["--item-columns", path], "does not take --item-columns"),
+            (["--reuse-ids", space("items")], "--count-items: does not take --reuse-ids"),
             (["--split-by", "users", "--test", "0.1"], "needs --split-by users-by-id, found users"),
             (["--split-by", "ratio", "--test", "0.1"], "--split-by ratio needs --split-order time or input"),
             (["--split-by", "time", "--test", "0.1"], "--split-by time needs --before"), (["--dry-run"], "exclude each other"),

@@ -1,11 +1,13 @@
-"""Images that changed after they were packed are noticed by a repeated run, and the parts that hold them packed again."""
+"""Images that changed after they were packed are noticed by a repeated run, and the parts that hold them packed again; those that
+were deleted since they were planned are rejects."""
+import csv
 import os
 import shutil
 import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import SHIM, Workspace, check, fingerprint, make_images, pack, run, run_tests
+from packing import SHIM, SMALL, Workspace, check, fingerprint, make_images, pack, run, run_tests
 from PIL import Image
 from shard_reader import xxh3
 
@@ -126,6 +128,39 @@ def test_a_record_with_a_class_that_is_not_there_crashed(space):
             file.write(body + f'  "xxh3": "{xxh3(body.encode()):016x}"\n}}\n')
         pack(root, out)
         check(fingerprint(out) == golden, after, "was taken")
+
+
+def test_an_image_that_was_deleted_made_each_run_of_its_plan_ask_for_another(space):
+    """pack-images rejects what is deleted between listing and packing; pack-run ended with 75 as long as it was gone."""
+    root = space("listed")
+    make_images(root, 160)
+    images, first = f"{root}/images", f"{root}/images/ant/00000.png"
+    for number, gone in enumerate((f"{images}/bee/00001.jpg", first)):
+        for arguments in (SMALL, [*SMALL, "--labels", f"{root}/labels.csv"]):
+            out = space(f"listed-pack{number}{len(arguments)}")
+            run("pack-images", images if arguments is SMALL else root, *arguments, "--order", "input", "-o", out, "--plan", 2)
+            os.rename(gone, space("away-image"))
+            run("pack-run", out, "--task", 0)
+            check("159 of 160 rows packed, 1 rejected" in run("pack-run", out), "no reject")
+            with open(f"{out}/rejects.csv", newline="") as file:
+                check([(row["file"].split("/")[-2:], row["reason"]) for row in csv.DictReader(file)] == [(gone.split("/")[-2:], "no such file")], out)
+            os.rename(space("away-image"), gone)
+
+
+def test_a_listed_file_whose_folder_went_away_is_no_reject(space):
+    root, out = space("moved"), space("moved-pack")
+    make_images(root, 160)
+    run("pack-images", f"{root}/images", *SMALL, "--max-errors", "100%", "-o", out, "--plan", 2)
+    for name in ("bee", "ant"):  # the first file of the list is an ant
+        os.rename(f"{root}/images/{name}", space("away"))
+        for make in (False, True):  # a bare mount point
+            text = run("pack-run", out, expect=75)
+            check("was there when the pack was planned" in text or "its file system mounted" in text or "is empty" in text, text)
+            if not make:
+                os.mkdir(f"{root}/images/{name}")
+        os.rmdir(f"{root}/images/{name}")
+        os.rename(space("away"), f"{root}/images/{name}")
+    check("160 of 160 rows packed, 0 rejected" in run("pack-run", out), "packed once it is back")
 
 
 with Workspace() as workspace:

@@ -83,8 +83,8 @@ def check_wrong_use(space, train):
                              ([train, "--layout", "chwn"], "--layout"), ([train, "--cache-bytes", "lots"], "--cache-bytes"),
                              ([train, "--step-ms", "nan"], "--step-ms"), ([train, "--step-ms", -1], "--step-ms"),
                              ([train, "--cache", "decoded", "--cache-bytes", "1K"], "--cache-bytes: cache decoded needs"),
-                             ([train, "--threads", "automatic"], "--threads"), ([train, "--threads", 0], "--threads"),
-                             ([train, "--prefetch", 4097], "--prefetch"),
+                             ([train, "--threads", "automatic"], "--threads"), ([train, "--threads", 4097], "--threads"),
+                             ([train, "--prefetch", 0], "--prefetch"), ([train, "--prefetch", 4097], "--prefetch"),
                              ([train, "--tune", "--epochs", 2], "--epochs"),
                              ([train, "--tune", "--threads", 2, "--prefetch", 2], "give one of them at most")):
         text = run("pack-bench", *arguments, expect=2)

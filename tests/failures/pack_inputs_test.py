@@ -174,6 +174,7 @@ def test_what_is_no_pack_of_ratings_is_refused_by_name(space):
     refused("is a folder, expected a file", space("day1"), "--format", "text", expect=2)
     refused("rows of packs are users", space("day1"), "--transpose", expect=2)
     refused("--user: has no meaning for pack", space("day1"), "--user", "u", expect=2)
+    refused("--encoding: has no meaning for pack, only for text and tables", space("day1"), "--encoding", "latin-1", expect=2)
     with open(space("r.svm"), "w") as file:
         file.write("1 0:2 3:1\n0 1:4\n")
     pack(space("r.svm"), "-o", space("labelled"))

@@ -169,6 +169,8 @@ def test_wrong_use(space):
                              ([source, "-o", space("x"), "--split-by", "time", "--test", "0.2", "--split-order", "time"], "--split-order"),
                              ([source, "-o", space("x"), "--split-by", "leave-one-out", "--time", "none"], "--split-order random or input"),
                              ([source, "-o", space("x"), "--split-by", "ratio", "--test", "0.2", "--fold-in", "0.5"], "--split-by users"),
+                             ([source, "-o", space("x"), "--table-quote", "none"], "are for --item-columns and --user-columns"),
+                             ([source, "-o", space("x"), "--shared-rows", "join"], "--shared-rows: has no meaning for text, only for matrices"),
                              ([source, "-o", space("x"), "--max-errors", "5"], "--on-error skip")):
         text = run("pack-sparse", *arguments, expect=2)
         check(words in text, arguments, text)

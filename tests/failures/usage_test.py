@@ -25,6 +25,13 @@ with Workspace() as space:
                              ([root, "-o", space("x"), "--split-folder", "a,b"], '--split-folder; did you mean "--split-folders"?'),
                              ([root, "-o", space("x"), "--container", "zarr"], "--container: found zarr, expected one of hdf5, shard"),
                              ([root, labels, "-o", space("x")], "expected one folder, or archives alone"),
+                             # These had no effect, without a word.
+                             ([root, "-o", space("x"), "--pad-color", "white", "--resize", "8x8"], "--pad-color: is for --fit, which pads"),
+                             ([root, "-o", space("x"), "--resample", "lanczos", "--crop", "4"],
+                              "--resample: is for images that are resized: give --resize or --fit"),
+                             ([root, "-o", space("x"), "--resample", "box", "--sizes", "own"], "give --max-side or --short-side"),
+                             ([root, "-o", space("x"), "--on-error", "fail", "--max-errors", "3"],
+                              "--max-errors is for bad images that are left out: give --on-error skip"),
                              (["--first", "--second"], "--first --second"), ([], "ROOT is required")):
         text = run("pack-images", *arguments, expect=2)
         check(words in text, arguments, text)
@@ -32,6 +39,10 @@ with Workspace() as space:
     check("HDF5" in run("pack-images", "--version"), "library versions")
     check("no finished pack" in run("pack-info", root, expect=65), "pack-info of no pack")
     run("pack-verify", space("nowhere"), expect=65)
+    # Commands said "Value 0 not in range", where pack-images says what it expects.
+    for command, flag in (("pack-verify", "--threads"), ("pack-bench", "--epochs")):
+        text = run(command, root, flag, "0", expect=2)
+        check(f"{flag}: expected a whole number from 1 to" in text and "found '0'" in text, text)
     print("usage passed")
 
     for arguments in ([space("nowhere")], [root, "--labels", space("nowhere")]):
@@ -42,10 +53,16 @@ with Workspace() as space:
     check("64 wide x 64 high" in dry, "--fit 64 was no square", dry)
     with open(labels) as file, open(space("headless.csv"), "w") as headless:
         headless.writelines(list(file)[1:])
-    text = run("pack-images", root, "--labels", space("headless.csv"), "-o", space("x"), expect=65)
-    check('line 1: expected a header with a column "file", found "images/ant/00000.png", "ant"' in text, text)
+    for mode in ([], ["--dry-run"], ["--plan", "2"]):
+        text = run("pack-images", root, "--labels", space("headless.csv"), "-o", space("x"), *mode, expect=65)
+        check('line 1: expected a header with a column "file", found "images/ant/00000.png", "ant"' in text, text)
     text = pack(root, space("x"), "--label-column", "nose", expect=65)
     check("nose" in text and "label" in text, text)
+    # It was advised to give one of the two.
+    text = pack(root, space("x"), "--label-column", "file,label", expect=65)
+    check('column "file,label", found "file", "label"; give --label-column once for each of them' in text, text)
+    text = pack(root, space("x"), "--label-column", "file,nose", expect=65)
+    check("; give --label-column label" in text, text)
     os.makedirs(space("taken"))
     open(space("taken/thesis.tex"), "w").write("years of work")
     check("thesis.tex" in pack(root, space("taken"), "--force", expect=73), "refuses a folder with other things")
@@ -86,4 +103,13 @@ with Workspace() as space:
         check("/dev/zero" in text and "bytes, expected a recipe" in text, text)
     text = run("pack-images", root, "-o", space("y"), "--config", space("bad.toml"), expect=2)
     check(f'unknown key "rezise" in {space("bad.toml")}; did you mean "resize"?' in text and "--help" in text, text)
+    # A recipe of another command was said to have an unknown key, and a missing one had no reason.
+    for command, path, words in (("pack-sparse", space("r.toml"), "is a recipe of pack-images, expected one of pack-sparse"),
+                                 ("pack-images", space("none.toml"), "cannot be read: No such file or directory"),
+                                 ("pack-images", root, "cannot be read: Is a directory")):
+        text = run(command, root, "-o", space("y"), "--config", path, expect=2)
+        check(f"{path}: {words}" in text, text)
+    open(space("noted.toml"), "w").write("# Recipe of pack-sparse was a start\r\nseed = 3\r\n")
+    check("seed: 0 before, 3 now" in run("pack-images", root, "-o", space("recipe"), "--resize", "8x8", "--labels", labels, "--config", space("noted.toml"),
+                                                expect=73), "the note of a recipe")
     print("limits, dry run and recipes passed")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The man pages and the completions that the build makes of the commands' flags: man, groff and mandoc have no warning
-about a page, it has the flags of --help and no others, and bash, zsh and fish complete flags, their words, files and folders.
+about a page, it and the site's table have the flags of --help and no others, and bash, zsh and fish complete flags, their words, files and folders.
 Usage: flag_pages_test.py TOOLS_FOLDER"""
 import os
 import pty
@@ -63,6 +63,9 @@ def check_man(command):
     flags = set(re.findall(r"^ +(?:-\w(?: [A-Z]\S*)?, ?)?(--[a-z-]+)", help_text, re.MULTILINE))
     in_page = set(re.findall(r"\\fB(--[a-z-]+)", "\n".join(entries)))
     check(flags and flags == in_page, command, "--help and page differ in", *(flags ^ in_page))
+    with open(f"{TOOLS}/markdown/{command}.md") as file:
+        in_table = set(re.findall(r"^\| (?:`-\w`, )?`(--[a-z-]+)", file.read(), re.MULTILINE))
+    check(flags == in_table, command, "--help and table differ in", *(flags ^ in_table))
 
 
 def bash_words(line):

@@ -45,13 +45,13 @@ def numbers(loader, epoch=0):
 
 @pytest.mark.parametrize("shuffle", SHUFFLES)
 @pytest.mark.parametrize("shares", ["batch", "epoch"])
-def test_the_order_is_as_described_for_all_ranks_and_echoes(mixed, shuffle, shares):
-    weights = (3, 1.5, 2)
+@pytest.mark.parametrize("weights", [(3, 1.5, 2), (20, 1, 0.4)])
+def test_the_order_is_as_described_for_all_ranks_and_echoes(mixed, shuffle, shares, weights):
     sources = [(weight, mixed[1][pack]) for pack, weight in zip("abc", weights)]
     for epoch, echo, ranks, length in itertools.product((0, 4), (1, 2), (1, 3), (None, 230)):
         order = mixed_order_of(SHUFFLES.index(shuffle), SEED, 2, epoch, (IN_BATCH, IN_EPOCH)[shares == "epoch"], length, sources)
         for rank in range(ranks):
-            wanted = batches_of(len(order), 6, rank, ranks, True, False, echo, SEED, epoch, 0)
+            wanted = batches_of(len(order), 6, rank, ranks, True, False, echo, SEED, epoch, 0, mixed=weights)
             loader = make(mixed, weights, shuffle=shuffle, window_chunks=2, echo=echo, rank=rank, world_size=ranks,
                           batch_size=6, shares=shares, epoch_samples=length)
             found = [batch.samples.tolist() for batch in loader.epoch(epoch)]

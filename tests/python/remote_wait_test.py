@@ -289,3 +289,20 @@ def test_opening_asks_for_a_small_part_at_most_three_times(packs, container):
     assert len(dataset) == 100
     parts = [path for path in asked if "part-" in path]
     assert all(parts.count(path) <= 3 for path in parts), parts
+
+
+@pytest.mark.parametrize("container", ["shard", "hdf5"])
+@pytest.mark.parametrize("sizes", ["fixed", "own"])
+def test_opening_a_shard_asked_for_the_padding_of_each_chunk(tmp_path, container, sizes):
+    """A pack of 50 MB took 1,003 requests, because the head and the tail that opening asks for held few chunks."""
+    chunk = {"chunk_samples": 2} if sizes == "fixed" else {"chunk_bytes": 20_000}
+    pixels = np.random.default_rng(1).integers(0, 256, (300, 64, 64, 3), dtype=np.uint8)
+    with chunkhit.ImageWriter(tmp_path / "pack", container=container, codec="none", sizes=sizes, **chunk) as writer:
+        for image in pixels:
+            writer.add(image, 0)
+    asked = []
+    with FaultServer(tmp_path, lambda path, first, last, _: asked.append((path, last - first))) as server:
+        assert len(chunkhit.ImageDataset(f"{server.url}/pack")) == 300
+    parts = [each for each in asked if "part-" in each[0]]
+    chunks = sum(part["chunks"] for part in chunkhit.pack_info(tmp_path / "pack")["parts"])
+    assert chunks >= 100 and len(parts) <= 3, parts

@@ -97,6 +97,33 @@ def test_an_image_too_large_to_be_shown_whole_was_said_to_be_rejected(tmp_path, 
     assert "1 of 1 rows packed" in capfd.readouterr().out
 
 
+@pytest.mark.parametrize("channels", ["rgb", "gray"])
+def test_colors_hidden_by_transparency_were_shown_beside_a_background(tmp_path, channels):
+    (tmp_path / "photos" / "a").mkdir(parents=True)
+    pixels = np.random.default_rng(2).integers(0, 256, (2, TILE, TILE, 4), dtype=np.uint8)
+    pixels[0, :, :64, 3] = 0
+    for number, image in enumerate(pixels):
+        Image.fromarray(image).save(tmp_path / f"photos/a/{number}.png")
+    Image.fromarray(pixels[1]).convert("LA").save(tmp_path / "photos/a/2.png")
+    sheet = dry_run(tmp_path, background="#30c0f0", channels=channels)
+    for number in range(3):
+        image = Image.open(tmp_path / f"photos/a/{number}.png").convert("RGBA")
+        composed = Image.alpha_composite(Image.new("RGBA", image.size, "#30c0f0"), image).convert("RGB")
+        before, after = pair(sheet, number)
+        np.testing.assert_allclose(before.astype(int), np.asarray(composed), atol=1)
+        if channels == "rgb":
+            np.testing.assert_array_equal(before, after)
+    np.testing.assert_array_equal(pair(dry_run(tmp_path), 0)[0], pixels[0, :, :, :3])
+
+
+@pytest.mark.parametrize("name", ["sheet.jpg", "sheet", "png"])
+def test_a_sheet_of_another_name_was_a_png(photos, name):
+    folder, _ = photos
+    with pytest.raises(chunkhit.Error, match="sheet.*found .*" + name + ", expected a name that ends in .png") as error:
+        chunkhit.pack_images(folder / "photos", folder / "pack", dry_run=True, sheet=folder / name, progress=False)
+    assert error.value.code == "usage" and sorted(os.listdir(folder)) == ["photos"]
+
+
 def test_only_a_dry_run_draws(photos):
     folder, _ = photos
     with pytest.raises(chunkhit.Error, match="sheet.*without.*dry_run") as error:

@@ -139,6 +139,19 @@ TEST_F(Mixture, GivesASmallShareItsSamplesOverEpochsAndRanks) {
   }
 }
 
+// Each global batch of 50 samples has one of the rare source, always at the same position.
+TEST_F(Mixture, LeftAllSamplesOfARareSourceToOneRank) {
+  ImageLoaderOptions rare = options();
+  rare.mixture.weights = {48, 1, 1};
+  rare.sampler.epoch_samples = 1000;
+  rare.world_size = 5;
+  for (const std::uint64_t epoch : {0, 3})
+    for (rare.rank = 0; rare.rank < 5; ++rare.rank) {
+      ImageLoader loader(paths_, rare);
+      EXPECT_EQ(counts_of(samples_of(read_epoch(loader, epoch))), (std::vector<int>{192, 4, 4})) << rare.rank;
+    }
+}
+
 TEST_F(Mixture, IsSharedOutAmongRanksAndResumes) {
   for (const Shares shares : {Shares::batch, Shares::epoch})
     for (const std::uint32_t echo : {1u, 2u}) {

@@ -7,6 +7,7 @@ import math
 BITS = (1 << 64) - 1
 STRIDE = 0x9E3779B97F4A7C15
 EPOCH_ORDER, WINDOW_ORDER, ECHO_ORDER, FLIP, CROP, RESIZED_CROP, DRAW, CHOICE, MIXTURE = 3, 4, 5, 6, 7, 12, 14, 15, 16
+RANK_ORDER = 17
 
 
 def mix_bits(bits):
@@ -171,14 +172,31 @@ def mixed_order_of(shuffle, seed, window_chunks, epoch, shares, length, sources,
     return order
 
 
-def batches_of(samples, size, rank, ranks, pad, drop_last, echo, seed, epoch, first):
+def turned_block(rank, ranks, seed, entry, count, length, weights):
+    """Which of the blocks of all ranks, `count` entries of a mixture's sequence from `entry` on, a rank has."""
+    sequence, whole = share_sequence(weights), whole_shares(weights)
+    sources = [sequence[at % len(sequence)] for at in range(entry, entry + count)]
+    rarest = min(set(sources), key=lambda s: (whole[s], s))
+    offset, periods = sources.index(rarest), entry // len(sequence)
+    use = periods * whole[rarest] + sequence[:entry % len(sequence)].count(rarest)
+    key = random_bits(random_bits(seed, RANK_ORDER, rarest), RANK_ORDER, use // ranks)
+    return (rank + offset // length + ranks - Permutation(ranks, key)(use % ranks)) % ranks
+
+
+def batches_of(samples, size, rank, ranks, pad, drop_last, echo, seed, epoch, first, mixed=None):
+    """The positions of each batch; mixed: the weights of a mixture."""
+    def add(length):
+        count = min(samples - first, length * ranks)
+        block = turned_block(rank, ranks, seed, epoch * samples + first, count, length, mixed) if mixed else rank
+        blocks.append((first + block * length, length))
     blocks = []
     while samples - first >= echo * size * ranks:
-        blocks.append((first + rank * echo * size, echo * size))
+        add(echo * size)
         first += echo * size * ranks
     share = (samples - first + (ranks - 1 if pad else 0)) // ranks
     share -= share % size if drop_last else 0
-    blocks += [(first + rank * share, share)] if share else []
+    if share:
+        add(share)
     echo_seed = random_bits(seed, ECHO_ORDER, epoch)
     batches = []
     for begin, count in blocks:

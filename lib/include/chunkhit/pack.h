@@ -323,8 +323,8 @@ CHUNKHIT_API PackSparseReport pack_sparse(const PackSparseSpec& spec, const Pack
 
 /// Counts items for packs of parts of these inputs: writes the items.csv that packs of all inputs would have
 /// to the file `options.output`, which PackSparseSpec::reuse_ids of each part takes. Rules and split apply;
-/// `items_counted` and the type of the values are reported. Throws as pack_sparse, and usage for what the
-/// items do not depend on.
+/// `items_counted` and the type of the values are reported. The rest of the spec has no effect. Throws as
+/// pack_sparse, and usage for reuse_ids and for splits that see all users at once.
 CHUNKHIT_API PackSparseReport count_items(const PackSparseSpec& spec, const PackSparseOptions& options);
 
 /// Reads the inputs and plans; writes nothing. Without options.output no earlier pack is compared. Throws as

@@ -25,6 +25,7 @@
 #include "pack/images/sample_decoder.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
+#include "pack/run_fields.h"
 #include "transform/image_transform.h"
 #include "transform/orientation.h"
 
@@ -380,6 +381,7 @@ PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions 
 
 PackImagesOptions checked_output(const PackImagesSpec& spec, PackImagesOptions options) {
   check_spec(spec);
+  check_error_limit(options, "bad images");
   if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
   while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
   check_outside_packs(options.output);
@@ -390,6 +392,13 @@ void check_no_sheet(const PackImagesOptions& options) {
   if (options.sheet.empty()) return;
   throw Error(ErrorCode::usage,
               "`sheet`: found " + options.sheet + " without `dry_run`, which alone writes it");
+}
+
+void check_sheet_name(const PackImagesOptions& options) {
+  const std::string& name = options.sheet;
+  if (name.empty() || name.ends_with(".png") || name.ends_with(".PNG")) return;
+  throw Error(ErrorCode::usage,
+              "`sheet`: found " + name + ", expected a name that ends in .png: it is a PNG");
 }
 
 std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const PackImagesOptions& options) {

@@ -41,6 +41,8 @@ struct ImageInput {
 
 /// Throws usage where a sheet is asked for, which only a preview writes.
 void check_no_sheet(const PackImagesOptions& options);
+/// Throws usage where the sheet's name is none of a PNG.
+void check_sheet_name(const PackImagesOptions& options);
 /// Checks the spec and the output, where no root is looked into. Throws usage.
 [[nodiscard]] PackImagesOptions checked_output(const PackImagesSpec& spec, PackImagesOptions options);
 

@@ -138,6 +138,7 @@ PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& 
 }
 
 PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackImagesOptions& given) {
+  check_sheet_name(given);
   const PackImagesOptions options = checked_options(given_spec, given);
   check_memory(given_spec, options);
   const std::optional<ImageInput> input = read_image_input(given_spec, options);

@@ -121,6 +121,19 @@ void check_sizes(const PackImagesSpec& spec) {
   if (spec.transform.layout != Layout::nhwc) throw_usage("`sizes` own: `layout`: expected nhwc");
 }
 
+/// The same for resizing.
+void check_resizing(const PackImagesSpec& spec) {
+  const TransformSpec& transform = spec.transform;
+  const TransformSpec plain;
+  if (transform.resize != Resize::fit && transform.pad_color != plain.pad_color)
+    throw_usage("`pad_color`: is for `fit`, which pads");
+  const bool resizes =
+      transform.resize != Resize::none || spec.own_sizes.max_side != 0 || spec.own_sizes.short_side != 0;
+  if (!resizes && transform.resample != plain.resample)
+    throw_usage(std::string("`resample`: is for images that are resized: give ") +
+                (spec.sizes == Sizes::own ? "`max_side` or `short_side`" : "`resize` or `fit`"));
+}
+
 void check_split(const std::vector<SplitShare>& split) {
   double sum = 0;
   std::set<std::string> names;
@@ -222,6 +235,7 @@ void check_spec(const PackImagesSpec& spec) {
   if (spec.transform.resize == Resize::long_side)
     throw_usage("`resize`: long_side is what `max_side` of `sizes` own does");
   check_sizes(spec);
+  check_resizing(spec);
   check_classes(spec);
   check_split_folders(spec);
   check_split(spec.split);

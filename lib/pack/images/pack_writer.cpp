@@ -188,12 +188,13 @@ std::vector<std::uint64_t> PackWriter::changed_parts() {
   return parts;
 }
 
-/// Returns whether a file that the list named cannot be opened now.
+/// Whether a listed file cannot be opened here. One that is gone from a folder that is there was deleted.
 bool PackWriter::is_unreadable(const std::string& file) const {
+  const RootFolder& root = run_.context.root;
+  const std::string error = root.open(file).error;
+  if (error.starts_with("may not be read")) return true;
   // A CSV may name files that never existed; those of class folders were listed and did exist.
-  const bool was_listed = run_.spec.labels.empty();
-  const std::string error = run_.context.root.open(file).error;
-  return error.starts_with("may not be read") || (was_listed && error.starts_with("no such file"));
+  return run_.spec.labels.empty() && error.starts_with("no such file") && !root.has_folder_of(file);
 }
 
 /// Distinguishes damaged images from a lost file system: rejects caused by the latter end the run with
@@ -209,7 +210,7 @@ void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
         throw MachineError(run_.options.root + "/" + reject.file +
                            ": cannot be read, and was there when the pack was planned");
     }
-    if (!rejects.empty() && !root.open(run_.context.first_file).error.empty())
+    if (!rejects.empty() && !run_.lacks_first_file && !root.open(run_.context.first_file).error.empty())
       throw MachineError(run_.options.root + "/" + run_.context.first_file +
                          ": could be read when the run began, and can no longer");
   } catch (const MachineError& error) {

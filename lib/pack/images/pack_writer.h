@@ -38,6 +38,7 @@ struct RunContext {
   std::optional<SharedStats> normalize;  ///< of a split, once its first pack is finished
   /// Other processes write parts of the same packs; every listed file was there when they were planned.
   bool is_planned = false;
+  bool lacks_first_file = false;  ///< that was deleted between planning and this run
 };
 
 /// Writes one pack of a run, or what is missing of it.

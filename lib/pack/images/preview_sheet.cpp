@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "chunkhit/error.h"
+#include "decode/channels.h"
 #include "decode/image_decoder.h"
 #include "listing/root_folder.h"
 #include "pack/images/sample_decoder.h"
@@ -94,15 +95,18 @@ void draw_image(const Image& rgb, Position at, Image& sheet) {
                 std::size_t{3} * kTile);
 }
 
-/// Decodes all of a file, as it is stored.
+/// Decodes all of a file, as it is stored; a background shows behind its transparent pixels.
 Image decode_stored(const PackImagesSpec& spec, Bytes bytes) {
   ImageFile file(bytes, {max_pixels(spec), spec.accept_warnings, spec.check, spec.max_seconds_per_image});
   const ImageHeader& header = file.header();
-  const std::uint64_t shown_bytes = std::uint64_t{3} * header.width * header.height;
+  const auto& background = spec.transform.background;
+  const std::uint32_t channels = background && has_alpha(header.channels) ? 4 : 3;
+  const std::uint64_t shown_bytes = std::uint64_t{channels} * header.width * header.height;
   if (std::max(header.peak_bytes, header.extra_bytes + shown_bytes) > spec.max_decode_bytes)
     throw ImageError("is too large to be shown as a whole (`max_decode_bytes`)");
   Image image;
-  file.decode({1, {0, 0, header.width, header.height}, 3}, image);
+  file.decode({1, {0, 0, header.width, header.height}, channels}, image);
+  if (channels == 4) compose_over(*background, 3, image);
   return image;
 }
 

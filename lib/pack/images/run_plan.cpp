@@ -91,8 +91,16 @@ void check_plan(const std::string& folder, const PackPlan& plan) {
                                        " while this task ran; its unpublished parts are dropped");
 }
 
+/// Whether a file was deleted: its folder is there, and not as empty as a mount point.
+bool is_deleted(const RootFolder& root, const std::string& file) {
+  if (!root.open(file).error.starts_with("no such file") || !root.has_folder_of(file)) return false;
+  root.check_mounted(file);
+  return true;
+}
+
 /// Opens the folder of the images and checks that it is the planned one by the size of the first file: a
-/// machine on which it is not mounted would otherwise reject every image.
+/// machine on which it is not mounted would otherwise reject every image. If that was deleted, it is a
+/// reject.
 RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, const PackImagesSpec& spec) {
   const std::string path = options.root + "/" + plan.first_file;
   std::string found;
@@ -101,6 +109,7 @@ RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, con
     if (!plan.containers.empty()) return root;  // they are compared when they are opened
     const RootFolder::File file = with_retries([&] { return root.open(plan.first_file); });
     if (file.error.empty() && file.bytes == plan.first_file_bytes) return root;
+    if (is_deleted(root, plan.first_file)) return root;
     found = !file.error.empty() ? file.error
                                 : "has " + count_text(file.bytes, "byte") + ", " +
                                       count_text(plan.first_file_bytes) + " when it was planned";
@@ -222,7 +231,8 @@ class PlanRun {
           memory,
           RunCall{plan_.tool, options_.command_line, start, memory.threads, absolute_root(options_.root)},
           normalize,
-          true};
+          true,
+          plan_.containers.empty() && is_deleted(root_, plan_.first_file)};
       progress.pack = folder_of(given_.folder, plan_.packs[index]);
       run_pack(run, index, first_part);
       normalize = run.normalize;

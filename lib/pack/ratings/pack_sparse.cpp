@@ -25,6 +25,7 @@
 #include "pack/ratings/sparse_input.h"
 #include "pack/ratings/sparse_outputs.h"
 #include "pack/ratings/sparse_run.h"
+#include "pack/run_fields.h"
 #include "ratings/rating_fields.h"
 
 namespace chunkhit {
@@ -425,6 +426,7 @@ void check_no_plan(const PackSparseOptions& options) {
 PackSparseOptions checked_options(const PackSparseSpec& spec, PackSparseOptions options,
                                   bool has_reader = false) {
   check_spec(spec);
+  check_error_limit(options, "bad lines");
   if (!has_reader) check_inputs(spec, options);
   while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
   check_inputs_outside(options);
@@ -468,7 +470,11 @@ PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOpti
 PackSparseReport count_items(const PackSparseSpec& spec, const PackSparseOptions& given) {
   check_countable(spec, given);
   const PackSparseOptions options = checked_options(spec, given);
-  return run_with_threads(options.threads, [&] { return SparseRun(spec, options).count_items(); });
+  PackSparseSpec counted = spec;  // without what has no part in which items there are
+  counted.packs.keep_times = false;
+  counted.item_columns.clear();
+  counted.user_columns.clear();
+  return run_with_threads(options.threads, [&] { return SparseRun(counted, options).count_items(); });
 }
 
 }  // namespace chunkhit

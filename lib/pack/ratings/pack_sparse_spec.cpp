@@ -92,24 +92,17 @@ void check_spec(const PackSparseSpec& spec) {
     throw_usage("`format`: expected " + expected + ", found '" + format + "'");
   }
   check_sizes(spec);
+  const PackSparseSpec plain;
+  if (spec.item_columns.empty() && spec.user_columns.empty() &&
+      (spec.table_header != plain.table_header || spec.table_quote != plain.table_quote))
+    throw_usage("`table_header` and `table_quote` are for `item_columns` and `user_columns`");
   check_split(spec.packs.split);
   static_cast<void>(codec_choice(spec));
 }
 
 void check_countable(const PackSparseSpec& spec, const PackSparseOptions& options) {
-  const PackSparseSpec plain;
   const RatingSplitSpec& split = spec.packs.split;
-  const std::pair<const char*, bool> given[] = {{"reuse_ids", !spec.reuse_ids.empty()},
-                                                {"item_columns", !spec.item_columns.empty()},
-                                                {"user_columns", !spec.user_columns.empty()},
-                                                {"keep_times", spec.packs.keep_times},
-                                                {"order", spec.packs.order != Order::shuffle},
-                                                {"container", spec.container != plain.container},
-                                                {"codec", !spec.codec.empty()},
-                                                {"chunk_rows", spec.chunk_rows != plain.chunk_rows},
-                                                {"part_bytes", spec.part_bytes != plain.part_bytes}};
-  for (const auto& [field, is_given] : given)
-    if (is_given) throw_usage("`count_items`: does not take `" + std::string(field) + "`");
+  if (!spec.reuse_ids.empty()) throw_usage("`count_items`: does not take `reuse_ids`, whose items are known");
   if (split.split_by == SplitKind::users)
     throw_usage("`count_items`: needs `split_by` users-by-id, found users: parts would hold out others");
   if (split.split_by == SplitKind::given) throw_usage("`count_items`: does not take `split_by` given");

@@ -158,12 +158,15 @@ void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {
   if (!spec.layer.empty()) throw Error(ErrorCode::usage, "`layer`:" + are + "hdf5");
   if (spec.transpose)
     throw Error(ErrorCode::usage, "`transpose`:" + are + "matrices; `user` and `item` name columns");
+  if (spec.shared_rows != SharedRows::error)
+    throw Error(ErrorCode::usage, "`shared_rows`:" + are + "matrices");
 }
 
-void check_matrix_flags(const RatingTableSpec& table, RatingFormat format) {
-  if (const char* const flag = given_table_flag(table))
-    throw Error(ErrorCode::usage,
-                std::string(flag) + ": has no meaning for " + name_of(format) + ", only for text");
+void check_matrix_flags(const RatingInputSpec& spec, bool have_tables, RatingFormat format) {
+  const std::string only = ": has no meaning for " + name_of(format) + ", only for text";
+  if (const char* const flag = given_table_flag(spec.table)) throw Error(ErrorCode::usage, flag + only);
+  if (spec.encoding != Encoding::utf8 && !have_tables)
+    throw Error(ErrorCode::usage, "`encoding`" + only + " and tables of items and users");
 }
 
 /// Returns whether the format is read at random offsets of a file and not as a stream.
@@ -419,7 +422,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, Ra
     check_one_format(format, stream ? stream->name() : inputs.paths[index], facts.format);
     is_detected_by_name = is_detected_by_name || by_name;
     if (is_matrix_format(format)) {
-      check_matrix_flags(spec.table, format);
+      check_matrix_flags(spec, inputs.have_tables, format);
       if (stream)
         open_matrix(std::move(stream), format, inputs, stop, intake, opened);
       else

@@ -92,6 +92,7 @@ struct InputPaths {
   const std::string& spill_folder;          ///< folder for copies of streams and for spilled ratings
   bool are_parts = false;                   ///< some are for training, others are held out
   std::uint64_t memory_bytes = UINT64_MAX;  ///< memory limit of a reader of HDF5 or packs
+  bool have_tables = false;                 ///< of items or users, which have the encoding, too
 };
 
 /// The first option given that says how files are read; null where there is none.

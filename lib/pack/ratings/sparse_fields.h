@@ -128,7 +128,7 @@ void show_split(Split& split, Fields& fields) {
                      ((split.split_by == SplitKind::ratio || split.split_by == SplitKind::time) &&
                       split.has_validation() && split.has_test());
   fields.group("Split");
-  fields(Field{"split_by", "By"}, split.split_by, WordForm{});
+  fields(Field{"split_by", "Method"}, split.split_by, WordForm{});
   fields.recorded_only(is_given, Field{"train_file", ""}, split.files.train, CountForm{});
   fields.recorded_only(is_given, Field{"validation_file", ""}, split.files.validation, CountForm{});
   fields.recorded_only(is_given, Field{"test_file", ""}, split.files.test, CountForm{});

@@ -82,7 +82,8 @@ bool SparseInput::read(RatingReader* reader) {
   const auto is_stopped = [this] { return options_.stop != nullptr && *options_.stop; };
   try {
     const InputPaths inputs{options_.inputs, spill_folder_, spec_.packs.split.split_by == SplitKind::given,
-                            options_.memory_bytes};
+                            options_.memory_bytes,
+                            !spec_.item_columns.empty() || !spec_.user_columns.empty()};
     facts_ = reader != nullptr ? read_reader(*reader, "RatingWriter", intake_, hash_)
                                : read_inputs(spec_.input, inputs, intake_, hash_, options_.stop);
   } catch (const Error&) {
@@ -217,6 +218,8 @@ void SparseInput::note_frozen() {
       numbers.size() - static_cast<std::size_t>(std::count(numbers.begin(), numbers.end(), kNoItem));
   std::string text = "`reuse_ids`: " + count_text(known) + " of its " + count_text(numbers.size(), "item") +
                      " are in the input, which has " + count_text(intake_.items().size());
+  if (spec_.packs.id_order != RatingPacksSpec().id_order) text += ", in its order: `id_order` has no effect";
+  if (spec_.packs.rules.min_item > 1) text += "; columns that `min_item` empties stay";
   if (facts_.first_item)
     text += "; these have no names but numbers that count from " + std::to_string(*facts_.first_item) +
             ": the pack must have counted so, too";
