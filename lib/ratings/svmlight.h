@@ -29,9 +29,7 @@ class SvmlightReader : public RatingReader {
   [[nodiscard]] bool next(RatingBlock& block) override;
   [[nodiscard]] std::size_t file_index() const override { return next_path_ - 1; }
   [[nodiscard]] std::optional<std::uint64_t> text_bytes() const override { return text_bytes_; }
-  /// Of the rows so far; a bad line is a row without labels.
-  [[nodiscard]] const RowLabels& row_labels() const { return labels_; }
-  /// Moves them out.
+  /// Moves the labels of the rows so far out; a bad line is a row without labels.
   [[nodiscard]] RowLabels take_row_labels() { return std::move(labels_); }
 
  private:

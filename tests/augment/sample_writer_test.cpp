@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "chunkhit/error.h"
+#include "support/depth.h"
 #include "support/simd_targets.h"
 #include "types/enum_names.h"
 
@@ -119,7 +120,8 @@ ByteBuffer write(const SampleWriter& writer, const ByteBuffer& stored, const Sam
 TEST(SampleWriter, WritesWhatTheHeaderSaysOnEveryInstructionSet) {
   const std::vector<SampleFormat> all = formats();
   for_each_simd_target([&](const char* target) {
-    for (const SampleFormat& format : all) {
+    for (std::size_t i = 0; i < all.size(); i += sweep_stride(7)) {
+      const SampleFormat& format = all[i];
       const SampleWriter writer(format);
       const ByteBuffer stored = noise(format.stored.byte_count());
       for (std::uint64_t sample = 0; sample < 4; ++sample) {

@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SHIM, SMALL, Workspace, check, draw_seed, files_of, make_images, run
+from packing import BIN, SHIM, SMALL, Workspace, check, draw_seed, files_of, make_images, run, run_tests
 import jsonschema
 from shard_reader import xxh3
 
@@ -476,7 +476,4 @@ def test_a_terminated_task_ends_at_once_and_goes_on(space):
 
 
 with Workspace() as workspace:
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed", flush=True)
+    run_tests(globals(), workspace)

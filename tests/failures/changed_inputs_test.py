@@ -7,7 +7,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import SHIM, SMALL, Workspace, check, fingerprint, make_images, pack, run
+from packing import SHIM, SMALL, Workspace, check, fingerprint, make_images, pack, run, run_tests
 from PIL import Image
 from shard_reader import xxh3
 
@@ -164,7 +164,4 @@ def test_a_listed_file_whose_folder_went_away_is_no_reject(space):
 
 
 with Workspace() as workspace:
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)

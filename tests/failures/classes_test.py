@@ -6,11 +6,10 @@ import shutil
 import sys
 
 import h5py
-import numpy as np
 from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import Workspace, check, fingerprint, run
+from packing import Workspace, check, fingerprint, run, run_tests
 
 GRAYS = {"ant": 20, "bee": 60, "cat": 100, "eel": 180}
 
@@ -243,7 +242,4 @@ def test_a_recipe_keeps_what_was_asked_for(space):
 
 
 with Workspace() as workspace:
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)

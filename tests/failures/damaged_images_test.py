@@ -13,7 +13,7 @@ from PIL import Image, ImageOps
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../decode"))
-from packing import Workspace, check, fingerprint, make_images, run
+from packing import Workspace, check, fingerprint, make_images, run, run_tests
 from image_files import png_chunk, saved
 
 
@@ -229,7 +229,4 @@ def test_png_orientation_in_xmp_and_raw_profiles_is_seen(space):
 
 
 with Workspace() as workspace:
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import SMALL, Workspace, check, draw_seed, fingerprint, make_images, pack, run
+from packing import SMALL, Workspace, check, draw_seed, fingerprint, make_images, pack, run, run_tests
 
 
 SCHEMA = json.load(open(os.path.join(os.path.dirname(__file__), "../../schemas/manifest.schema.json")))
@@ -274,10 +274,7 @@ def test_what_pack_verify_says_repairs_a_pack(space):
 
 
 with Workspace() as workspace:
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)
     checked = [check_conservation(folder) for folder in packs_below(workspace.path)]
     check(len(checked) > 30, "only", len(checked), "packs were found")
     print(len(checked), "manifests agree with schemas/manifest.schema.json and with their packs")

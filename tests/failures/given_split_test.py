@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import Workspace, check, fingerprint, run
+from packing import Workspace, check, fingerprint, run, run_tests
 from sparse_packs import SMALL, Pack, as_entries, pack, random_ratings, write_csv
 
 PARTS = ("train", "validation", "test")
@@ -293,7 +293,4 @@ def test_bad_combinations_were_not_said(space):
 
 
 with Workspace() as workspace:
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed", flush=True)
+    run_tests(globals(), workspace)

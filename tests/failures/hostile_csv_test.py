@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from limits import run_limited
-from packing import BIN, Workspace, check, make_images, run
+from packing import BIN, Workspace, check, make_images, run, run_tests
 
 A, B, C = "images/ant/00000.png", "images/bee/00001.jpg", "images/cat/00002.jpg"
 HEAD = b"file,label\n"
@@ -121,7 +121,4 @@ def test_a_compressed_bomb_is_read_in_bounded_memory(space):
 
 with Workspace() as workspace:
     make_images(workspace("photos"), 3)
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)

@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SMALL, Workspace, check, fingerprint, make_images, pack, run
+from packing import BIN, SMALL, check, fingerprint, make_images, pack, run, run_tests
 from sparse_packs import pack as pack_ratings
 from sparse_packs import random_ratings, write_csv
 
@@ -188,13 +188,5 @@ def test_a_closed_pipe_ends_a_list_quietly(space):
     check(done.returncode == 73 and b"No space left" in done.stderr, done)
 
 
-def main():
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            with Workspace() as space:
-                test(space)
-            print(name, "passed")
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(globals())

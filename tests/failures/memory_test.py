@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../decode"))
 from image_files import png_chunk, raw_png
 from limits import MemoryGroup, run_limited
-from packing import BIN, SMALL, Workspace, check, fingerprint, make_images, pack, run, sanitizer_runtimes
+from packing import BIN, SMALL, Workspace, check, fingerprint, make_images, pack, run, run_tests, sanitizer_runtimes
 
 MIB = 1 << 20
 LIMIT = ("--max-decode-bytes", "8M")
@@ -238,7 +238,4 @@ def test_a_memory_cgroup_is_survived(space):
 with Workspace() as workspace:
     make_images(workspace("photos"), 300)
     pack(workspace("photos"), workspace("golden"), *LIMIT)
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)

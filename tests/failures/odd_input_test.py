@@ -9,7 +9,7 @@ import sys
 from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, Workspace, check, make_images, run
+from packing import BIN, Workspace, check, make_images, run, run_tests
 
 
 def info(out):
@@ -262,7 +262,4 @@ def test_what_is_no_pack(space):
 
 with Workspace() as workspace:
     make_images(workspace("photos"), 20)
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)

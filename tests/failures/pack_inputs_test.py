@@ -7,7 +7,7 @@ import anndata
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import Workspace, check, files_of, fingerprint, make_images, run
+from packing import check, files_of, fingerprint, make_images, run, run_tests
 from packing import pack as pack_images
 from sparse_packs import SMALL, Pack, pack, random_ratings, write_csv
 
@@ -191,13 +191,5 @@ def test_what_is_no_pack_of_ratings_is_refused_by_name(space):
     check(open(space("h5/manifest.json")).read() == fake, "another pack was changed")
 
 
-def main():
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            with Workspace() as space:
-                test(space)
-            print(name, "passed")
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(globals())

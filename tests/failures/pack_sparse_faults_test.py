@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SHIM, Workspace, check, fingerprint, make_images, run
+from packing import BIN, SHIM, Workspace, check, fingerprint, make_images, run, run_tests
 from sparse_packs import SMALL, Pack, pack, random_ratings, write_csv
 
 ENOSPC, EIO = 28, 5
@@ -330,7 +330,4 @@ with Workspace() as workspace:
     write_csv(workspace("ratings.csv"), random_ratings(1))
     pack(workspace("ratings.csv"), "-o", workspace("plain"), *SMALL)
     pack(workspace("ratings.csv"), "-o", workspace("h5"), "--container", "hdf5")
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)

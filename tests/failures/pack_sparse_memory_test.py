@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 
 from limits import run_limited
-from packing import Workspace, check, fingerprint, run, sanitizer_runtimes
+from packing import Workspace, check, fingerprint, run, run_tests, sanitizer_runtimes
 
 MIB = 1 << 20
 # The program and its libraries; sanitizers take far more.
@@ -161,7 +161,4 @@ def test_a_damaged_h5ad_that_claims_huge_sizes_took_gigabytes(space):
 
 
 with Workspace() as workspace:
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)

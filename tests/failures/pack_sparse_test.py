@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SHIM, Workspace, check, fingerprint, run
+from packing import BIN, SHIM, Workspace, check, fingerprint, run, run_tests
 from sparse_packs import SMALL, Pack, as_entries, pack, random_ratings, write_csv
 
 
@@ -345,7 +345,4 @@ def test_reused_ids_give_the_same_columns(space):
 
 
 with Workspace() as workspace:
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, Workspace, check, run
+from packing import BIN, Workspace, check, run, run_tests
 
 SECRET = 77  # the gray of the image outside, which must be in no pack
 
@@ -148,7 +148,4 @@ def test_links_in_the_output_are_not_followed(space):
 
 with Workspace() as workspace:
     check(os.path.exists(f"{BIN}/pack-images"), BIN)
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)

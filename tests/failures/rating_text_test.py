@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import Workspace, check, fingerprint, make_images, run
+from packing import check, fingerprint, make_images, run, run_tests
 from sparse_packs import Pack, pack, random_ratings, write_csv
 
 
@@ -312,13 +312,5 @@ def test_tables_of_movielens_lost_their_first_row(space):
     check("1,21,M" in open(space("out/users.csv")).read() and "1,Caf\xe9 1,,0,0" in open(space("out/items.csv")).read(), "rows")
 
 
-def main():
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            with Workspace() as space:
-                test(space)
-            print(name, "passed")
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(globals())

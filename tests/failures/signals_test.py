@@ -9,7 +9,7 @@ import time
 from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SMALL, Workspace, check, fingerprint, make_images, pack
+from packing import BIN, SMALL, Workspace, check, fingerprint, make_images, pack, run_tests
 
 
 class HeldRun:
@@ -166,7 +166,4 @@ with Workspace() as workspace:
     workspace.golden = fingerprint(workspace("golden"))
     pack(workspace("photos"), workspace("by-name"))
     check(fingerprint(workspace("by-name")) == workspace.golden, "a list on stdin gives another pack than a file")
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SMALL, Workspace, check, fingerprint, make_images, pack, run
+from packing import BIN, SMALL, Workspace, check, fingerprint, make_images, pack, run, run_tests
 
 
 def shell(line, space):
@@ -69,7 +69,4 @@ with Workspace() as workspace:
     with open(workspace("many.csv"), "w") as file:
         file.write("file,label\n" + "".join(f"images/ant/00000.png,class number {index}\n" for index in range(20_000)))
     run("pack-images", workspace("photos"), "--labels", workspace("many.csv"), "--resize", "4x4", "--output", workspace("many"))
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            test(workspace)
-            print(name, "passed")
+    run_tests(globals(), workspace)

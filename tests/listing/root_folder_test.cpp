@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "chunkhit/error.h"
+#include "support/simulated_clock.h"
 #include "support/temporary_folder.h"
 
 namespace chunkhit {
@@ -255,8 +256,10 @@ TEST_F(RootFolderTest, SeesThatItIsAnotherFolderNow) {
 }
 
 TEST(WithRetries, TriesThreeTimes) {
+  const SimulatedClock clock;
   int tries = 0;
   EXPECT_EQ(with_retries([&] { return ++tries < 3 ? throw MachineError("stale") : tries; }), 3);
+  EXPECT_EQ(clock.slept(), std::chrono::seconds(2));
   EXPECT_THROW(with_retries([&]() -> int { throw MachineError("stale"); }), MachineError);
 }
 

@@ -16,7 +16,7 @@ class Svmlight : public testing::Test {
   ReadRatings read(const std::string& text) {
     SvmlightReader reader({folder_.write("a.svm", text)}, false);
     const ReadRatings all = read_all(reader);
-    labels_ = reader.row_labels();
+    labels_ = reader.take_row_labels();
     return all;
   }
   TemporaryFolder folder_;

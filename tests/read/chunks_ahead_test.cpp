@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -110,13 +111,15 @@ TEST(ChunksAhead, AreReadByMoreThreadsThanCpusWhereReadsAreSlow) {
                             .cache = Cache::none,
                             .threads = kAutomatic});
   read_delay = std::chrono::milliseconds(10);
-  const auto is_settled = [&] {
-    const std::vector<std::string> tuning = loader.stats().tuning;
-    return !tuning.empty() && tuning.back().find("settled") != std::string::npos;
+  const auto keeps_more = [&] {
+    return std::ranges::any_of(loader.stats().tuning, [](const std::string& line) {
+      return line.find(": threads ") != std::string::npos && line.ends_with(": kept");
+    });
   };
-  for (std::uint64_t epoch = 0; epoch < 200 && !is_settled(); ++epoch)
+  for (std::uint64_t epoch = 0; epoch < 200 && !keeps_more(); ++epoch)
     EXPECT_EQ(read_epoch(loader, epoch).size(), loader.batch_count());
   read_delay = std::chrono::milliseconds(0);
+  EXPECT_TRUE(keeps_more()) << loader.stats();
   EXPECT_GT(loader.stats().threads, allowed_cpus()) << loader.stats();
 }
 

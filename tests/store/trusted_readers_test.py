@@ -57,6 +57,17 @@ CLASSES = ["cat", "dög", "a class with a longer name"]
 
 
 class TrustedReaders(unittest.TestCase):
+    def check_samples(self, part, filter_name, layout, channels):
+        """Compares what an index says of the samples with what the probe wrote."""
+        np.testing.assert_array_equal(part.labels, known_labels(channels))
+        np.testing.assert_array_equal(part.rows, np.arange(SAMPLES) * 2 + 1)
+        np.testing.assert_array_equal(part.mean, 0.5 + np.arange(channels) / 16)
+        np.testing.assert_array_equal(part.std, 0.25 + np.arange(channels) / 16)
+        self.assertEqual((part.files, part.codec, part.layout), (FILES, filter_name, layout))
+        self.assertEqual(part.classes, [] if channels == 4 else CLASSES)
+        self.assertEqual(part.label_columns, [f"column {i}" for i in range(3 if channels == 4 else 1)])
+        self.assertEqual((part.pack_id, part.part_index), (0x0123456789ABCDEF, 7))
+
     def test_h5py_reads_the_pixels_of_every_layout_and_filter(self):
         for path, filter_name, layout, channels in parts("hdf5-*-*-[134].h5"):
             with self.subTest(path), h5py.File(path, "r") as file:
@@ -107,14 +118,7 @@ class TrustedReaders(unittest.TestCase):
         for path, filter_name, layout, channels in parts("hdf5-*-*-[134].h5"):
             with self.subTest(path):
                 part = shard_reader.Hdf5Part(path)
-                np.testing.assert_array_equal(part.labels, known_labels(channels))
-                np.testing.assert_array_equal(part.rows, np.arange(SAMPLES) * 2 + 1)
-                np.testing.assert_array_equal(part.mean, 0.5 + np.arange(channels) / 16)
-                np.testing.assert_array_equal(part.std, 0.25 + np.arange(channels) / 16)
-                self.assertEqual((part.files, part.codec, part.layout), (FILES, filter_name, layout))
-                self.assertEqual(part.classes, [] if channels == 4 else CLASSES)
-                self.assertEqual(part.label_columns, [f"column {i}" for i in range(3 if channels == 4 else 1)])
-                self.assertEqual((part.pack_id, part.part_index), (0x0123456789ABCDEF, 7))
+                self.check_samples(part, filter_name, layout, channels)
 
     def test_the_tools_of_hdf5_do_not_mind_the_index(self):
         for filter_name in ("none", "deflate"):
@@ -185,14 +189,7 @@ class TrustedReaders(unittest.TestCase):
             with self.subTest(path):
                 shard = shard_reader.Shard(path)
                 np.testing.assert_array_equal(shard.samples(), known_samples(20, 17, channels, layout))
-                np.testing.assert_array_equal(shard.labels, known_labels(channels))
-                np.testing.assert_array_equal(shard.rows, np.arange(SAMPLES) * 2 + 1)
-                np.testing.assert_array_equal(shard.mean, 0.5 + np.arange(channels) / 16)
-                np.testing.assert_array_equal(shard.std, 0.25 + np.arange(channels) / 16)
-                self.assertEqual((shard.files, shard.codec, shard.layout), (FILES, filter_name, layout))
-                self.assertEqual(shard.classes, [] if channels == 4 else CLASSES)
-                self.assertEqual(shard.label_columns, [f"column {i}" for i in range(3 if channels == 4 else 1)])
-                self.assertEqual((shard.pack_id, shard.part_index), (0x0123456789ABCDEF, 7))
+                self.check_samples(shard, filter_name, layout, channels)
                 flags = [chunk[6] for chunk in shard.chunks]
                 self.assertEqual(flags, [0, 0, 0] if filter_name == "none" else [1, 0, 1])
 

@@ -65,6 +65,11 @@ void set_up(jpeg_compress_struct& info, const Image& image, const JpegWriteSpec&
   info.restart_interval = spec.restart_mcus;
 }
 
+// A number in [first, last], by a position in the test.
+std::uint32_t draw(std::uint64_t& position, std::uint32_t first, std::uint32_t last) {
+  return first + static_cast<std::uint32_t>(random_below(last - first + 1, 7, Purpose::split, position++));
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> write_jpeg(const Image& image, const JpegWriteSpec& spec) {
@@ -112,6 +117,22 @@ Image make_image(std::uint32_t width, std::uint32_t height, std::uint32_t channe
             static_cast<std::uint8_t>((x * 3 + y * 2 + c * 40) % 100 + edge + noise);
       }
   return image;
+}
+
+std::size_t find_marker(const std::vector<std::uint8_t>& file, std::uint8_t marker) {
+  for (std::size_t i = 0; i + 1 < file.size(); ++i)
+    if (file[i] == 0xff && file[i + 1] == marker) return i;
+  return file.size();
+}
+
+Rect draw_region(std::uint64_t& position, const Image& whole) {
+  Rect region;
+  region.x = draw(position, 0, whole.width - 1);
+  region.y = draw(position, 0, whole.height - 1);
+  region.width = draw(position, 1, whole.width - region.x);
+  region.height = draw(position, 1, whole.height - region.y);
+  if (position % 3 == 0) region.width = std::min(region.width, 3u);
+  return region;
 }
 
 }  // namespace chunkhit

@@ -1,6 +1,7 @@
-// Writes JPEG files in memory for tests.
+// Writes JPEG files in memory for tests, and draws regions of them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -30,5 +31,18 @@ struct JpegWriteSpec {
 /// Makes an image with edges, gradients and noise, the same for the same arguments.
 [[nodiscard]] Image make_image(std::uint32_t width, std::uint32_t height, std::uint32_t channels,
                                std::uint64_t seed);
+
+/// Horizontal and vertical samples of luma.
+inline constexpr std::array<std::array<int, 2>, 8> kJpegSamplings{
+    {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {1, 4}, {4, 2}, {2, 4}}};
+/// Widths and heights that end inside of a block, at its end, or after several MCUs.
+inline constexpr std::array<std::array<std::uint32_t, 2>, 6> kJpegSizes{
+    {{1, 1}, {7, 5}, {18, 18}, {33, 31}, {130, 66}, {66, 130}}};
+
+/// Finds where a marker begins; the file's size where it has none.
+[[nodiscard]] std::size_t find_marker(const std::vector<std::uint8_t>& file, std::uint8_t marker);
+
+/// Draws the next region of an image; one in three is narrow.
+[[nodiscard]] Rect draw_region(std::uint64_t& position, const Image& whole);
 
 }  // namespace chunkhit

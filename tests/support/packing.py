@@ -1,4 +1,5 @@
 """What the scripts in tests/failures share: a small set of images, running the commands, comparing packs."""
+import contextlib
 import csv
 import hashlib
 import os
@@ -134,3 +135,12 @@ def draw_seed():
 def check(truth, *what):
     if not truth:
         raise SystemExit("FAILED: " + " ".join(map(str, what)))
+
+
+def run_tests(names, workspace=None):
+    """Calls a script's functions test_*, all in `workspace` or each in one of its own."""
+    for name, test in list(names.items()):
+        if name.startswith("test_"):
+            with contextlib.nullcontext(workspace) if workspace else Workspace() as space:
+                test(space)
+            print(name, "passed", flush=True)

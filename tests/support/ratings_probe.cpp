@@ -61,8 +61,8 @@ void probe(char** arguments, int count) {
     RatingBlock block;
     while (reader->next(block)) print_block(block);
     print_facts(reader->facts());
-    if (const auto* svmlight = dynamic_cast<const SvmlightReader*>(reader.get()))
-      print_labels(svmlight->row_labels());
+    if (auto* const svmlight = dynamic_cast<SvmlightReader*>(reader.get()))
+      print_labels(svmlight->take_row_labels());
   }
 }
 
