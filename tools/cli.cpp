@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/near_name.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/version.h"
 #include "flag_pages.h"

@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/near_name.h"
 #include "base/words.h"
 #include "chunkhit/pack.h"
 #include "types/enum_names.h"

@@ -12,7 +12,7 @@
 #include "chunkhit/error.h"
 #include "chunkhit/pack_info.h"
 #include "cli.h"
-#include "types/sample_shape.h"
+#include "types/image.h"
 
 namespace chunkhit {
 namespace {
