@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "types/fields.h"
 

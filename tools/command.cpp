@@ -20,7 +20,6 @@
 #include <system_error>
 
 #include "base/file.h"
-#include "base/near_name.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/version.h"

@@ -14,7 +14,7 @@
 #include "base/words.h"
 #include "cli.h"
 #include "types/enum_names.h"
-#include "types/sample_shape.h"
+#include "types/image.h"
 
 namespace chunkhit {
 namespace {

@@ -16,8 +16,8 @@
 #include "read/list_samples.h"
 #include "types/csr_rows.h"
 #include "types/enum_names.h"
+#include "types/image.h"
 #include "types/input_sizes.h"
-#include "types/sample_shape.h"
 
 namespace chunkhit {
 namespace {

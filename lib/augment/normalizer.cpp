@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "augment/normalizer.cpp"
@@ -142,10 +142,10 @@ bool divides_exactly(float mean, float std) {
 void check_values(const char* option, const std::vector<float>& values, std::uint32_t channels) {
   const std::string name = std::string("normalize.") + option;
   if (values.size() != channels)
-    throw Error(ErrorCode::usage, name + ": " + std::to_string(values.size()) + " values for " +
-                                      std::to_string(channels) + " channels");
+    throw_usage(name + ": " + std::to_string(values.size()) + " values for " + std::to_string(channels) +
+                " channels");
   if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); }))
-    throw Error(ErrorCode::usage, name + ": must be finite");
+    throw_usage(name + ": must be finite");
 }
 
 }  // namespace
@@ -159,7 +159,7 @@ Normalizer::Normalizer(const NormalizeSpec& spec, std::uint32_t channels, Layout
   check_values("mean", spec.mean, channels);
   check_values("std", spec.std, channels);
   if (std::find(spec.std.begin(), spec.std.end(), 0.0f) != spec.std.end())
-    throw Error(ErrorCode::usage, "normalize.std: must not be 0");
+    throw_usage("normalize.std: must not be 0");
   for (std::size_t c = 0; c < channels; ++c)
     divides_ = divides_ || !divides_exactly(spec.mean[c], spec.std[c]);
   if (layout == Layout::nhwc) {

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <limits>
 #include <string>
 
 #include "augment/pixel_rows.h"
 #include "base/per_thread.h"
-#include "chunkhit/error.h"
-#include "transform/image_transform.h"
+#include "base/throw_error.h"
 #include "transform/resample.h"
 #include "transform/transpose.h"
 
@@ -27,7 +25,7 @@ constexpr std::size_t kStreamedBytes = 16384;
 const SampleFormat& checked(const SampleFormat& format) {
   const SampleShape& stored = format.stored;
   if (stored.height == 0 || stored.width == 0 || stored.channels == 0)
-    throw Error(ErrorCode::usage, "samples without pixels cannot be written");
+    throw_usage("samples without pixels cannot be written");
   return format;
 }
 
@@ -36,9 +34,8 @@ void check_size(const BatchShape& shape) {
   std::size_t bytes = sizeof(float);
   for (const std::uint32_t count : {shape.height, shape.width, shape.channels})
     if (__builtin_mul_overflow(bytes, std::size_t{count}, &bytes))
-      throw Error(ErrorCode::usage, "augment: a crop of " + std::to_string(shape.height) + "x" +
-                                        std::to_string(shape.width) +
-                                        " pixels has more bytes than can be counted");
+      throw_usage("augment: a crop of " + std::to_string(shape.height) + "x" + std::to_string(shape.width) +
+                  " pixels has more bytes than can be counted");
 }
 
 // The format of what remains to be done to resized images.

@@ -7,12 +7,11 @@
 
 #include "augment/normalizer.h"
 #include "augment/random_crop.h"
-#include "augment/resized_crop.h"
 #include "base/bytes.h"
 #include "chunkhit/image_loader.h"
 #include "chunkhit/pack_info.h"
 #include "transform/image_transform.h"
-#include "types/sample_shape.h"
+#include "types/image.h"
 
 namespace chunkhit {
 

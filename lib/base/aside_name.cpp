@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <ctime>
 #include <fstream>
@@ -17,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace chunkhit {
 namespace {
@@ -73,11 +73,6 @@ std::string_view between(std::string_view entry) {
   return entry.substr(1, entry.size() - 1 - kEnd.size());
 }
 
-bool parse_number(std::string_view text, std::uint64_t& number) {
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-  return !text.empty() && end.ec == std::errc() && end.ptr == text.data() + text.size();
-}
-
 /// Cuts what follows the last '-' off a text.
 std::string_view cut_last(std::string_view& text) {
   const std::size_t dash = text.rfind('-');
@@ -90,8 +85,8 @@ std::string_view cut_last(std::string_view& text) {
 /// Reads HOST-PID-START-RANDOM; a host may hold a '-'.
 std::optional<Writer> parse_writer(std::string_view text) {
   Writer writer;
-  if (cut_last(text).size() != 8 || !parse_number(cut_last(text), writer.start) ||
-      !parse_number(cut_last(text), writer.pid) || text.empty())
+  if (cut_last(text).size() != 8 || !parse_all(cut_last(text), writer.start) ||
+      !parse_all(cut_last(text), writer.pid) || text.empty())
     return std::nullopt;
   writer.host = text;
   return writer;

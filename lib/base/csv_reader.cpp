@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 
 namespace chunkhit {
 namespace {
@@ -31,7 +30,7 @@ std::uint64_t count_lines(std::string_view text) {
 CsvReader::CsvReader(std::string name, ByteSource source, char delimiter)
     : name_(std::move(name)), source_(std::move(source)), delimiter_(delimiter), buffer_(kFirstBufferBytes) {
   if (delimiter == '"' || delimiter == '\n' || delimiter == '\r')
-    throw Error(ErrorCode::usage, "`delimiter`: must be neither a quote nor a line end");
+    throw_usage("`delimiter`: must be neither a quote nor a line end");
   read_more();
   skip_byte_order_mark();
   if (delimiter_ == 0) delimiter_ = guess_delimiter();
@@ -42,8 +41,7 @@ void CsvReader::skip_byte_order_mark() {
   const Bytes bytes = Bytes(buffer_).first(filled_);
   if (starts_with(bytes, "\xef\xbb\xbf")) row_end_ = 3;
   if (looks_like_wide_characters(bytes))
-    throw Error(ErrorCode::bad_data,
-                name_ + ": line 1, column 1: looks like UTF-16 or UTF-32; save the table as UTF-8");
+    throw_bad_data(name_ + ": line 1, column 1: looks like UTF-16 or UTF-32; save the table as UTF-8");
 }
 
 char CsvReader::guess_delimiter() const {
@@ -182,7 +180,7 @@ void CsvReader::check_field_bytes(std::size_t begin, std::size_t field_bytes) co
 }
 
 void CsvReader::fail(std::size_t at, const std::string& what) const {
-  throw Error(ErrorCode::bad_data, name_ + ": " + location(at) + ": " + what);
+  throw_bad_data(name_ + ": " + location(at) + ": " + what);
 }
 
 // Tells line and byte column, both from 1, of a byte in the row that is being split.

@@ -15,13 +15,13 @@
 #include <filesystem>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "base/aside_name.h"
 #include "base/hash.h"
-#include "base/memory.h"
 #include "base/remote/remote_file.h"
 #include "base/remote/url.h"
+#include "base/resources.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 
@@ -46,7 +46,7 @@ int create_aside(const std::string& path) {
 }
 
 [[noreturn]] void throw_read_error(const std::string& path, const std::string& what) {
-  throw Error(ErrorCode::bad_data, path + ": " + what);
+  throw_bad_data(path + ": " + what);
 }
 
 /// Returns the reason if a failed call is an error of the machine; empty if it is one of the file.
@@ -172,8 +172,7 @@ std::shared_ptr<const FileDescriptor> InputFile::open_again() const {
 }
 
 FileDescriptor InputFile::duplicate() const {
-  if (remote_)
-    throw Error(ErrorCode::usage, path_ + ": is on a server, expected a local file: download it first");
+  if (remote_) throw_usage(path_ + ": is on a server, expected a local file: download it first");
   const std::shared_ptr<const FileDescriptor> fd = open_again();
   FileDescriptor same(::fcntl(fd->get(), F_DUPFD_CLOEXEC, 0));
   if (!same.is_open()) throw_failed_read(path_, "", errno);
@@ -408,9 +407,9 @@ std::string common_folder(std::span<const std::string> paths) {
 
 void make_folders(const std::string& path) {
   if (is_url(path))
-    throw Error(ErrorCode::usage, printable_text(path) +
-                                      ": is a URL, expected a local folder: write there, and upload "
-                                      "it by the tools of the storage");
+    throw_usage(printable_text(path) +
+                ": is a URL, expected a local folder: write there, and upload "
+                "it by the tools of the storage");
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return;
   const std::string parent = folder_of(path);

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 
 namespace chunkhit {
 namespace {
@@ -62,12 +62,11 @@ void LineReader::read_more() {
 }
 
 void LineReader::fail(const std::string& what) const {
-  throw Error(ErrorCode::bad_data, name() + ":" + std::to_string(line_number_) + ": " + what);
+  throw_bad_data(name() + ":" + std::to_string(line_number_) + ": " + what);
 }
 
 void LineReader::fail(std::uint64_t column, const std::string& what) const {
-  throw Error(ErrorCode::bad_data,
-              name() + ":" + std::to_string(line_number_) + ":" + std::to_string(column) + ": " + what);
+  throw_bad_data(name() + ":" + std::to_string(line_number_) + ":" + std::to_string(column) + ": " + what);
 }
 
 }  // namespace chunkhit

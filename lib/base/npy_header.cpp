@@ -3,8 +3,9 @@
 #include <charconv>
 #include <system_error>
 
+#include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 
 namespace chunkhit {
 namespace {
@@ -17,9 +18,8 @@ class LiteralReader {
  public:
   LiteralReader(std::string_view text, const std::string& location) : text_(text), location_(location) {}
   [[noreturn]] void fail(const std::string& expected) const {
-    throw Error(ErrorCode::bad_data, location_ + ": broken npy header: expected " + expected + " at byte " +
-                                         std::to_string(at_) + " of \"" +
-                                         printable_text(text_.substr(0, 200)) + '"');
+    throw_bad_data(location_ + ": broken npy header: expected " + expected + " at byte " +
+                   std::to_string(at_) + " of \"" + printable_text(text_.substr(0, 200)) + '"');
   }
   void skip_blanks() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
@@ -90,7 +90,7 @@ std::vector<std::uint64_t> read_shape(LiteralReader& literal) {
 
 NpyType parse_type(const std::string& descr, const std::string& location) {
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorCode::bad_data, location + ": has type \"" + printable_text(descr) + "\": " + why);
+    throw_bad_data(location + ": has type \"" + printable_text(descr) + "\": " + why);
   };
   std::string_view text = descr;
   NpyType type;
@@ -103,9 +103,7 @@ NpyType parse_type(const std::string& descr, const std::string& location) {
   if (text.empty() || std::string_view("biufSU").find(text[0]) == std::string_view::npos)
     refuse("expected numbers or text");
   type.kind = text[0];
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data() + 1, end, type.bytes);
-  if (error != std::errc() || stop != end || type.bytes > (1u << 20)) refuse("expected a size");
+  if (!parse_all(text.substr(1), type.bytes) || type.bytes > (1u << 20)) refuse("expected a size");
   if (type.kind == 'U') {
     type.bytes *= 4;
     return type;
@@ -123,8 +121,7 @@ void check_size(const NpyHeader& header, const std::string& location) {
   std::uint64_t bytes = header.type.bytes == 0 ? 1 : header.type.bytes;
   for (const std::uint64_t side : header.shape) {
     if (side == 0) return;
-    if (bytes > kMaxBytes / side)
-      throw Error(ErrorCode::bad_data, location + ": has impossibly many numbers");
+    if (bytes > kMaxBytes / side) throw_bad_data(location + ": has impossibly many numbers");
     bytes *= side;
   }
 }
@@ -165,9 +162,7 @@ NpyHeader parse_npy_header(std::string_view dictionary, const std::string& locat
 
 std::size_t npy_length_bytes(Bytes prelude, const std::string& location) {
   constexpr std::size_t kVersionAt = 6;
-  const auto refuse = [&](const std::string& what) {
-    throw Error(ErrorCode::bad_data, location + ": " + what);
-  };
+  const auto refuse = [&](const std::string& what) { throw_bad_data(location + ": " + what); };
   if (prelude.size() < kNpyPreludeBytes || !as_text(prelude).starts_with(kNpyMagic))
     refuse("is no npy array");
   const std::uint8_t version = prelude[kVersionAt];

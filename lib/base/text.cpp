@@ -3,8 +3,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <system_error>
 
@@ -66,12 +64,6 @@ std::string escape_bytes(std::string_view text) {
 }
 
 namespace {
-
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 // std::from_chars takes a minus but no plus.
 std::string_view without_plus(std::string_view text) {
@@ -139,11 +131,24 @@ std::string_view without_type(std::string_view name) {
   return known ? name.substr(0, colon) : name;
 }
 
+std::string lower(std::string_view text) {
+  std::string letters(text);
+  for (char& letter : letters)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return letters;
+}
+
+std::string_view without_blanks(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
 std::string plain_name(std::string_view name) {
   std::string plain;
   for (const char c : without_type(name))
-    if (c != '_' && c != '-' && c != ' ') plain += static_cast<char>(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
-  return plain;
+    if (c != '_' && c != '-' && c != ' ') plain += c;
+  return lower(plain);
 }
 
 }  // namespace chunkhit

@@ -1,19 +1,35 @@
 // Texts of tables: UTF-8, ids, numbers, what kind a label is on its own, names of columns.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace chunkhit {
+
+/// Returns text with the small letters of ASCII for its capitals, whatever the locale.
+[[nodiscard]] std::string lower(std::string_view text);
+
+/// Returns text without the blanks and tabs around it.
+[[nodiscard]] std::string_view without_blanks(std::string_view text);
 
 /// Returns whether text is valid UTF-8 (RFC 3629: shortest forms, no surrogates, up to U+10FFFF).
 [[nodiscard]] bool is_utf8(std::string_view text);
 
 /// Writes NUL and every byte that is no part of a UTF-8 character as "\xNN"; the rest stays as it is.
 [[nodiscard]] std::string escape_bytes(std::string_view text);
+
+/// Reads a number that is all of a text, whatever the locale; false for any other text.
+template <class Number>
+[[nodiscard]] bool parse_all(std::string_view text, Number& number) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end;
+}
 
 /// Reads an integer that is written as integers are: digits without leading zeros, perhaps after a minus, in
 /// 64 bits. False for all else ("007", "+7", "-0", "7.0"): such an id is text.

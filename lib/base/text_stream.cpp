@@ -16,13 +16,11 @@
 #include <cstdio>
 #include <limits>
 #include <new>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/file.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 
 namespace chunkhit {
 namespace {
@@ -83,8 +81,7 @@ GzipText::GzipText(std::string name) : name_(std::move(name)), inflater_(std::ma
 GzipText::~GzipText() = default;
 
 void GzipText::fail(const std::string& what) const {
-  throw Error(ErrorCode::bad_data,
-              name_ + ": cannot be read: gzip member " + std::to_string(member_) + ": " + what);
+  throw_bad_data(name_ + ": cannot be read: gzip member " + std::to_string(member_) + ": " + what);
 }
 
 void GzipText::fail_magic() {
@@ -239,7 +236,7 @@ class StoredFile {
     static_cast<void>(::fcntl(fd(), F_SETFL, ::fcntl(fd(), F_GETFL) & ~O_NONBLOCK));
   }
   [[noreturn]] static void fail(const std::string& name, const std::string& what) {
-    throw Error(ErrorCode::bad_data, name + ": " + what);
+    throw_bad_data(name + ": " + what);
   }
 
   /// Reads the first bytes; returns false and sets errno on failure.

@@ -32,4 +32,8 @@ namespace chunkhit {
 /// as "\n", "\t" or "\x1b", all else as it is.
 [[nodiscard]] std::string printable_text(std::string_view text);
 
+/// "; did you mean \"label\"?" with the valid name that `given` was most likely to be, case and a few letters
+/// aside, else the first one that begins with it and a dash; empty where there is none.
+[[nodiscard]] std::string did_you_mean(std::string_view given, std::span<const std::string> valid);
+
 }  // namespace chunkhit

@@ -4,11 +4,10 @@
 #include <chrono>
 #include <cstring>
 #include <string>
-#include <utility>
 
-#include "base/bytes.h"
-#include "base/memory.h"
 #include "base/per_thread.h"
+#include "base/resources.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
@@ -425,7 +424,7 @@ void ChunkCache::read_sample(std::size_t chunk, ChunkSet::Location location, std
     if (!checks(part) || part.file().stamp() == entries_[chunk].stamp.load(std::memory_order_relaxed)) return;
     hash_in_file(chunk, location);
   }
-  throw Error(ErrorCode::bad_data, part.path() + ": is written to while it is read");
+  throw_bad_data(part.path() + ": is written to while it is read");
 }
 
 const std::uint8_t* ChunkCache::sample(std::size_t chunk, std::uint64_t in_chunk, const std::uint8_t* held,

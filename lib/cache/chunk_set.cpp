@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "cache/decoded_rows.h"
-#include "chunkhit/error.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -34,22 +34,21 @@ const char* held_out_text(const PartSpec& spec) {
 void check_same_shape(const ChunkReader& part, const ChunkReader& first) {
   const PartSpec& spec = part.spec();
   if (spec.matrix && first.spec().matrix && spec.matrix->matrix_count != first.spec().matrix->matrix_count)
-    throw Error(ErrorCode::bad_data, part.path() + held_out_text(spec) + ", and " + first.path() +
-                                         held_out_text(first.spec()) + ": they cannot be read as one");
+    throw_bad_data(part.path() + held_out_text(spec) + ", and " + first.path() + held_out_text(first.spec()) +
+                   ": they cannot be read as one");
   if (spec.matrix && first.spec().matrix && spec.matrix->has_times != first.spec().matrix->has_times)
-    throw Error(ErrorCode::bad_data, part.path() + times_text(spec) + ", and " + first.path() +
-                                         times_text(first.spec()) + ": they cannot be read as one");
+    throw_bad_data(part.path() + times_text(spec) + ", and " + first.path() + times_text(first.spec()) +
+                   ": they cannot be read as one");
   if (spec.matrix != first.spec().matrix)
-    throw Error(ErrorCode::bad_data, part.path() + ": matrices: " + shape_text(*spec.matrix) + ", expected " +
-                                         shape_text(*first.spec().matrix) + " as in " + first.path());
+    throw_bad_data(part.path() + ": matrices: " + shape_text(*spec.matrix) + ", expected " +
+                   shape_text(*first.spec().matrix) + " as in " + first.path());
   if (spec.own_sizes != first.spec().own_sizes)
-    throw Error(ErrorCode::bad_data, (spec.own_sizes ? part : first).path() +
-                                         ": images of their own sizes, " +
-                                         (spec.own_sizes ? first : part).path() +
-                                         ": images of one shape; they cannot be read as one");
+    throw_bad_data((spec.own_sizes ? part : first).path() + ": images of their own sizes, " +
+                   (spec.own_sizes ? first : part).path() +
+                   ": images of one shape; they cannot be read as one");
   if (spec.sample != first.spec().sample)
-    throw Error(ErrorCode::bad_data, part.path() + ": samples of " + shape_text(spec.sample) + ", expected " +
-                                         shape_text(first.spec().sample) + " as in " + first.path());
+    throw_bad_data(part.path() + ": samples of " + shape_text(spec.sample) + ", expected " +
+                   shape_text(first.spec().sample) + " as in " + first.path());
 }
 
 bool holds_raw_samples(const ChunkReader& part) {

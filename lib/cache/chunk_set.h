@@ -54,8 +54,6 @@ class ChunkSet {
   [[nodiscard]] SampleLocation find_sample(std::uint64_t sample) const;
   /// The first sample of a chunk, counted over all parts.
   [[nodiscard]] std::uint64_t first_sample(Location location) const;
-  /// The first sample of each part, and behind them the number of all samples.
-  [[nodiscard]] const std::vector<std::uint64_t>& first_samples() const { return first_samples_; }
   [[nodiscard]] std::vector<std::uint64_t> sample_counts() const;  ///< of each chunk
   /// Whether the samples of a part, or of all, are stored raw.
   [[nodiscard]] bool is_raw(std::size_t part) const { return raw_[part]; }

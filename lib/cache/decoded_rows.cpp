@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 
 namespace chunkhit {
 namespace {
@@ -54,8 +54,8 @@ void decode_rows_to_memory(Bytes raw, const MatrixShape& shape, std::uint64_t ro
                            MutableBytes rows) {
   const RowBlockHeader header = decode_row_block_header(raw, shape);
   if (header.row_count != row_count)
-    throw Error(ErrorCode::bad_data, "a row block of " + std::to_string(header.row_count) +
-                                         " rows, expected " + std::to_string(row_count));
+    throw_bad_data("a row block of " + std::to_string(header.row_count) + " rows, expected " +
+                   std::to_string(row_count));
   std::uint64_t at = shape.matrix_count * kArrays * kWord;
   for (std::size_t matrix = 0; matrix < shape.matrix_count; ++matrix)
     at = id_bytes_of(shape) == sizeof(std::uint16_t)

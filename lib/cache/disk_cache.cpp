@@ -16,12 +16,11 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "base/aside_name.h"
 #include "base/remote/http_client.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 
 namespace chunkhit {
 namespace {
@@ -53,7 +52,7 @@ bool is_own_file(const FileDescriptor& fd) {
 FileDescriptor open_lock(const std::string& path) {
   FileDescriptor fd = open_to_write(path);
   if (!fd.is_open()) throw_write_error(path, "cannot create", errno);
-  if (!is_own_file(fd)) throw Error(ErrorCode::usage, "cache_dir: " + path + ": expected a file of one name");
+  if (!is_own_file(fd)) throw_usage("cache_dir: " + path + ": expected a file of one name");
   return fd;
 }
 
@@ -146,7 +145,7 @@ DiskCache::DiskCache(const ChunkSet& chunks, const std::string& folder, std::uin
     : chunks_(chunks), folder_(folder), max_bytes_(max_bytes) {
   while (folder_.size() > 1 && folder_.ends_with('/')) folder_.pop_back();
   if (folder_.starts_with('~'))
-    throw Error(ErrorCode::usage, "cache_dir: " + folder_ + ": ~ is for shells: write the whole path");
+    throw_usage("cache_dir: " + folder_ + ": ~ is for shells: write the whole path");
   try {
     open();
   } catch (const CacheLocked& locked) {
@@ -178,9 +177,8 @@ void DiskCache::open_folder() {
   if (fs::exists(mark, error)) {
     const ByteBuffer text = read_file(mark, 256);
     if (as_text(text) != kMarkText)
-      throw Error(ErrorCode::usage, "cache_dir: " + mark + ": found " + printable_text(as_text(text)) +
-                                        ", expected " + printable_text(kMarkText) +
-                                        ": made by another version; take another folder");
+      throw_usage("cache_dir: " + mark + ": found " + printable_text(as_text(text)) + ", expected " +
+                  printable_text(kMarkText) + ": made by another version; take another folder");
     return;
   }
   for (const auto& entry : fs::directory_iterator(folder_, error)) {
@@ -188,8 +186,8 @@ void DiskCache::open_folder() {
     // Another process may be about to write the mark.
     if (name == kLockName || name == kUsedName || name == kMarkName || name_written_aside(name) == kMarkName)
       continue;
-    throw Error(ErrorCode::usage, "cache_dir: " + folder_ + ": holds " + printable_text(name) +
-                                      ", expected an empty folder or a cache");
+    throw_usage("cache_dir: " + folder_ + ": holds " + printable_text(name) +
+                ", expected an empty folder or a cache");
   }
   publish_file(mark, kMarkText);
 }

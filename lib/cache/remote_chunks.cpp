@@ -1,8 +1,6 @@
 #include "cache/remote_chunks.h"
 
-#include <chrono>
 #include <thread>
-#include <utility>
 
 #include "base/hash.h"
 #include "chunkhit/error.h"

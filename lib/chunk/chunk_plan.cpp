@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 
 namespace chunkhit {
 namespace {
@@ -62,9 +62,9 @@ ChunkPlan plan_chunks(const ChunkPlanSpec& spec) {
   limit_chunk_samples(spec, plan);
   plan.chunk_bytes = plan.chunk_samples * spec.sample_bytes;
   if (plan.chunk_bytes > spec.max_chunk_bytes)
-    throw Error(ErrorCode::usage, "`chunk_samples`: a chunk of " + std::to_string(plan.chunk_samples) +
-                                      " samples has " + std::to_string(plan.chunk_bytes) +
-                                      " bytes, expected at most " + std::to_string(spec.max_chunk_bytes));
+    throw_usage("`chunk_samples`: a chunk of " + std::to_string(plan.chunk_samples) + " samples has " +
+                std::to_string(plan.chunk_bytes) + " bytes, expected at most " +
+                std::to_string(spec.max_chunk_bytes));
   const std::uint64_t chunks_a_part = std::max<std::uint64_t>(1, spec.part_bytes / plan.chunk_bytes);
   plan.part_samples = chunks_a_part * plan.chunk_samples;
   plan.part_count = divide_up(spec.sample_count, plan.part_samples);

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "types/csr_rows.h"
 
 namespace chunkhit {
@@ -113,7 +113,7 @@ struct StepReader {
 };
 
 [[noreturn]] inline void throw_bad_step(const std::string& what) {
-  throw Error(ErrorCode::bad_data, "columns of a row block: " + what);
+  throw_bad_data("columns of a row block: " + what);
 }
 
 /// Reads the rest of a number whose first byte is known.

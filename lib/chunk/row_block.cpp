@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/throw_error.h"
-#include "chunkhit/error.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -117,9 +116,7 @@ constexpr std::size_t kGroupsAt = 24;  // in a matrix's header
 /// Shorter pieces are joined with the next: a compressed block of their own would cost more.
 constexpr std::size_t kMinPieceBytes = 64;
 
-[[noreturn]] void throw_broken(const std::string& what) {
-  throw Error(ErrorCode::bad_data, "row block: " + what);
-}
+[[noreturn]] void throw_broken(const std::string& what) { throw_bad_data("row block: " + what); }
 
 std::uint8_t version_of(const MatrixShape& shape) { return shape.has_times ? kTimedVersion : kVersion; }
 

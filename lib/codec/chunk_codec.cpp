@@ -3,12 +3,11 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <string>
 
 #include "base/per_thread.h"
-#include "chunkhit/error.h"
+#include "base/text.h"
+#include "base/throw_error.h"
 #include "codec/deflate.h"
 #include "codec/photo_predictor.h"
 #include "codec/zstd.h"
@@ -20,9 +19,7 @@ constexpr std::uint32_t kZstdMagic = 0xfd2fb528;
 // Single segment, 8 bytes of content size, content checksum, no dictionary.
 constexpr std::uint8_t kFrameDescriptor = 0xe4;
 
-[[noreturn]] void throw_bad_raw_frame(const std::string& what) {
-  throw Error(ErrorCode::bad_data, "raw zstd frame: " + what);
-}
+[[noreturn]] void throw_bad_raw_frame(const std::string& what) { throw_bad_data("raw zstd frame: " + what); }
 
 std::array<std::uint8_t, kRawFrameHeaderBytes> frame_header(std::uint64_t raw_bytes) {
   std::array<std::uint8_t, kRawFrameHeaderBytes> header{};
@@ -106,8 +103,7 @@ void encode_none(Bytes raw, const SampleShape&, int, bool, ByteBuffer& stored) {
 
 void decode_none(Bytes stored, const SampleShape&, Wanted, MutableBytes raw) {
   if (stored.size() != raw.size())
-    throw Error(ErrorCode::bad_data,
-                std::to_string(stored.size()) + " bytes, expected " + std::to_string(raw.size()));
+    throw_bad_data(std::to_string(stored.size()) + " bytes, expected " + std::to_string(raw.size()));
   if (!raw.empty()) std::memcpy(raw.data(), stored.data(), raw.size());
 }
 
@@ -138,17 +134,16 @@ void decode_frames(Bytes stored, const SampleShape& shape, Wanted wanted, Mutabl
   for (ZstdFrame frame; at < raw.size(); at += frame.raw_bytes, stored = stored.subspan(frame.stored_bytes)) {
     frame = first_zstd_frame(stored);
     if (frame.raw_bytes == 0 || frame.raw_bytes > raw.size() - at || frame.raw_bytes % sample_bytes != 0)
-      throw Error(ErrorCode::bad_data, "zstd frame: holds " + std::to_string(frame.raw_bytes) +
-                                           " bytes, expected samples of " + std::to_string(sample_bytes) +
-                                           ", at most " + std::to_string(raw.size() - at) + " bytes");
+      throw_bad_data("zstd frame: holds " + std::to_string(frame.raw_bytes) + " bytes, expected samples of " +
+                     std::to_string(sample_bytes) + ", at most " + std::to_string(raw.size() - at) +
+                     " bytes");
     const std::uint64_t end = (at + frame.raw_bytes) / sample_bytes;
     if (!wants_all && (wanted.empty() || wanted.front() >= end)) continue;
     decode(stored.first(frame.stored_bytes), raw.subspan(at, frame.raw_bytes));
     while (!wanted.empty() && wanted.front() < end) wanted = wanted.subspan(1);
   }
   if (!stored.empty())
-    throw Error(ErrorCode::bad_data,
-                std::to_string(stored.size()) + " bytes are left behind the last zstd frame");
+    throw_bad_data(std::to_string(stored.size()) + " bytes are left behind the last zstd frame");
 }
 
 void encode_zstd_chunk(Bytes raw, const SampleShape& shape, int level, bool splits, ByteBuffer& stored) {
@@ -205,7 +200,30 @@ const ChunkCodec& chunk_codec(std::string_view name) {
     if (codec.name == name) return codec;
   std::string names;
   for (const ChunkCodec& codec : kFilters) names += (names.empty() ? "" : ", ") + std::string(codec.name);
-  throw Error(ErrorCode::usage, "codec \"" + std::string(name) + "\": expected one of " + names);
+  throw_usage("codec \"" + std::string(name) + "\": expected one of " + names);
+}
+
+CodecChoice parse_codec(const std::string& text, const std::string& container,
+                        std::span<const std::string_view> codecs) {
+  const std::size_t colon = text.find(':');
+  const std::string name = text.substr(0, colon);
+  if (std::find(codecs.begin(), codecs.end(), name) == codecs.end()) {
+    std::string valid;
+    for (const std::string_view one : codecs) valid += (valid.empty() ? "" : ", ") + std::string(one);
+    throw_usage("`codec`: '" + name + "' is not for " + container + ", expected one of " + valid);
+  }
+  const ChunkCodec& codec = chunk_codec(name);
+  CodecChoice choice{std::string(codec.name), codec.default_level};
+  if (colon == std::string::npos) return choice;
+  if (!parse_all(text.substr(colon + 1), choice.level) || choice.level < codec.min_level ||
+      choice.level > codec.max_level)
+    throw_usage("`codec`: " + text + ": expected a level from " + std::to_string(codec.min_level) + " to " +
+                std::to_string(codec.max_level));
+  return choice;
+}
+
+std::string codec_text(const CodecChoice& choice) {
+  return choice.codec == "none" ? "none" : choice.codec + ":" + std::to_string(choice.level);
 }
 
 }  // namespace chunkhit

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,7 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "types/sample_shape.h"
+#include "types/image.h"
 
 namespace chunkhit {
 
@@ -73,5 +72,19 @@ struct ChunkCodec {
 
 /// Finds a codec by name; throws usage with the list of valid names.
 [[nodiscard]] const ChunkCodec& chunk_codec(std::string_view name);
+
+/// A codec of chunks and its level.
+struct CodecChoice {
+  std::string codec;
+  int level = 0;
+};
+
+/// Reads a codec's name, which ":LEVEL" may follow; throws usage unless it is one of `codecs`, which those
+/// for `container` are.
+[[nodiscard]] CodecChoice parse_codec(const std::string& text, const std::string& container,
+                                      std::span<const std::string_view> codecs);
+
+/// Writes it as a flag: "zstd:1", "none".
+[[nodiscard]] std::string codec_text(const CodecChoice& choice);
 
 }  // namespace chunkhit

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/per_thread.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 
 namespace chunkhit {
 namespace {
@@ -41,9 +41,7 @@ libdeflate_decompressor* decompressor() {
   return codec.get();
 }
 
-[[noreturn]] void throw_bad_stream(const std::string& what) {
-  throw Error(ErrorCode::bad_data, "zlib stream: " + what);
-}
+[[noreturn]] void throw_bad_stream(const std::string& what) { throw_bad_data("zlib stream: " + what); }
 
 }  // namespace
 
@@ -73,7 +71,7 @@ constexpr std::uint8_t kFirstCopy = 32;
 constexpr std::size_t kLongLength = 7;
 constexpr std::size_t kMinCopy = 2;
 
-[[noreturn]] void fail(const std::string& what) { throw Error(ErrorCode::bad_data, "LZF stream: " + what); }
+[[noreturn]] void fail(const std::string& what) { throw_bad_data("LZF stream: " + what); }
 
 /// Literal bytes, or a copy of bytes decoded before.
 struct Run {

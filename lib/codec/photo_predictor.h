@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/bytes.h"
-#include "types/sample_shape.h"
+#include "types/image.h"
 
 namespace chunkhit {
 

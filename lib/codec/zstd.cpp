@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/per_thread.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 
 namespace chunkhit {
 namespace {
@@ -40,9 +40,7 @@ ZSTD_CCtx* prepare_context(int level) {
   return context;
 }
 
-[[noreturn]] void throw_bad_frame(const std::string& what) {
-  throw Error(ErrorCode::bad_data, "zstd frame: " + what);
-}
+[[noreturn]] void throw_bad_frame(const std::string& what) { throw_bad_data("zstd frame: " + what); }
 
 }  // namespace
 

@@ -1,6 +1,5 @@
 #include "decode/channels.h"
 
-#include <array>
 #include <cstring>
 
 namespace chunkhit {

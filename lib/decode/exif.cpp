@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <new>
-#include <optional>
 #include <string>
 
 namespace chunkhit {
@@ -41,7 +40,6 @@ struct FreeDecompressor {
 };
 
 constexpr std::size_t kMaxBytes = 1 << 20;
-constexpr std::string_view kExifMark("Exif\0\0", 6);
 
 std::string inflate_text(std::string_view packed) {
   const std::unique_ptr<libdeflate_decompressor, FreeDecompressor> codec(libdeflate_alloc_decompressor());

@@ -8,6 +8,9 @@
 
 namespace chunkhit {
 
+/// What EXIF data begins with.
+inline constexpr std::string_view kExifMark("Exif\0\0", 6);
+
 /// Reads the orientation (1..8) from EXIF data that begins with "Exif\0\0"; 1 where it has none or is
 /// malformed.
 [[nodiscard]] int exif_orientation(Bytes exif);

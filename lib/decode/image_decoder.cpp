@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
-#include "base/words.h"
+#include "base/text.h"
 #include "decode/exif.h"
 #include "decode/formats.h"
 
@@ -76,10 +75,7 @@ constexpr std::array kSignatures{
 // it.
 std::string_view markup_type(std::string_view text) {
   constexpr std::size_t kEnough = 1024;
-  std::string start(text.substr(0, kEnough));
-  std::ranges::transform(start, start.begin(), [](char letter) {
-    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-  });
+  const std::string start = lower(text.substr(0, kEnough));
   const std::size_t first = start.find_first_not_of("\xef\xbb\xbf \t\r\n");
   if (first == std::string::npos || start[first] != '<') return {};
   if (start.find("<svg") != std::string::npos) return "SVG";

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "decode/channels.h"
+#include "decode/exif.h"
 #include "decode/formats.h"
 #include "decode/jpeg_entropy.h"
 
@@ -22,7 +23,6 @@ namespace {
 
 constexpr int kMaxScans =
     100;  // real progressive files have about 10; each scan costs a pass over all blocks
-constexpr std::string_view kExifMark("Exif\0\0", 6);
 
 // Returns whether libjpeg smooths across blocks, as for progressive files that lack refining scans: cropping
 // would then change pixels at any margin.

@@ -3,7 +3,6 @@
 #include "decode/jpeg_entropy.h"
 
 #include <cstddef>
-#include <cstdio>
 // jpeglib.h needs FILE and size_t before it.
 #include <jpeglib.h>
 

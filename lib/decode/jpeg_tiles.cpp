@@ -14,7 +14,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <string>
 
 #include "decode/formats.h"
 #include "decode/jpeg_entropy.h"

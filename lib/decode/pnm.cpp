@@ -105,10 +105,9 @@ class PnmFile : public OpenedImage {
     const bool is_pam = file[1] == '7';
     const auto found = is_pam ? read_pam_header(as_text(file)) : read_pnm_header(as_text(file));
     if (!found || found->largest == 0 || found->largest > 65535)
-      throw ImageError(is_pam
-                           ? "damaged PAM: its header lacks width, height, depth or largest value, or is of "
-                             "other than gray and RGB, with or without alpha"
-                           : "damaged PNM: its header is not width, height and largest value");
+      throw ImageError(is_pam ? "damaged PAM: its header lacks width, height, depth or largest value, or is "
+                                "of other than gray and RGB, with or without alpha"
+                              : "damaged PNM: its header is not width, height and largest value");
     header.width = found->width;
     header.height = found->height;
     header.channels = found->channels;

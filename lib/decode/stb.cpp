@@ -8,7 +8,6 @@
 #include <memory>
 #include <new>
 #include <string>
-#include <string_view>
 
 #include "decode/channels.h"
 

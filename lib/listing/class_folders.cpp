@@ -7,17 +7,14 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <map>
 #include <set>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
 
@@ -39,13 +36,6 @@ constexpr auto kExtensions = std::to_array<std::string_view>(
      ".zip",     ".zst"});
 constexpr auto kNames = std::to_array<std::string_view>(
     {"thumbs.db", "desktop.ini", "license", "readme", "checksums", "makefile", "ds_store"});
-
-std::string lower(std::string_view text) {
-  std::string letters(text);
-  for (char& letter : letters)
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  return letters;
-}
 
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -179,17 +169,15 @@ class ClassFolders {
   [[noreturn]] void fail_without_files(const std::string& folder) const {
     const std::string path = joined_path(root_, folder);
     if (!spec_.include.empty() && file_names_.left_out() > 0)
-      throw Error(ErrorCode::bad_data, path + ": none of the " + count_text(file_names_.left_out(), "file") +
-                                           " in sub-folders matches `include`");
+      throw_bad_data(path + ": none of the " + count_text(file_names_.left_out(), "file") +
+                     " in sub-folders matches `include`");
     if (beside_classes_ > 0)
-      throw Error(ErrorCode::bad_data, path +
-                                           ": no files to pack in sub-folders, which are the classes, but " +
-                                           count_text(beside_classes_, "file") +
-                                           " in the folder itself; for images without class folders give " +
-                                           "their labels with " + labels_advice(folder));
-    throw Error(ErrorCode::bad_data, path +
-                                         ": no files to pack in sub-folders; a class is a sub-folder (or "
-                                         "give a list with `labels`)");
+      throw_bad_data(path + ": no files to pack in sub-folders, which are the classes, but " +
+                     count_text(beside_classes_, "file") +
+                     " in the folder itself; for images without class folders give their labels with " +
+                     labels_advice(folder));
+    throw_bad_data(
+        path + ": no files to pack in sub-folders; a class is a sub-folder (or give a list with `labels`)");
   }
 
   // Returns the possible class folders, sorted; files beside them have no class.

@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 
 namespace chunkhit {
 namespace {
@@ -112,8 +112,6 @@ void IdxReader::finish() {
   if (stream_.read(more) != 0) fail("has more bytes than its shape says, " + std::to_string(taken_));
 }
 
-void IdxReader::fail(const std::string& what) const {
-  throw Error(ErrorCode::bad_data, stream_.name() + ": " + what);
-}
+void IdxReader::fail(const std::string& what) const { throw_bad_data(stream_.name() + ": " + what); }
 
 }  // namespace chunkhit

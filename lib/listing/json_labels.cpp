@@ -1,8 +1,7 @@
-#include "listing/json_labels.h"
-
 #include <nlohmann/json.hpp>
 
 #include "base/words.h"
+#include "listing/tar_samples.h"
 
 namespace chunkhit {
 namespace {

@@ -1,11 +1,9 @@
 #include "listing/kept_columns.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <utility>
 
 #include "base/text.h"
 #include "base/words.h"
@@ -14,13 +12,6 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kMaxTextBytes = 1024;
-
-std::string_view without_blanks(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t";
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
-}
 
 bool is_missing(std::string_view text) {
   return text.empty() || text == "nan" || text == "NaN" || text == "NA";  // R writes NA
@@ -32,9 +23,7 @@ std::optional<double> parse_plain_number(std::string_view text) {
   if (digits.empty() || (digits[0] != '.' && (digits[0] < '0' || digits[0] > '9'))) return std::nullopt;
   if (digits.size() > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9') return std::nullopt;
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
-  return number;
+  return parse_all(text, number) && std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
 /// Returns the integers that the texts are, or nothing where one is none.

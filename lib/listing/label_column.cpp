@@ -1,7 +1,6 @@
 #include "listing/label_column.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -9,10 +8,8 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
-#include "listing/sample_list.h"
 
 namespace chunkhit {
 
@@ -21,7 +18,7 @@ std::uint32_t TextPool::add(std::string_view text) {
   const std::size_t slot = slot_of(text);
   if (slots_[slot] == 0) {
     if (count() == std::numeric_limits<std::uint32_t>::max() - 1)
-      throw Error(ErrorCode::bad_data, "more than 4294967294 different labels");
+      throw_bad_data("more than 4294967294 different labels");
     list_.add(text);
     slots_[slot] = count();
   }
@@ -108,8 +105,8 @@ void notice_whole_numbers(SampleList& list) {
   if (whole && !list.values.empty())
     list.notices.push_back(
         "column \"" + list.label_columns[0] +
-        "\": all labels are whole numbers written as floats and are packed as floats; write them as "
-        "integers (7, not 7.0), or give `label_type` classes, to make them class ids");
+        "\": all labels are whole numbers written as floats and are packed as floats; write them as integers "
+        "(7, not 7.0), or give `label_type` classes, to make them class ids");
 }
 
 // Several labels in one text make a class of each combination: "cat|dog" beside "cat" and "dog".
@@ -126,11 +123,10 @@ void notice_joined_labels(SampleList& list) {
       }
     }
     if (example.empty() || uses.size() >= list.classes.size()) continue;
-    list.notices.push_back(
-        "column \"" + list.label_columns[0] + "\": " + in_quotes(example) + " is one of " +
-        count_text(list.classes.size()) +
-        " classes; where a sample has several labels, make a column of 0 and 1 for each, and give "
-        "them all as `label_column`");
+    list.notices.push_back("column \"" + list.label_columns[0] + "\": " + in_quotes(example) + " is one of " +
+                           count_text(list.classes.size()) +
+                           " classes; where a sample has several labels, make a column of 0 and 1 for each, "
+                           "and give them all as `label_column`");
     return;
   }
 }
@@ -270,12 +266,11 @@ void LabelColumn::reject_form(SampleList& list, LabelForm form, const std::strin
 
 void LabelColumn::fail_name(const SampleList& list) const {
   const std::size_t first = first_of(LabelForm::name);
-  throw Error(ErrorCode::bad_data,
-              "column \"" + list.label_columns[0] + "\": label " + in_quotes(texts_[labels_[first]]) +
-                  " of row " + std::to_string(list.row(first)) + " (" + std::string(list.file(first)) +
-                  ") is no number, but " + count_text(labels_.size() - count(LabelForm::name)) + " of " +
-                  count_text(labels_.size()) +
-                  " are; mend it, or `classes` FILE takes all labels as names of classes");
+  throw_bad_data("column \"" + list.label_columns[0] + "\": label " + in_quotes(texts_[labels_[first]]) +
+                 " of row " + std::to_string(list.row(first)) + " (" + std::string(list.file(first)) +
+                 ") is no number, but " + count_text(labels_.size() - count(LabelForm::name)) + " of " +
+                 count_text(labels_.size()) +
+                 " are; mend it, or `classes` FILE takes all labels as names of classes");
 }
 
 // Ids are numbers: "01" and "1" are the same class, whatever they were to the program that wrote them.

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/csv_reader.h"
-#include "base/near_name.h"
 #include "base/text.h"
 #include "base/text_stream.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
+#include "base/words.h"
 #include "listing/label_rows.h"
 #include "listing/sample_list.h"
 
@@ -84,25 +84,23 @@ std::size_t find_column(const CsvReader& table, const Fields& header, const std:
   const auto found = std::find(header.begin(), header.end(), name);
   const std::string location = table.name() + ": line " + std::to_string(table.line());
   if (found == header.end() && header[0].starts_with('{'))
-    throw Error(ErrorCode::bad_data,
-                table.name() +
-                    ": holds JSON, expected CSV; pandas makes it of JSON lines: "
-                    "pandas.read_json(\"x.jsonl\", lines=True).to_csv(\"x.csv\", index=False)");
+    throw_bad_data(table.name() +
+                   ": holds JSON, expected CSV; pandas makes it of JSON lines: "
+                   "pandas.read_json(\"x.jsonl\", lines=True).to_csv(\"x.csv\", index=False)");
   if (found == header.end()) {
     const std::vector<std::string> names(header.begin(), header.end());
-    throw Error(ErrorCode::bad_data, location + ": expected a header with a column \"" + name + "\", found " +
-                                         columns_text(header) + did_you_mean(name, names) +
-                                         column_advice(header, name, spec) + line_end_advice(header));
+    throw_bad_data(location + ": expected a header with a column \"" + name + "\", found " +
+                   columns_text(header) + did_you_mean(name, names) + column_advice(header, name, spec) +
+                   line_end_advice(header));
   }
   if (std::find(found + 1, header.end(), name) != header.end())
-    throw Error(ErrorCode::bad_data, location + ": two columns are named \"" + name + "\"");
+    throw_bad_data(location + ": two columns are named \"" + name + "\"");
   return static_cast<std::size_t>(found - header.begin());
 }
 
 UsedFields find_columns(CsvReader& table, const LabelCsvSpec& spec) {
   Fields header;
-  if (!table.next_row(header))
-    throw Error(ErrorCode::bad_data, table.name() + ": is empty, expected a header line");
+  if (!table.next_row(header)) throw_bad_data(table.name() + ": is empty, expected a header line");
   UsedFields used;
   used.of_pack = header.front() == "row" && (header.back() == "reason" || header.back() == "warning");
   used.file = find_column(table, header, spec.file_column, spec);
@@ -190,12 +188,12 @@ class TableRows {
 
 void check_columns(const LabelCsvSpec& spec) {
   std::vector<std::string> names = spec.label_column;
-  if (names.empty()) throw Error(ErrorCode::usage, "`label_column`: at least one is needed");
+  if (names.empty()) throw_usage("`label_column`: at least one is needed");
   names.push_back(spec.file_column);
   names.insert(names.end(), spec.keep_columns.begin(), spec.keep_columns.end());
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) throw Error(ErrorCode::usage, "column \"" + *twice + "\" is given twice");
+  if (twice != names.end()) throw_usage("column \"" + *twice + "\" is given twice");
 }
 
 SampleList list_label_rows(CsvReader& table, const LabelColumns& spec) {
@@ -208,11 +206,10 @@ SampleList list_label_rows(CsvReader& table, const LabelColumns& spec) {
   Fields fields;
   while (table.next_row(fields)) rows.take(fields);
   rows.finish();
-  if (list.row_count == 0)
-    throw Error(ErrorCode::bad_data, table.name() + ": holds no rows below its header");
+  if (list.row_count == 0) throw_bad_data(table.name() + ": holds no rows below its header");
   if (list.size() == 0)
-    throw Error(ErrorCode::bad_data, table.name() + ": none of its " + std::to_string(list.row_count) +
-                                         " rows can be used; the first: " + list.rejects[0].reason);
+    throw_bad_data(table.name() + ": none of its " + std::to_string(list.row_count) +
+                   " rows can be used; the first: " + list.rejects[0].reason);
   notice_repeated_files(list);
   if (used.of_pack && !list.classes.empty() && !spec.labels_are_names)
     list.notices.push_back(table.name() +

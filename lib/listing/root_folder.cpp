@@ -15,9 +15,6 @@
 #include <memory>
 #include <numeric>
 
-#include "base/file.h"
-#include "chunkhit/error.h"
-
 namespace chunkhit {
 namespace {
 

@@ -1,7 +1,6 @@
 #include "listing/sample_list.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <limits>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 
@@ -22,6 +22,59 @@ std::string single_number_text(float value) {
   std::string text = number_text(value);
   if (parse_integer(text)) text += ".0";
   return text;
+}
+
+[[noreturn]] void fail_range(const SampleContainer& container, const FileRange& range) {
+  throw_bad_data(container.file.path() + ": has " + std::to_string(container.file.byte_count()) +
+                 " bytes, but a sample of " + std::to_string(range.bytes) + " bytes lies at offset " +
+                 std::to_string(range.offset));
+}
+
+SampleFile open_range(const SampleList& list, const FileRange& range) {
+  SampleFile sample;
+  if (range.container == FileRange::kNone) {
+    sample.error = "no such file";
+    return sample;
+  }
+  if (range.container >= list.containers.size())
+    throw_bad_data("a sample lies in container " + std::to_string(range.container) + " of " +
+                   std::to_string(list.containers.size()));
+  const SampleContainer& container = list.containers[range.container];
+  const std::uint64_t all = container.file.byte_count();
+  if (range.offset > all || range.bytes > all - range.offset) fail_range(container, range);
+  if (range.bytes == 0) sample.error = "is empty";
+  sample.bytes = range.bytes;
+  sample.stamp = container.stamp;
+  sample.container = &container;
+  sample.offset = range.offset;
+  return sample;
+}
+
+/// Calls `read`, and makes what the machine cannot read a MachineError.
+template <class Read>
+auto read_container(Read read) -> decltype(read()) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::try_again) throw;
+    throw MachineError(error.what());
+  }
+}
+
+/// The bytes are read first: a change that comes meanwhile is noticed.
+void read_range(const SampleFile& sample, ByteBuffer& buffer) {
+  const SampleContainer& container = *sample.container;
+  if (sample.bytes > buffer.capacity()) ByteBuffer().swap(buffer);  // never holds old and new bytes together
+  buffer.resize(sample.bytes);
+  const FileStamp now = read_container([&] {
+    container.file.read_at(sample.offset, buffer);
+    return stamp_of(container.file);
+  });
+  if (now == container.listed) return;
+  throw_bad_data(container.file.path() + ": changed while it was packed: it had " +
+                 std::to_string(container.listed.bytes) + " bytes and has " + std::to_string(now.bytes) +
+                 (now.bytes == container.listed.bytes ? ", written at another time" : "") +
+                 "; rerun the same command once it stays as it is");
 }
 
 }  // namespace
@@ -67,7 +120,7 @@ void write_rows(SampleList& list) {
 
 void SampleRows::add(std::string_view file) {
   if (list_.row_count == std::numeric_limits<std::uint32_t>::max())
-    throw Error(ErrorCode::bad_data, "more than 4294967295 rows");
+    throw_bad_data("more than 4294967295 rows");
   if (list_.row_count != list_.size()) {
     write_rows(list_);
     list_.rows.push_back(static_cast<std::uint32_t>(list_.row_count));
@@ -177,8 +230,8 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   const std::string file(found == list.class_ids.end()
                              ? ""
                              : list.file(static_cast<std::size_t>(found - list.class_ids.begin())));
-  throw Error(ErrorCode::bad_data, "`classes`: class \"" + list.classes[own_id] + "\" of " + file +
-                                       " is not among the " + count_text(known_count) + " that are listed");
+  throw_bad_data("`classes`: class \"" + list.classes[own_id] + "\" of " + file + " is not among the " +
+                 count_text(known_count) + " that are listed");
 }
 
 }  // namespace
@@ -188,7 +241,7 @@ std::vector<std::string> parse_class_names(std::string_view text, const std::str
   std::unordered_map<std::string, std::size_t> lines;
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   const auto refuse = [&](std::size_t line, const std::string& what) {
-    throw Error(ErrorCode::bad_data, path + ": line " + std::to_string(line) + ": " + what);
+    throw_bad_data(path + ": line " + std::to_string(line) + ": " + what);
   };
   for (std::size_t line = 1; !text.empty(); ++line) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -204,7 +257,7 @@ std::vector<std::string> parse_class_names(std::string_view text, const std::str
                        ", too");
     names.emplace_back(name);
   }
-  if (names.empty()) throw Error(ErrorCode::bad_data, path + ": lists no classes, expected one name a line");
+  if (names.empty()) throw_bad_data(path + ": lists no classes, expected one name a line");
   return names;
 }
 
@@ -238,7 +291,7 @@ void notice_text_order(SampleList& list) {
 
 void renumber_classes(SampleList& list, std::vector<std::string> known) {
   if (list.label_kind != LabelKind::class_id || list.classes.empty())
-    throw Error(ErrorCode::usage, "`classes`: is for classes with names; these labels are numbers");
+    throw_usage("`classes`: is for classes with names; these labels are numbers");
   std::unordered_map<std::string_view, std::int64_t> ids;
   for (std::size_t id = 0; id < known.size(); ++id) ids.emplace(known[id], static_cast<std::int64_t>(id));
   std::vector<std::int64_t> new_ids;
@@ -249,6 +302,37 @@ void renumber_classes(SampleList& list, std::vector<std::string> known) {
   }
   for (std::int64_t& id : list.class_ids) id = new_ids[static_cast<std::size_t>(id)];
   list.classes = std::move(known);
+}
+
+std::string SampleFile::read(ByteBuffer& buffer) const {
+  if (container == nullptr) return file.read(buffer);
+  read_range(*this, buffer);
+  return "";
+}
+
+SampleFile open_sample(const RootFolder& root, const SampleList& list, std::size_t index) {
+  if (!list.ranges.empty()) return open_range(list, list.ranges[index]);
+  SampleFile sample;
+  sample.file = root.open(list.file(index));
+  sample.error = sample.file.error;
+  sample.bytes = sample.file.bytes;
+  sample.stamp = sample.file.stamp;
+  return sample;
+}
+
+FileStamp stamp_sample(const RootFolder& root, const SampleList& list, std::size_t index) {
+  return list.ranges.empty() ? root.stamp(list.file(index)) : open_range(list, list.ranges[index]).stamp;
+}
+
+SampleContainer open_container(const std::string& path) {
+  InputFile file(path);
+  const FileStamp now = stamp_of(file);
+  return make_container(std::move(file), now);
+}
+
+SampleContainer make_container(InputFile file, const FileStamp& source) {
+  const FileStamp listed = stamp_of(file);
+  return {std::move(file), listed, source};
 }
 
 }  // namespace chunkhit

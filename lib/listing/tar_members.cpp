@@ -5,13 +5,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <new>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 
@@ -96,7 +95,7 @@ struct TarReader::State {
   }
 
   [[noreturn]] void fail(std::uint64_t offset, const std::string& what) const {
-    throw Error(ErrorCode::bad_data, name + ": at byte " + std::to_string(offset) + ": " + what);
+    throw_bad_data(name + ": at byte " + std::to_string(offset) + ": " + what);
   }
   void check(int status) const {
     if (error) throw Error(*error);

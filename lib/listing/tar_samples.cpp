@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
-#include "base/near_name.h"
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "listing/tar_members.h"
 
 namespace chunkhit {
@@ -35,11 +33,7 @@ SplitName split_name(std::string_view path) {
   const std::size_t base = path.rfind('/') + 1;
   const std::size_t dot = path.find('.', base);
   if (dot == std::string_view::npos) return {path, ""};
-  std::string extension(path.substr(dot + 1));
-  std::ranges::transform(extension, extension.begin(), [](char letter) {
-    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-  });
-  return {path.substr(0, dot), std::move(extension)};
+  return {path.substr(0, dot), lower(path.substr(dot + 1))};
 }
 
 bool has_image_extension(const std::string& path) {
@@ -215,9 +209,8 @@ void TarSamples::check_kept() const {
   std::string found;
   for (const std::string& key : json_keys_)
     found += (found.empty() ? "; one has " : ", ") + ('"' + printable_text(key) + '"');
-  throw Error(ErrorCode::bad_data, "`keep_columns`: no image has a .json with the key \"" +
-                                       printable_text(name) + "\" beside it" + found +
-                                       did_you_mean(name, json_keys_));
+  throw_bad_data("`keep_columns`: no image has a .json with the key \"" + printable_text(name) +
+                 "\" beside it" + found + did_you_mean(name, json_keys_));
 }
 
 /// Labels lie beside images where one image has a label that can be read: a single .json, or one that
@@ -235,10 +228,9 @@ void TarSamples::find_source(const TarInput& input, const std::vector<TarGroup>&
     source_ = found;
     list_.labels_from = found == Source::members ? "members" : "";
   } else if (found == Source::members && source_ == Source::folders) {
-    throw Error(ErrorCode::bad_data, input.name + ": " + printable_text(labelled->key) + "." +
-                                         labelled->label_from + " is the label of an image, but " +
-                                         inputs_.front() +
-                                         " has no labels beside its images; pack them by themselves");
+    throw_bad_data(input.name + ": " + printable_text(labelled->key) + "." + labelled->label_from +
+                   " is the label of an image, but " + inputs_.front() +
+                   " has no labels beside its images; pack them by themselves");
   }
 }
 
@@ -327,17 +319,14 @@ void TarSamples::finish() {
   for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
   const std::string tars = inputs_.front() + (inputs_.size() > 1 ? ", …" : "");
   if (list_.row_count == 0)
-    throw Error(ErrorCode::bad_data,
-                tars + ": holds no images" + (list_.notices.empty() ? "" : ": " + list_.notices.front()));
+    throw_bad_data(tars + ": holds no images" + (list_.notices.empty() ? "" : ": " + list_.notices.front()));
   if (list_.size() == 0)
-    throw Error(ErrorCode::bad_data, tars + ": none of the " + count_text(list_.row_count, "sample") +
-                                         " can be used; the first: " + list_.rejects[0].file + ": " +
-                                         list_.rejects[0].reason);
+    throw_bad_data(tars + ": none of the " + count_text(list_.row_count, "sample") +
+                   " can be used; the first: " + list_.rejects[0].file + ": " + list_.rejects[0].reason);
   if (source_ == Source::members && has_class_names_)
     list_.notices.emplace_back(
         "labels are the ids in .cls; the .json beside them have the names of their classes: `label_column` "
-        "class "
-        "takes these");
+        "class takes these");
   if (source_ == Source::folders) number_classes(are_tars);
   if (source_ == Source::folders) rows_.finish_unlabelled(rows);
 }
@@ -418,11 +407,10 @@ void TarSamples::number_classes(bool are_tars) {
         list_.classes.front() + ".tar are of the class " + list_.classes.front());
   const std::string split = split_names(list_);
   if (!split.empty())
-    list_.notices.push_back(
-        "the classes " + split +
-        " have the names of a split; put the images of each into a tar in a folder of that "
-        "name, and give `split_folders` " +
-        split + " with the folder above as ROOT");
+    list_.notices.push_back("the classes " + split +
+                            " have the names of a split; put the images of each into a tar in a folder of "
+                            "that name, and give `split_folders` " +
+                            split + " with the folder above as ROOT");
 }
 
 }  // namespace chunkhit

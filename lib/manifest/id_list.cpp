@@ -1,13 +1,12 @@
 #include "manifest/id_list.h"
 
 #include <algorithm>
-#include <charconv>
-#include <system_error>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -65,9 +64,9 @@ IdListReader::IdListReader(std::string name, ByteSource source, std::string_view
     kept_names_.assign(fields_.begin() + kOwnFields, fields_.end());
   }
   if (found != header_)
-    throw Error(ErrorCode::bad_data, rows_.name() + ": expected " +
-                                         (header == kItemsHeader ? "an items.csv (" : "a users.csv (") +
-                                         std::string(header_) + ")");
+    throw_bad_data(rows_.name() + ": expected " +
+                   (header == kItemsHeader ? "an items.csv (" : "a users.csv (") + std::string(header_) +
+                   ")");
 }
 
 bool IdListReader::next() {
@@ -76,16 +75,14 @@ bool IdListReader::next() {
   if (fields_.size() != kOwnFields + kept_names_.size() || fields_[0] != std::to_string(count_))
     fail("expected " + std::string(header_.substr(0, header_.find(','))) + " " + std::to_string(count_) +
          ", its ratings and its " + std::string(header_.substr(header_.rfind(',') + 1)));
-  const char* const end = fields_[1].data() + fields_[1].size();
-  const auto [stop, error] = std::from_chars(fields_[1].data(), end, ratings_);
-  if (error != std::errc() || stop != end)
+  if (!parse_all(fields_[1], ratings_))
     fail("ratings: expected a count, found \"" + std::string(fields_[1]) + '"');
   ++count_;
   return true;
 }
 
 void IdListReader::fail(const std::string& what) const {
-  throw Error(ErrorCode::bad_data, rows_.name() + ":" + std::to_string(rows_.line()) + ": " + what);
+  throw_bad_data(rows_.name() + ":" + std::to_string(rows_.line()) + ": " + what);
 }
 
 std::vector<std::uint64_t> parse_item_counts(std::string_view text, const std::string& path,
@@ -94,8 +91,8 @@ std::vector<std::uint64_t> parse_item_counts(std::string_view text, const std::s
   std::vector<std::uint64_t> counts;
   while (items.next()) counts.push_back(items.ratings());
   if (counts.size() != column_count)
-    throw Error(ErrorCode::bad_data, path + ": " + std::to_string(counts.size()) + " items, expected " +
-                                         std::to_string(column_count));
+    throw_bad_data(path + ": " + std::to_string(counts.size()) + " items, expected " +
+                   std::to_string(column_count));
   return counts;
 }
 
@@ -103,15 +100,14 @@ SampleColumn parse_kept_column(std::string_view text, const std::string& path, s
                                std::span<const PackColumn> kept, std::size_t index, std::uint64_t count) {
   IdListReader list(path, source_of(text), header);
   if (!std::ranges::equal(list.kept_names(), kept, {}, {}, &PackColumn::name))
-    throw Error(ErrorCode::bad_data, path + ": has other columns than its manifest says");
+    throw_bad_data(path + ": has other columns than its manifest says");
   SampleColumn column = empty_column(kept[index]);
   while (list.next())
     if (!column.append_text(list.kept()[index]))
       list.fail("column \"" + column.name + "\": expected " + name_of(column.type()) + ", found \"" +
                 printable_text(list.kept()[index]) + '"');
   if (column.size() != count)
-    throw Error(ErrorCode::bad_data,
-                path + ": " + std::to_string(column.size()) + " rows, expected " + std::to_string(count));
+    throw_bad_data(path + ": " + std::to_string(column.size()) + " rows, expected " + std::to_string(count));
   return column;
 }
 

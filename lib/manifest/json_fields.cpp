@@ -1,14 +1,12 @@
 #include "manifest/json_fields.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
-#include <string>
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -17,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 [[noreturn]] void throw_field(const char* key, const char* expected, const Json& found) {
-  throw Error(ErrorCode::bad_data, std::string(key) + ": expected " + expected + ", found " + found.dump());
+  throw_bad_data(std::string(key) + ": expected " + expected + ", found " + found.dump());
 }
 
 }  // namespace
@@ -121,12 +119,11 @@ Json open_format(std::string_view text, const std::string& name, std::string_vie
                  std::uint64_t max_version) {
   Json json = open_sealed_json(text, name);
   const auto found = json.at("format").get<std::string>();
-  if (found != format)
-    throw Error(ErrorCode::bad_data, "format: expected " + std::string(format) + ", found " + found);
+  if (found != format) throw_bad_data("format: expected " + std::string(format) + ", found " + found);
   const std::uint64_t version = count_field(json, "version");
   if (version < 1 || version > max_version)
-    throw Error(ErrorCode::bad_data, std::string("version: expected 1") + (max_version > 1 ? " or 2" : "") +
-                                         ", found " + json.at("version").dump());
+    throw_bad_data(std::string("version: expected 1") + (max_version > 1 ? " or 2" : "") + ", found " +
+                   json.at("version").dump());
   return json;
 }
 
@@ -137,8 +134,7 @@ Json spec_json(const std::vector<SpecEntry>& spec) {
 }
 
 std::vector<SpecEntry> parse_spec(const Json& object) {
-  if (!object.is_object())
-    throw Error(ErrorCode::bad_data, "spec: expected an object, found " + object.dump());
+  if (!object.is_object()) throw_bad_data("spec: expected an object, found " + object.dump());
   std::vector<SpecEntry> spec;
   for (const auto& [name, value] : object.items()) spec.push_back({name, value.get<std::string>()});
   return spec;
@@ -168,8 +164,7 @@ SizeCounts parse_size_counts(const Json& object) {
   SizeCounts counts{size_field(object, "min"), size_field(object, "max"), {}};
   for (const auto& [from, images] : object.at("ranges").items()) {
     double number = 0;
-    const auto [end, error] = std::from_chars(from.data(), from.data() + from.size(), number);
-    if (error != std::errc() || end != from.data() + from.size() || !(number >= 0 && number <= counts.max))
+    if (!parse_all(from, number) || !(number >= 0 && number <= counts.max))
       throw_field("ranges", "numbers from 0 to max", from);
     counts.ranges[number] = count_field(object.at("ranges"), from.c_str());
   }
@@ -240,16 +235,12 @@ std::vector<PackColumn> parse_columns(const Json& object, const char* key) {
     const auto name = entry.at("name").get<std::string>();
     const auto type = entry.at("type").get<std::string>();
     const std::optional<ColumnType> known = enum_of<ColumnType>(type);
-    if (!known)
-      throw Error(ErrorCode::bad_data,
-                  std::string(key) + ": type: expected int64, float64 or text, found " + type);
+    if (!known) throw_bad_data(std::string(key) + ": type: expected int64, float64 or text, found " + type);
     if (name.empty() || std::ranges::find(columns, name, &PackColumn::name) != columns.end())
-      throw Error(ErrorCode::bad_data,
-                  std::string(key) + ": expected different names, found \"" + name + '"');
+      throw_bad_data(std::string(key) + ": expected different names, found \"" + name + '"');
     columns.push_back({name, *known});
     if (columns.size() > kMaxColumns)
-      throw Error(ErrorCode::bad_data,
-                  std::string(key) + ": expected at most " + std::to_string(kMaxColumns) + " columns");
+      throw_bad_data(std::string(key) + ": expected at most " + std::to_string(kMaxColumns) + " columns");
   }
   return columns;
 }
@@ -262,7 +253,7 @@ FileRecord parse_file(const Json& object, std::string_view expected, bool is_mer
   FileRecord file{object.at("file").get<std::string>(), count_field(object, "bytes"),
                   hash_field(object, "xxh3")};
   if (file.file != expected && !(is_merged && plain_table_name(file.file) == expected))
-    throw Error(ErrorCode::bad_data, "file: expected " + std::string(expected) + ", found " + file.file);
+    throw_bad_data("file: expected " + std::string(expected) + ", found " + file.file);
   return file;
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/throw_error.h"
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
 
@@ -93,9 +94,8 @@ auto with_name(const std::string& name, Parse parse) {
     return parse();
   } catch (const nlohmann::json::exception& error) {
     const std::string_view what = error.what();  // "[json.exception.out_of_range.403] key 'inputs' not found"
-    throw Error(ErrorCode::bad_data,
-                name + ": was written by another version, whose layout this one does not " + "read (" +
-                    std::string(what.substr(what.find(' ') + 1)) + "); pack again");
+    throw_bad_data(name + ": was written by another version, whose layout this one does not " + "read (" +
+                   std::string(what.substr(what.find(' ') + 1)) + "); pack again");
   } catch (const Error& error) {
     const std::string message = error.what();
     throw Error(error.code(), message.starts_with(name) ? message : name + ": " + message);

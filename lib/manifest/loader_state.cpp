@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/hash.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 
 namespace chunkhit {
 namespace {
@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "chunkhit-loader-state-1";
 
-[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::usage, "loader state: " + what); }
+[[noreturn]] void refuse(const std::string& what) { throw_usage("loader state: " + what); }
 
 /// The fields of a state, each to be taken once; what is left at the end is none.
 class Fields {

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "manifest/json_fields.h"
 #include "manifest/manifest_numbers.h"
 #include "store/part_rules.h"
@@ -22,8 +21,8 @@ using Json = nlohmann::ordered_json;
 std::uint32_t side(const Json& object, const char* key) {
   const std::uint64_t value = count_field(object, key);
   if (value < 1 || value > 0x7fffffff)
-    throw Error(ErrorCode::bad_data,
-                std::string("sample: ") + key + ": expected 1 to 2147483647, found " + std::to_string(value));
+    throw_bad_data(std::string("sample: ") + key + ": expected 1 to 2147483647, found " +
+                   std::to_string(value));
   return static_cast<std::uint32_t>(value);
 }
 
@@ -40,7 +39,7 @@ std::optional<SharedStats> parse_shared_stats(const Json& json, const SampleShap
   const Json& object = json.at("normalize");
   SharedStats stats{object.at("from").get<std::string>(), object.at("mean").get<std::vector<double>>(),
                     object.at("std").get<std::vector<double>>()};
-  if (stats.mean.empty()) throw Error(ErrorCode::bad_data, "normalize: no mean");
+  if (stats.mean.empty()) throw_bad_data("normalize: no mean");
   check_pixel_stats(stats.mean, stats.std, sample.channels);
   return stats;
 }
@@ -148,13 +147,12 @@ SampleShape parse_sample(const Json& object) {
   }
   const auto layout = object.at("layout").get<std::string>();
   const std::optional<Layout> found = enum_of<Layout>(layout);
-  if (!found) throw Error(ErrorCode::bad_data, "sample: layout: expected nhwc or nchw, found " + layout);
+  if (!found) throw_bad_data("sample: layout: expected nhwc or nchw, found " + layout);
   sample.layout = *found;
   if (sample.height == 0 && sample.layout != Layout::nhwc)
-    throw Error(ErrorCode::bad_data, "sample: layout: expected nhwc where images have sizes of their own");
+    throw_bad_data("sample: layout: expected nhwc where images have sizes of their own");
   if (sample.channels > 4)
-    throw Error(ErrorCode::bad_data,
-                "sample: channels: expected 1 to 4, found " + std::to_string(sample.channels));
+    throw_bad_data("sample: channels: expected 1 to 4, found " + std::to_string(sample.channels));
   return sample;
 }
 
@@ -176,7 +174,7 @@ Json labels_json(bool class_labels, const std::vector<std::string>& columns) {
 bool parse_class_labels(const Json& labels) {
   const auto kind = labels.at("kind").get<std::string>();
   if (kind != "class_id" && kind != "numbers")
-    throw Error(ErrorCode::bad_data, "labels: kind: expected class_id or numbers, found " + kind);
+    throw_bad_data("labels: kind: expected class_id or numbers, found " + kind);
   return kind == "class_id";
 }
 
@@ -255,7 +253,7 @@ std::vector<PackMatrix> parse_matrices(const Json& list) {
         {entry.at("name").get<std::string>(), count_field(entry, "nnz"), count_field(entry, "longest_row")});
   const bool known = (matrices.size() == 1 || (matrices.size() == 2 && matrices[1].name == "held_out")) &&
                      matrices[0].name == "X";
-  if (!known) throw Error(ErrorCode::bad_data, "matrices: expected X, or X and held_out");
+  if (!known) throw_bad_data("matrices: expected X, or X and held_out");
   return matrices;
 }
 
@@ -310,7 +308,7 @@ RatingStats parse_stats(const Json& object) {
 ValueType parse_value_type(const Json& values) {
   const auto name = values.at("type").get<std::string>();
   const std::optional<ValueType> found = enum_of<ValueType>(name);
-  if (!found) throw Error(ErrorCode::bad_data, "values: type: expected none, u8, u16 or f32, found " + name);
+  if (!found) throw_bad_data("values: type: expected none, u8, u16 or f32, found " + name);
   return *found;
 }
 

@@ -12,7 +12,7 @@
 #include "chunkhit/pack_info.h"
 #include "manifest/part_record.h"
 #include "types/csr_rows.h"
-#include "types/sample_shape.h"
+#include "types/image.h"
 
 namespace chunkhit {
 

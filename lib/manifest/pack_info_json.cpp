@@ -1,7 +1,6 @@
 #include "manifest/pack_info_json.h"
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "chunkhit/pack_info.h"
 #include "chunkhit/verify.h"

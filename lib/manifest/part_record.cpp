@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "manifest/json_fields.h"
 #include "manifest/manifest.h"
 #include "manifest/manifest_numbers.h"
@@ -102,7 +102,7 @@ PartRecord parse_part(const Json& object) {
   part.file = object.at("file").get<std::string>();
   if (part.file.empty() || part.file.find('/') != std::string::npos ||
       part.file.find('\0') != std::string::npos || part.file == "." || part.file == "..")
-    throw Error(ErrorCode::bad_data, "parts: file: expected a name in the pack's folder, found " + part.file);
+    throw_bad_data("parts: file: expected a name in the pack's folder, found " + part.file);
   part.bytes = count_field(object, "bytes");
   part.xxh3 = hash_field(object, "xxh3");
   part.rows = count_field(object, "rows");

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "chunk/chunk_plan.h"
-#include "types/sample_shape.h"
+#include "types/image.h"
 
 namespace chunkhit {
 

@@ -9,8 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "base/hash.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "chunkhit/version.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
@@ -24,7 +23,7 @@ namespace fs = std::filesystem;
 /// Explains why a folder is no finished pack: it is missing, unfinished, or holds the packs of a split.
 [[noreturn]] void refuse_input(const std::string& folder, const std::string& output) {
   std::error_code error;
-  if (!fs::is_directory(folder, error)) throw Error(ErrorCode::bad_data, folder + ": no such folder");
+  if (!fs::is_directory(folder, error)) throw_bad_data(folder + ": no such folder");
   std::vector<std::string> packs;
   for (const std::string& name : folder_entries(folder))
     if (fs::exists(fs::path(folder) / name / kManifestName, error)) packs.push_back(name);
@@ -34,10 +33,9 @@ namespace fs = std::filesystem;
   for (const std::string& name : packs)
     commands.append(commands.empty() ? "" : "; ")
         .append("pack-merge " + output + "/" + name + " " + folder + "/" + name + " …");
-  if (!packs.empty())
-    throw Error(ErrorCode::bad_data, folder + ": holds several packs; merge those of one name: " + commands);
-  throw Error(ErrorCode::bad_data, folder + ": no finished pack: " + std::string(kManifestName) +
-                                       " is missing; run the command that began it to its end first");
+  if (!packs.empty()) throw_bad_data(folder + ": holds several packs; merge those of one name: " + commands);
+  throw_bad_data(folder + ": no finished pack: " + std::string(kManifestName) +
+                 " is missing; run the command that began it to its end first");
 }
 
 bool are_same(const std::string& a, const std::string& b) {
@@ -53,10 +51,9 @@ void check_parts(MergeInput& input) {
     const PartRecord& listed = manifest.parts[index];
     const std::optional<PartManifest> own = whole_part(input.folder, manifest, listed);
     if (!own)
-      throw Error(ErrorCode::bad_data, input.folder + "/" + listed.file +
-                                           ": it or its record is missing, or is not what the manifest "
-                                           "lists; see pack-verify " +
-                                           input.folder);
+      throw_bad_data(input.folder + "/" + listed.file +
+                     ": it or its record is missing, or is not what the manifest lists; see pack-verify " +
+                     input.folder);
     const std::lock_guard lock(mutex);
     input.pixels.add(own->part.pixels);
   });
@@ -68,8 +65,7 @@ void check_distinct(std::span<const MergeInput> inputs) {
   for (const MergeInput& input : inputs)
     for (const std::uint64_t id : content_ids(input.manifest()))
       if (const auto [found, is_new] = known.try_emplace(id, &input); !is_new)
-        throw Error(ErrorCode::bad_data,
-                    input.folder + ": a pack is repeated: " + found->second->folder + " holds it, too");
+        throw_bad_data(input.folder + ": a pack is repeated: " + found->second->folder + " holds it, too");
 }
 
 void check_same_kind(const MergeInput& input, const MergeInput& first) {
@@ -115,8 +111,8 @@ void check_merge_inputs(std::span<MergeInput> inputs) {
 void check_equal(const MergeInput& input, const MergeInput& first, const std::string& what,
                  const std::string& found, const std::string& expected, const std::string& advice) {
   if (found != expected)
-    throw Error(ErrorCode::bad_data, input.folder + ": " + what + " " + found + ", expected " + expected +
-                                         " as in " + first.folder + ": " + advice);
+    throw_bad_data(input.folder + ": " + what + " " + found + ", expected " + expected + " as in " +
+                   first.folder + ": " + advice);
 }
 
 namespace {

@@ -1,7 +1,6 @@
 // The packs that pack-merge joins, and the manifests that it makes of theirs.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>

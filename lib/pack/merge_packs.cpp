@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
@@ -308,8 +309,8 @@ bool is_done(const MergeOptions& options, std::span<const MergeInput> inputs, Me
 MergeReport merge_packs(const MergeOptions& given) {
   const RunStart start = start_run();
   MergeOptions options = given;
-  if (options.output.empty()) throw Error(ErrorCode::usage, "`output`: no folder was given");
-  if (options.packs.empty()) throw Error(ErrorCode::usage, "`packs`: no pack was given");
+  if (options.output.empty()) throw_usage("`output`: no folder was given");
+  if (options.packs.empty()) throw_usage("`packs`: no pack was given");
   options.output = pack_folder_of(options.output);
   MergeReport report;
   report.path = options.output;

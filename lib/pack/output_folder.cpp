@@ -13,6 +13,7 @@
 
 #include "base/aside_name.h"
 #include "base/bytes.h"
+#include "base/throw_error.h"
 #include "chunkhit/error.h"
 #include "manifest/run_record.h"
 #include "pack/parallel_files.h"
@@ -150,8 +151,7 @@ void check_outside_packs(const std::string& output) {
   while (at.has_relative_path()) {
     at = at.parent_path();
     if (is_finished_pack(at))
-      throw Error(ErrorCode::usage,
-                  "`output`: " + output + " lies in the pack " + at.string() + "; choose a folder outside");
+      throw_usage("`output`: " + output + " lies in the pack " + at.string() + "; choose a folder outside");
   }
 }
 

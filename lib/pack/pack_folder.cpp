@@ -12,7 +12,6 @@
 
 #include "base/aside_name.h"
 #include "base/bytes.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/spill_file.h"
 #include "chunkhit/error.h"
@@ -203,8 +202,7 @@ void check_only_our_files(const std::string& folder, const std::set<std::string>
   if (!held_format(folder + "/" + entry).empty())
     throw Error(ErrorCode::cannot_write,
                 folder + ": holds " + entry +
-                    ", a pack by itself, perhaps of an earlier split; remove it, or give "
-                    "another `output`");
+                    ", a pack by itself, perhaps of an earlier split; remove it, or give another `output`");
   throw Error(ErrorCode::cannot_write,
               folder + ": holds " + entry + ", which " +
                   (is_pack_file(entry) ? "no pack command wrote" : "belongs to no pack") +

@@ -126,9 +126,8 @@ void PackRun::publish(const PackManifest& manifest, const std::vector<FileRecord
   write_run(folder_.path(), call.tool, call.command_line, call.start, call.threads, std::move(roots))
       .publish();
   if (!folder_.is_whole(manifest, tables))
-    throw Error(ErrorCode::try_again, folder_.path() +
-                                          ": another process changed this folder; rerun the same command "
-                                          "to resume");
+    throw Error(ErrorCode::try_again,
+                folder_.path() + ": another process changed this folder; rerun the same command to resume");
   publish_file(folder_.file(kManifestName), text);
 }
 

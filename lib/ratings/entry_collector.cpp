@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "ratings/id_map.h"
 #include "ratings/rating_reader.h"
 
@@ -86,10 +86,9 @@ bool EntryCollector::finish() {
 }
 
 void EntryCollector::refuse_value(std::uint64_t row, std::uint64_t column, float value) const {
-  throw Error(ErrorCode::bad_data,
-              name_ + ": entry (" + std::to_string(row) + ", " + std::to_string(column) +
-                  ") counted from 0: expected a finite number that a 32-bit float can hold, found " +
-                  (std::isnan(value) ? "NaN" : "infinity"));
+  throw_bad_data(name_ + ": entry (" + std::to_string(row) + ", " + std::to_string(column) +
+                 ") counted from 0: expected a finite number that a 32-bit float can hold, found " +
+                 (std::isnan(value) ? "NaN" : "infinity"));
 }
 
 namespace {
@@ -97,7 +96,7 @@ namespace {
 constexpr std::uint64_t kPieceCount = std::uint64_t{1} << 16;
 
 [[noreturn]] void refuse(const ArrayShape& shape, const std::string& what) {
-  throw Error(ErrorCode::bad_data, shape.name + ": " + what);
+  throw_bad_data(shape.name + ": " + what);
 }
 
 /// Gives an array's numbers one by one.

@@ -1,10 +1,7 @@
 #include "ratings/id_map.h"
 
-#include <algorithm>
 #include <bit>
 #include <charconv>
-#include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <type_traits>
@@ -12,8 +9,7 @@
 
 #include "base/hash.h"
 #include "base/random.h"
-#include "chunkhit/error.h"
-#include "ratings/rating_fields.h"
+#include "base/throw_error.h"
 
 namespace chunkhit {
 namespace {
@@ -71,7 +67,7 @@ std::uint32_t IdMap::number_of(std::uint32_t hash, IsSame is_same, bool& is_new)
 /// Numbers have 32 bits, and one value is needed for "free".
 std::uint32_t IdMap::next_entry() const {
   if (size() == std::numeric_limits<std::uint32_t>::max())
-    throw Error(ErrorCode::bad_data, "more than 4294967295 different ids");
+    throw_bad_data("more than 4294967295 different ids");
   return static_cast<std::uint32_t>(size()) + 1;
 }
 

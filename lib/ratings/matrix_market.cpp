@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <limits>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "ratings/id_map.h"
 #include "ratings/rating_fields.h"
 #include "ratings/rating_text.h"
@@ -35,22 +32,13 @@ std::optional<std::uint64_t> parse_count(std::string_view field) {
     }
     return number;
   }
-  const char* const end = field.data() + field.size();
-  const auto [stop, error] = std::from_chars(field.data(), end, number);
-  if (error != std::errc() || stop != end || number > INT64_MAX) return std::nullopt;
+  if (!parse_all(field, number) || number > INT64_MAX) return std::nullopt;
   return number;
 }
 
 namespace {
 
 constexpr std::size_t kMaxShownBytes = 40;
-
-std::string lower(std::string_view text) {
-  std::string copy(text);
-  for (char& c : copy)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return copy;
-}
 
 std::string shown(std::string_view text) {
   return text.empty() ? "nothing" : '"' + printable_text(text.substr(0, kMaxShownBytes)) + '"';
@@ -264,12 +252,12 @@ void MatrixMarketReader::take_names(const std::string& path) {
   const bool are_columns = cells.size() == header_.column_count;
   const std::uint64_t gene_count = are_columns ? header_.row_count : header_.column_count;
   if ((!are_columns && cells.size() != header_.row_count) || (!genes.empty() && genes.size() != gene_count))
-    throw Error(ErrorCode::bad_data, path + ": " + std::to_string(header_.row_count) + " x " +
-                                         std::to_string(header_.column_count) + ", but " + files.cells +
-                                         " has " + count_text(cells.size(), "name") +
-                                         (files.genes.empty() ? "" : " and " + files.genes + " ") +
-                                         (files.genes.empty() ? "" : count_text(genes.size(), "name")) +
-                                         "; `transpose` takes its columns as users, by number");
+    throw_bad_data(path + ": " + std::to_string(header_.row_count) + " x " +
+                   std::to_string(header_.column_count) + ", but " + files.cells + " has " +
+                   count_text(cells.size(), "name") +
+                   (files.genes.empty() ? "" : " and " + files.genes + " ") +
+                   (files.genes.empty() ? "" : count_text(genes.size(), "name")) +
+                   "; `transpose` takes its columns as users, by number");
   const std::size_t changed = make_unique_names(cells) + make_unique_names(genes);
   facts_.is_transposed = are_columns;
   if (!genes.empty()) facts_.first_item.reset();

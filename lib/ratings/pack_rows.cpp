@@ -4,12 +4,10 @@
 #include <bit>
 #include <mutex>
 #include <numeric>
-#include <string>
 #include <utility>
 
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "ratings/rating_fields.h"
-#include "ratings/rating_store.h"
 
 namespace chunkhit {
 
@@ -41,9 +39,8 @@ ItemColumns reuse_items(std::span<const std::uint32_t> counts, std::span<const s
     const std::uint32_t item = frozen[column];
     if (item >= counts.size()) continue;
     if (made.columns[item] != kNoColumn)
-      throw Error(ErrorCode::bad_data, "item number " + std::to_string(item) + " is column " +
-                                           std::to_string(made.columns[item]) + " and column " +
-                                           std::to_string(column));
+      throw_bad_data("item number " + std::to_string(item) + " is column " +
+                     std::to_string(made.columns[item]) + " and column " + std::to_string(column));
     made.columns[item] = static_cast<std::uint32_t>(column);
     made.counts[column] = counts[item];
   }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "chunkhit/sparse_spec.h"
-#include "ratings/clean_rows.h"
 #include "ratings/rating_rules.h"
 #include "ratings/rating_split.h"
 #include "ratings/rating_store.h"

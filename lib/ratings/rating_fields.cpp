@@ -1,33 +1,18 @@
 #include "ratings/rating_fields.h"
 
-#include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <string>
-
-#include "base/text.h"
 
 namespace chunkhit {
 namespace {
 
 constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
 
-std::string_view without_blanks(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 bool parse_decimal(std::string_view text, std::int64_t& time, double& fraction) {
   text = without_blanks(text);
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   double number = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return false;
-  if (!(std::abs(number) <= kExactIntegers)) return false;
+  if (!parse_all(text, number) || !(std::abs(number) <= kExactIntegers)) return false;
   time = static_cast<std::int64_t>(std::floor(number));
   fraction = number - std::floor(number);
   return true;

@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "ratings/rating_fields.h"
-#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -17,7 +16,7 @@ constexpr std::size_t kLinesLookedAt = 1000;
 constexpr std::size_t kMaxTableColumns = 4;  // user, item, value, time
 
 [[noreturn]] void refuse(std::string_view name, const std::string& what) {
-  throw Error(ErrorCode::bad_data, std::string(name) + ": " + what);
+  throw_bad_data(std::string(name) + ": " + what);
 }
 
 bool are_digits(std::string_view text) {

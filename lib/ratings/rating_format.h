@@ -1,7 +1,6 @@
 // What kind of file ratings are in, detected by its first bytes.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

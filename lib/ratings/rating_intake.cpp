@@ -5,19 +5,17 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <limits>
 #include <utility>
-#include <vector>
 
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "ratings/rating_fields.h"
 #include "ratings/rating_text.h"
 #include "ratings/stored_values.h"
-#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -103,7 +101,7 @@ void ReadStats::add_bad_lines(const RatingBlock& block, std::uint64_t line_offse
     InputBadLine bad{inputs_.back().file, line};
     bad.line.line += line_offset;
     const std::string text = bad_line_text(bad);
-    if (line.reason == kLongLine) throw Error(ErrorCode::bad_data, text);
+    if (line.reason == kLongLine) throw_bad_data(text);
     if (limit_.on_error == OnError::fail)
       throw Error(ErrorCode::too_many_rejects, text + " (`on_error` fail)");
     if (is_limited && bad_lines_ >= allowed)
@@ -117,9 +115,8 @@ void ReadStats::add_bad_lines(const RatingBlock& block, std::uint64_t line_offse
     bad_lines_ += count;
     bad_kinds_[kind] += count;
     if (kind == bad_line_kind(kLongLine))
-      throw Error(ErrorCode::bad_data, inputs_.back().file + ":" +
-                                           std::to_string(line_offset + block.line_count) + ": " +
-                                           std::string(kLongLine));
+      throw_bad_data(inputs_.back().file + ":" + std::to_string(line_offset + block.line_count) + ": " +
+                     std::string(kLongLine));
   }
   if (is_limited && bad_lines_ > allowed)
     throw Error(ErrorCode::too_many_rejects, "more than " + count_text(allowed, "bad line") +
@@ -338,8 +335,8 @@ class RatingIntake::Pipeline {
         files.empty() ? progress.input + ":" + std::to_string(lines_ + line_of_rating(work, rating, parse_))
                       : files[work.file_index].name + ": user " + id_text(work.block.users, rating) +
                             ", item " + id_text(work.block.items, rating);
-    throw Error(ErrorCode::bad_data, at + ": value: expected " + expected_rating_text(values) +
-                                         " (`values` " + stored_values_text(values) + "), found " + found);
+    throw_bad_data(at + ": value: expected " + expected_rating_text(values) + " (`values` " +
+                   stored_values_text(values) + "), found " + found);
   }
 
   void renumber(Work& work) {
@@ -376,7 +373,7 @@ RatingIntake::RatingIntake(RatingTableSpec spec, IntakeOptions options, RatingSi
 
 void RatingIntake::read_text(TextStream& input, RatingFormat format) {
   if (format > RatingFormat::netflix)
-    throw Error(ErrorCode::usage, input.name() + ": is " + name_of(format) + ", expected lines of ratings");
+    throw_usage(input.name() + ": is " + name_of(format) + ", expected lines of ratings");
   if (format == RatingFormat::text) {
     const Bytes head = input.head();
     table_ = detect_rating_table({as_text(head), head.size() < TextStream::kHeadBytes, spec_.comment}, spec_,

@@ -3,7 +3,6 @@
 #include <oneapi/tbb/enumerable_thread_specific.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -12,9 +11,9 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "ratings/rating_rules.h"
 #include "ratings/stored_values.h"
 #include "types/enum_names.h"
 
@@ -294,7 +293,7 @@ void check_something_left(const ItemColumns& columns, const std::vector<PackStep
     return;
   std::string text = "no ratings are left for training";
   for (const PackStep& step : steps) text += "; " + step.name + ": " + count_text(step.ratings);
-  throw Error(ErrorCode::bad_data, text);
+  throw_bad_data(text);
 }
 
 }  // namespace
@@ -331,8 +330,7 @@ bool needs_times(const RatingPacksSpec& spec) {
 RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, const ItemChoice& items,
                               GivenSplit given, std::int64_t time_scale) {
   check_split(spec.split);
-  if (spec.keep_times && !store.has_times())
-    throw Error(ErrorCode::usage, "`keep_times`: the ratings have no times");
+  if (spec.keep_times && !store.has_times()) throw_usage("`keep_times`: the ratings have no times");
   RatingPacks made;
   CleanRows rows = clean_rows(store, spec.rules, row_form(spec.split), spec.keep_times, made.steps);
   LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),

@@ -4,18 +4,12 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <string>
-#include <utility>
 
 #include "base/memory_budget.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
-#include "ratings/clean_rows.h"
-#include "types/enum_names.h"
 #include "types/rating_block.h"
 
 namespace chunkhit {

@@ -10,14 +10,12 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "chunkhit/error.h"
 #include "chunkhit/pack_info.h"
 #include "chunkhit/sparse_spec.h"
-#include "ratings/clean_rows.h"
 #include "ratings/rating_store.h"
 #include "types/enum_names.h"
 

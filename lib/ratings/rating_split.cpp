@@ -4,19 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <cstddef>
 #include <limits>
 #include <mutex>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "base/random.h"
 #include "base/throw_error.h"
 #include "base/words.h"
-#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {

@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "chunkhit/sparse_spec.h"
-#include "ratings/clean_rows.h"
 #include "ratings/rating_rules.h"
 #include "ratings/rating_store.h"
 #include "types/enum_names.h"

@@ -1,18 +1,17 @@
 #include "ratings/rating_store.h"
 
+#include <oneapi/tbb/parallel_for.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstddef>
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "chunkhit/error.h"
+#include "base/bytes.h"
+#include "base/throw_error.h"
 
 namespace chunkhit {
-
 namespace {
 
 /// Fewer keys than this are sorted by comparison, which is then faster than counting digits.
@@ -34,6 +33,12 @@ void sort_by_digit(std::span<const std::uint64_t> from, int shift, std::uint64_t
     sum += count;
   }
   for (const std::uint64_t key : from) to[next[(key >> shift) % kDigits]++] = key;
+}
+
+template <class T>
+MutableBytes room_for(std::uint64_t count, std::vector<T>& values) {
+  values.resize(count);
+  return {reinterpret_cast<std::uint8_t*>(values.data()), count * sizeof(T)};
 }
 
 }  // namespace
@@ -82,8 +87,7 @@ struct RowRange {
 void check_lengths(const RatingRows& rows) {
   for (std::size_t row = 0; row < rows.row_count(); ++row)
     if (rows.indptr[row + 1] - rows.indptr[row] > UINT32_MAX)
-      throw Error(ErrorCode::bad_data,
-                  "user number " + std::to_string(rows.first_user + row) + ": more than 2^32 - 1 ratings");
+      throw_bad_data("user number " + std::to_string(rows.first_user + row) + ": more than 2^32 - 1 ratings");
 }
 
 /// Writes each record to the next free position of its user's row; `indptr` has been counted by an earlier
@@ -214,15 +218,13 @@ void RatingStore::append(std::span<const std::uint32_t> users, std::span<const s
   if (users.empty()) return;
   if (items.size() != users.size() || (!values.empty() && values.size() != users.size()) ||
       (!times.empty() && times.size() != users.size()))
-    throw Error(ErrorCode::bad_data, "ratings with " + std::to_string(users.size()) + " users, " +
-                                         std::to_string(items.size()) + " items, " +
-                                         std::to_string(values.size()) + " values and " +
-                                         std::to_string(times.size()) + " times");
+    throw_bad_data("ratings with " + std::to_string(users.size()) + " users, " +
+                   std::to_string(items.size()) + " items, " + std::to_string(values.size()) +
+                   " values and " + std::to_string(times.size()) + " times");
   const bool timed = spec_.keeps_times && !times.empty();
-  if (rating_count_ > 0 && timed != has_times_)
-    throw Error(ErrorCode::bad_data, "some inputs have times and some have none");
+  if (rating_count_ > 0 && timed != has_times_) throw_bad_data("some inputs have times and some have none");
   if (largest(users) == UINT32_MAX || largest(items) == UINT32_MAX)
-    throw Error(ErrorCode::bad_data, "more than 2^32 - 1 users or items");
+    throw_bad_data("more than 2^32 - 1 users or items");
   has_times_ = timed;
   has_values_ = has_values_ || !values.empty();
   reach_user(largest(users));
@@ -381,5 +383,55 @@ RatingRows RatingStore::bucket(std::size_t index, RowForm form) const {
 }
 
 void RatingStore::drop(std::size_t index) { buckets_[index].pages = std::vector<Page>(); }
+
+CleanRows::CleanRows(std::size_t bucket_count, const std::string& spill_folder, std::uint64_t work_bytes)
+    : bucket_count_(bucket_count) {
+  if (spill_folder.empty()) {
+    buckets_.resize(bucket_count);
+    return;
+  }
+  extents_.resize(bucket_count);
+  work_ = std::make_unique<MemoryBudget>(work_bytes);
+  file_ = std::make_unique<SpillFile>(spill_folder);
+}
+
+void CleanRows::put(std::size_t bucket, RatingRows rows) {
+  if (file_ == nullptr) {
+    buckets_[bucket] = std::move(rows);
+    return;
+  }
+  // One append, so that rows are read back by one system call.
+  const std::array<Bytes, 5> arrays{bytes_of(rows.indptr), bytes_of(rows.items), bytes_of(rows.values),
+                                    bytes_of(rows.times), bytes_of(rows.positions)};
+  extents_[bucket].push_back({rows.first_user, file_->append(arrays), rows.row_count(), rows.nnz(),
+                              !rows.values.empty(), !rows.times.empty(), !rows.positions.empty()});
+}
+
+RatingRow CleanRows::row(std::uint32_t user) const {
+  return buckets_[user / kBucketUsers].row(user % kBucketUsers);
+}
+
+void CleanRows::for_each_bucket(const std::function<void(const RatingRows&)>& visit) const {
+  tbb::parallel_for(std::size_t{0}, bucket_count_, [&](std::size_t bucket) {
+    if (file_ == nullptr) return visit(buckets_[bucket]);
+    for (const Extent& extent : extents_[bucket]) {
+      // A single user may have more than the budget, and is then shown alone.
+      const MemoryBudget::Share share(*work_, std::min(work_->total(), extent.nnz * kRowWorkBytes));
+      visit(load(extent));
+    }
+  });
+}
+
+RatingRows CleanRows::load(const Extent& extent) const {
+  RatingRows rows;
+  rows.first_user = extent.first_user;
+  const auto kept = [&](bool has) { return has ? extent.nnz : 0; };
+  const std::array<MutableBytes, 5> arrays{
+      room_for(extent.row_count + 1, rows.indptr), room_for(extent.nnz, rows.items),
+      room_for(kept(extent.has_values), rows.values), room_for(kept(extent.has_times), rows.times),
+      room_for(kept(extent.has_positions), rows.positions)};
+  file_->read_at(extent.offset, arrays);
+  return rows;
+}
 
 }  // namespace chunkhit

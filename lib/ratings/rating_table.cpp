@@ -1,17 +1,12 @@
 #include "ratings/rating_table.h"
 
 #include <algorithm>
-#include <charconv>
-#include <span>
 #include <utility>
 
-#include "base/near_name.h"
 #include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "ratings/id_map.h"
-#include "ratings/rating_fields.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -65,8 +60,7 @@ constexpr std::int64_t kMinFractionTime = 100'000'000;  // seconds: 1973
 /// Reads a column's number, from 1; 0 where it is a name.
 std::size_t column_number(const std::string& wish) {
   std::size_t number = 0;
-  const auto result = std::from_chars(wish.data(), wish.data() + wish.size(), number);
-  return result.ec == std::errc() && result.ptr == wish.data() + wish.size() ? number : 0;
+  return parse_all(wish, number) ? number : 0;
 }
 
 /// Returns whether a field can be a rating; empty fields and words cannot.
@@ -121,7 +115,7 @@ class TableDetector {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    throw Error(ErrorCode::bad_data, std::string(name_) + ": " + what);
+    throw_bad_data(std::string(name_) + ": " + what);
   }
   static std::string flag(RatingField field) { return "`" + name_of(field) + "`"; }
   [[nodiscard]] const std::string& wish(RatingField field) const {

@@ -1,7 +1,6 @@
 // First lines of a table of ratings, and the options given for it → how the table is to be parsed.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

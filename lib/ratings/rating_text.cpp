@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "ratings/id_map.h"
 #include "ratings/rating_fields.h"
 #include "types/enum_names.h"
@@ -25,12 +22,10 @@ constexpr const char* kLateQuote =
     "quotes are letters";
 constexpr const char* kWholeQuotes =
     "quotes: a field begins and ends with one, the first that begins with one does not; give `quote` double, "
-    "or "
-    "none where quotes are letters";
+    "or none where quotes are letters";
 constexpr const char* kBlanksInQuotes =
     "quotes: a field stands in quotes between blanks; give `delimiter` ' ' `quote` double, or `quote` none "
-    "where "
-    "quotes are letters";
+    "where quotes are letters";
 
 /// Gathers numbers before they are appended to a vector: its push_back is a call for each.
 template <class Number>

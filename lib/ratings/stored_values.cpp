@@ -1,10 +1,10 @@
 #include "ratings/stored_values.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <system_error>
 
+#include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "types/csr_rows.h"
 #include "types/enum_names.h"
@@ -27,19 +27,17 @@ bool is_kept(float value, const RatingRules& rules) {
 std::optional<StoredValues> parse_stored_values(const std::string& text) {
   if (text == "auto") return std::nullopt;
   const auto refuse = [&] {
-    throw Error(ErrorCode::usage,
-                "`values`: expected auto, none, u8, u16 or f32, of u8 and u16 also with a scale above 0, as "
-                "u8:0.5; found '" +
-                    text + "'");
+    throw_usage(
+        "`values`: expected auto, none, u8, u16 or f32, of u8 and u16 also with a scale above 0, as "
+        "u8:0.5; found '" +
+        text + "'");
   };
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::optional<ValueType> type = enum_of<ValueType>(text.substr(0, colon));
   if (!type) refuse();
   StoredValues values{*type, 1};
   if (colon == text.size()) return values;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data() + colon + 1, end, values.scale);
-  const bool is_number = read.ec == std::errc() && read.ptr == end && std::isfinite(values.scale);
+  const bool is_number = parse_all(text.substr(colon + 1), values.scale) && std::isfinite(values.scale);
   if (!is_number || values.scale <= 0 || !is_scaled(*type)) refuse();
   return values;
 }

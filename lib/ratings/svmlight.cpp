@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "chunkhit/error.h"
 #include "ratings/matrix_market.h"
 #include "ratings/rating_fields.h"
 #include "ratings/rating_text.h"

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdint>
 #include <new>
-#include <utility>
 
-#include "base/bytes.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 
 namespace chunkhit {
 namespace {
@@ -49,7 +46,7 @@ BatchMemory::BatchMemory(const BatchAllocator& allocator, std::size_t bytes)
       static_cast<std::uint8_t*>(allocator_.allocate ? allocator_.allocate(bytes_) : allocate_pages(bytes_));
   if (data_ == nullptr) throw std::bad_alloc();
   if (reinterpret_cast<std::uintptr_t>(data_) % kLineBytes != 0)
-    throw Error(ErrorCode::usage, "allocator: gave memory that is not aligned to 64 bytes");
+    throw_usage("allocator: gave memory that is not aligned to 64 bytes");
 }
 
 BatchMemory::BatchMemory(BatchMemory&& other) noexcept

@@ -3,19 +3,17 @@
 #include <algorithm>
 #include <string>
 
-#include "base/memory.h"
+#include "base/resources.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
-#include "read/decoded_images.h"
 #include "read/sized_images.h"
 
 namespace chunkhit {
 namespace {
 
 [[noreturn]] void refuse(const char* what, std::uint64_t needed, std::uint64_t given, const char* change) {
-  throw Error(ErrorCode::usage, "`cache_bytes`: " + std::string(what) + " needs " +
-                                    bytes_text(static_cast<double>(needed)) + ", " +
-                                    bytes_text(static_cast<double>(given)) + " are given: " + change);
+  throw_usage("`cache_bytes`: " + std::string(what) + " needs " + bytes_text(static_cast<double>(needed)) +
+              ", " + bytes_text(static_cast<double>(given)) + " are given: " + change);
 }
 
 /// Returns the memory that the threads need while decoding: a chunk's stored bytes each, and its raw bytes

@@ -4,14 +4,10 @@
 
 #include <algorithm>
 #include <exception>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
 
-#include "base/cpu.h"
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/resources.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -160,17 +156,15 @@ void EpochReader::require_nothing_left(std::uint64_t epoch) const {
   const bool is_begun = at.first_position != 0 || at.first_batch != 0;
   const std::uint64_t count = batches(at.epoch, at.first_position).batch_count();
   if (is_begun && at.first_batch < count)
-    throw Error(ErrorCode::usage, "epoch " + std::to_string(epoch) + ": the restored state stands in epoch " +
-                                      std::to_string(at.epoch) + ", of which " +
-                                      std::to_string(count - at.first_batch) +
-                                      " batches are left: go on with that one, or make another loader");
+    throw_usage("epoch " + std::to_string(epoch) + ": the restored state stands in epoch " +
+                std::to_string(at.epoch) + ", of which " + std::to_string(count - at.first_batch) +
+                " batches are left: go on with that one, or make another loader");
 }
 
 void EpochReader::begin(std::uint64_t epoch) {
   require_own_process();
   if (epoch >= kMaxEpochs)
-    throw Error(ErrorCode::usage,
-                "epoch: " + std::to_string(epoch) + ", expected less than " + std::to_string(kMaxEpochs));
+    throw_usage("epoch: " + std::to_string(epoch) + ", expected less than " + std::to_string(kMaxEpochs));
   require_nothing_left(epoch);
   clock_.enter();
   begin_epoch(epoch);
@@ -317,9 +311,7 @@ void EpochReader::reset_stats() {
 
 namespace {
 
-[[noreturn]] void refuse_state(const std::string& what) {
-  throw Error(ErrorCode::usage, "loader state: " + what);
-}
+[[noreturn]] void refuse_state(const std::string& what) { throw_usage("loader state: " + what); }
 
 /// Throws usage for a state of other samples or of another order.
 void check_same_order(const LoaderState& state, const LoaderState& own) {

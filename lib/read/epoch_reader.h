@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "batch/epoch_batches.h"
 #include "batch/loader_order.h"

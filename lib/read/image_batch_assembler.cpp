@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "read/loader_stats.h"
 
 namespace chunkhit {
@@ -98,8 +98,8 @@ bool ImageBatchAssembler::write_sample(std::size_t at, const std::uint8_t* store
           context_.sized->write(stored_image(sizes, location.sample, stored), *context_.decoded, use, out);
     } catch (const ImageError& error) {
       if (context_.cache.skips_corrupt()) return false;
-      throw Error(ErrorCode::bad_data, chunks.parts()[location.part]->path() + ": sample " +
-                                           std::to_string(location.sample) + ": " + error.reason());
+      throw_bad_data(chunks.parts()[location.part]->path() + ": sample " + std::to_string(location.sample) +
+                     ": " + error.reason());
     }
   }
   buffer.samples[each.at] = number;

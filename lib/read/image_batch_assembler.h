@@ -3,8 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <vector>
 
 #include "augment/sample_writer.h"
 #include "read/batch_ring.h"

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/throw_error.h"
 #include "chunkhit/dataset.h"
 #include "chunkhit/image_loader.h"
 #include "chunkhit/pack_info.h"
@@ -66,8 +67,7 @@ void ImageDataset::Impl::visit_sized(std::span<const std::uint64_t> samples, con
     try {
       use(at, stored_image(part.samples().sizes, sample.sample, frame));
     } catch (const ImageError& error) {
-      throw Error(ErrorCode::bad_data,
-                  part.path() + ": sample " + std::to_string(sample.sample) + ": " + error.reason());
+      throw_bad_data(part.path() + ": sample " + std::to_string(sample.sample) + ": " + error.reason());
     }
   });
 }
@@ -90,8 +90,8 @@ void ImageDataset::read(std::span<const std::uint64_t> samples, std::span<std::u
     offsets.push_back(offsets.back() + std::size_t{shape.height} * shape.width * shape.channels);
   }
   if (out.size() != offsets.back())
-    throw Error(ErrorCode::usage, "read: out has " + std::to_string(out.size()) + " bytes, expected " +
-                                      std::to_string(offsets.back()));
+    throw_usage("read: out has " + std::to_string(out.size()) + " bytes, expected " +
+                std::to_string(offsets.back()));
   if (impl_->source.chunks().own_sizes()) return impl_->read_sized(samples, offsets, out.data());
   ByteBuffer room;
   impl_->reader.visit(samples, [&](std::size_t at, ChunkGrid::Location location, const std::uint8_t* chunk) {

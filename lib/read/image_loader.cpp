@@ -5,14 +5,13 @@
 #include <new>
 #include <utility>
 
-#include "base/memory.h"
+#include "base/resources.h"
 #include "chunkhit/loader.h"
 #include "chunkhit/pack_info.h"
 #include "read/batch_ring.h"
 #include "read/image_batch_assembler.h"
 #include "read/image_source.h"
 #include "read/loader_core.h"
-#include "read/sampler_options.h"
 #include "read/sized_images.h"
 
 namespace chunkhit {

@@ -7,12 +7,10 @@
 #include <utility>
 #include <variant>
 
-#include "base/near_name.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
-#include "manifest/listed_part.h"
+#include "manifest/manifest_numbers.h"
 #include "read/pack_info.h"
-#include "read/pack_source.h"
 #include "read/part_match.h"
 #include "read/sample_reader.h"
 #include "types/enum_names.h"
@@ -42,9 +40,9 @@ bool have_names(const ChunkSet& chunks, std::span<const SourceParts> sources) {
     for (const ChunkReader* const part : labelled_parts(chunks, source))
       (part->spec().classes.empty() ? unnamed : named) = &source;
   if (named != nullptr && unnamed != nullptr)
-    throw Error(ErrorCode::bad_data, unnamed->path + ": has class ids without names, but " + named->path +
-                                         " has names: whether equal ids are the same class cannot be known; "
-                                         "pack both with the same classes (`classes`)");
+    throw_bad_data(unnamed->path + ": has class ids without names, but " + named->path +
+                   " has names: whether equal ids are the same class cannot be known; "
+                   "pack both with the same classes (`classes`)");
   return named != nullptr;
 }
 
@@ -105,12 +103,12 @@ namespace {
 void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t index) {
   const auto check = [&](const char* what, std::uint64_t found, std::uint64_t expected) {
     if (found != expected)
-      throw Error(ErrorCode::bad_data, part.path() + ": " + what + " " + std::to_string(found) +
-                                           ", expected " + std::to_string(expected));
+      throw_bad_data(part.path() + ": " + what + " " + std::to_string(found) + ", expected " +
+                     std::to_string(expected));
   };
   const PartRecord& listed = manifest.parts[index];
   const std::vector<std::string> problems = compare_with_part(part.path(), manifest, listed, part.spec());
-  if (!problems.empty()) throw Error(ErrorCode::bad_data, problems.front());
+  if (!problems.empty()) throw_bad_data(problems.front());
   check("is part", part.spec().part_index, listed.number);
   check("bytes", part.byte_count(), listed.bytes);
   check("chunks", part.chunks().size(), listed.chunks);
@@ -149,8 +147,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
                                                    std::vector<ImageSource::PathChunks>& paths) {
   for (const PackSource& source : sources)
     if (source.matrix)
-      throw Error(ErrorCode::bad_data,
-                  source.path + ": holds matrices, expected images; SparseLoader reads it");
+      throw_bad_data(source.path + ": holds matrices, expected images; SparseLoader reads it");
   check_names(sources, names);
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const PackSource& source : sources) {
@@ -196,21 +193,20 @@ std::vector<PackColumn> common_columns(const ChunkSet& chunks) {
           column_types(chunks.parts()[lacking.first]->samples().columns);
       const auto second = std::ranges::find(of_lacking, name, &PackColumn::name);
       if (second == of_lacking.end())
-        throw Error(ErrorCode::usage, found + ", which " + source.path + " has and " + lacking.path +
-                                          " lacks; a column is available only if all packs have it" + advice);
+        throw_usage(found + ", which " + source.path + " has and " + lacking.path +
+                    " lacks; a column is available only if all packs have it" + advice);
       if (second->type != same->type)
-        throw Error(ErrorCode::usage, found + ", which is " + name_of(same->type) + " in " + source.path +
-                                          " and " + name_of(second->type) + " in " + lacking.path +
-                                          "; expected one type in all packs");
+        throw_usage(found + ", which is " + name_of(same->type) + " in " + source.path + " and " +
+                    name_of(second->type) + " in " + lacking.path + "; expected one type in all packs");
     }
   }
   if (common.empty())
-    throw Error(ErrorCode::usage, found + ", but " + sources.front().path +
-                                      (sources.size() == 1 ? " has" : " and the other packs have in common") +
-                                      " no columns" + advice);
+    throw_usage(found + ", but " + sources.front().path +
+                (sources.size() == 1 ? " has" : " and the other packs have in common") + " no columns" +
+                advice);
   const std::vector<std::string> names = column_names(common);
-  throw Error(ErrorCode::usage, found + ", expected one of " + printable_text(joined(names)) +
-                                    did_you_mean(name, names) + advice);
+  throw_usage(found + ", expected one of " + printable_text(joined(names)) + did_you_mean(name, names) +
+              advice);
 }
 
 }  // namespace
@@ -222,8 +218,7 @@ ImageSource::ImageSource(const std::vector<PackSource>& sources, const Hdf5Names
     : chunks_(open_all(sources, names, sources_, paths_)),
       info_(source_info(sources.front(), chunks_)),
       classes_(chunks_, sources_) {
-  if (chunks_.sample_count() == 0)
-    throw Error(ErrorCode::bad_data, sources.front().path + ": holds no samples");
+  if (chunks_.sample_count() == 0) throw_bad_data(sources.front().path + ": holds no samples");
   label_columns_ = count_label_columns(chunks_);
   std::get<ImagesInfo>(info_.contents).columns = common_columns(chunks_);
   if (sources.size() > 1 && label_columns_ == 0) {

@@ -7,17 +7,15 @@
 #include <filesystem>
 #include <numeric>
 #include <set>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "base/csv_reader.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "read/image_source.h"
 #include "read/pack_source.h"
-#include "read/split_folder.h"
 
 namespace chunkhit {
 namespace {
@@ -28,13 +26,13 @@ constexpr std::size_t kWrittenBytes = 1 << 16;
 void check_listable(const std::vector<std::string>& packs) {
   for (const PackSource& source : open_sources(packs)) {
     if (source.matrix)
-      throw Error(ErrorCode::bad_data, source.folder + ": holds ratings; " + source.matrix->users.file +
-                                           " and " + source.matrix->items.file +
-                                           " in it list rows and columns, and pack-sparse takes it as input");
+      throw_bad_data(source.folder + ": holds ratings; " + source.matrix->users.file + " and " +
+                     source.matrix->items.file +
+                     " in it list rows and columns, and pack-sparse takes it as input");
     if (source.part.empty()) continue;
     const auto part = open_part(source.part);
     if (!part->has_hashes())
-      throw Error(ErrorCode::bad_data, source.part + ": an external file, which names no files of images");
+      throw_bad_data(source.part + ": an external file, which names no files of images");
   }
 }
 

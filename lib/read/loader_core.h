@@ -9,14 +9,25 @@
 #include <string>
 #include <utility>
 
-#include "base/memory.h"
+#include "base/resources.h"
+#include "batch/loader_order.h"
+#include "chunkhit/image_loader.h"
 #include "chunkhit/loader.h"
 #include "chunkhit/pack_info.h"
+#include "chunkhit/sparse_loader.h"
 #include "read/batch_ring.h"
 #include "read/epoch_reader.h"
+#include "read/image_source.h"
 #include "read/reader_spec.h"
+#include "read/sparse_source.h"
 
 namespace chunkhit {
+
+/// Resolves a loader's sampler and mixture, from names of classes, labels and files to numbers of samples.
+/// Throws usage, naming the field and the entry, where options contradict each other or do not fit the
+/// source; bad_data for a CSV that cannot be read.
+[[nodiscard]] SamplingSpec sampling_spec(const ImageLoaderOptions& options, const ImageSource& source);
+[[nodiscard]] SamplingSpec sampling_spec(const SparseLoaderOptions& options, const SparseSource& source);
 
 /// A ring of batches and its reader, whatever memory a batch has.
 template <class Batch>

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "base/cpu.h"
+#include "base/resources.h"
 #include "chunkhit/loader.h"
 #include "types/enum_names.h"
 

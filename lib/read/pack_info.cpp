@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -20,12 +19,9 @@
 #include "chunk/chunk_plan.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
-#include "chunkhit/pack_info.h"
 #include "manifest/manifest.h"
-#include "read/pack_source.h"
 #include "read/part_match.h"
 #include "store/hdf5/matrix.h"
-#include "store/part.h"
 #include "store/shard.h"
 #include "transform/orientation.h"
 

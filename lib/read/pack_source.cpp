@@ -7,16 +7,14 @@
 #include <map>
 #include <system_error>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "base/file.h"
 #include "base/remote/http_client.h"
 #include "base/remote/url.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/remote.h"
-#include "manifest/manifest.h"
 #include "manifest/plan.h"
 #include "manifest/run_record.h"
 
@@ -65,7 +63,7 @@ std::string planned_text(const fs::path& folder) {
   }
   for (const fs::path& at : {fs::path(folder), fs::path(folder).parent_path()})
     if (const std::string planned = planned_text(at); !planned.empty())
-      throw Error(ErrorCode::bad_data, folder + ": no finished pack: " + planned);
+      throw_bad_data(folder + ": no finished pack: " + planned);
   std::string message = folder + ": no finished pack: " + std::string(kManifestName) + " is missing";
   if (parts) message += "; rerun the command that began it to resume";
   if (!parts) message += "; pack it first with pack-images, or pack-sparse for ratings";
@@ -74,7 +72,7 @@ std::string planned_text(const fs::path& folder) {
     message = folder +
               (packs.size() == 1 ? ": holds a pack; name it:" : ": holds several packs; name one of them:");
   for (const std::string& pack : packs) message += " " + folder + "/" + pack;
-  throw Error(ErrorCode::bad_data, message);
+  throw_bad_data(message);
 }
 
 std::size_t label_columns_of(const ChunkReader& part) {
@@ -90,8 +88,8 @@ void check_same_label_names(const ChunkReader& part, const ChunkReader& first) {
     return std::ranges::none_of(names, &std::string::empty);
   };
   if (found == expected || !has_names(found) || !has_names(expected)) return;
-  throw Error(ErrorCode::bad_data, part.path() + ": labels " + joined(found) + ", expected " +
-                                       joined(expected) + " as in " + first.path());
+  throw_bad_data(part.path() + ": labels " + joined(found) + ", expected " + joined(expected) + " as in " +
+                 first.path());
 }
 
 /// Reads the manifest of `source.folder`.
@@ -132,6 +130,15 @@ PackSource open_remote_source(const std::string& url) {
   return source;
 }
 
+/// Returns whether a folder holds a finished pack or parts of an unfinished one.
+bool holds_pack(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder / kManifestName, error)) return true;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().filename().string().starts_with("part-")) return true;
+  return false;
+}
+
 }  // namespace
 
 /// A path is a pack's folder, its manifest, or a single part.
@@ -154,7 +161,7 @@ PackSource open_source(const std::string& path) {
 }
 
 std::vector<PackSource> open_sources(const std::vector<std::string>& paths) {
-  if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
+  if (paths.empty()) throw_usage("no path was given to read from");
   std::vector<PackSource> sources;
   sources.reserve(paths.size());
   for (const std::string& path : paths) sources.push_back(open_source(path));
@@ -169,9 +176,7 @@ void check_names(std::span<const PackSource> sources, const Hdf5Names& names) {
   if (names == Hdf5Names{} || std::ranges::any_of(sources, takes_names)) return;
   const PackSource& first = sources.front();
   const std::string what = first.part.empty() ? first.folder + ": is a pack" : first.part + ": is a shard";
-  throw Error(ErrorCode::usage, what +
-                                    ", whose images and labels are known; names of datasets are for HDF5 "
-                                    "external files");
+  throw_usage(what + ", whose images and labels are known; names of datasets are for HDF5 external files");
 }
 
 std::vector<std::string> roots_of(const std::string& folder, const PackManifest& manifest) {
@@ -224,13 +229,23 @@ std::size_t count_label_columns(const ChunkSet& chunks) {
   const ChunkReader& first = *chunks.parts().front();
   for (const auto& part : chunks.parts()) {
     if (label_columns_of(*part) != label_columns_of(first) && !part->chunks().empty())
-      throw Error(ErrorCode::bad_data, part->path() + ": labels of " +
-                                           std::to_string(label_columns_of(*part)) + " numbers, expected " +
-                                           std::to_string(label_columns_of(first)) + " as in " +
-                                           first.path());
+      throw_bad_data(part->path() + ": labels of " + std::to_string(label_columns_of(*part)) +
+                     " numbers, expected " + std::to_string(label_columns_of(first)) + " as in " +
+                     first.path());
     if (label_columns_of(first) > 0) check_same_label_names(*part, first);
   }
   return label_columns_of(first);
+}
+
+/// A folder without a pack of its own stands for the packs directly below it, as `--split` writes them.
+std::vector<std::string> packs_of(const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> packs;
+  if (!fs::is_directory(path, error) || holds_pack(path)) return {path};
+  for (const auto& entry : fs::directory_iterator(path, error))
+    if (entry.is_directory(error) && holds_pack(entry.path())) packs.push_back(entry.path().string());
+  std::sort(packs.begin(), packs.end());
+  return packs.empty() ? std::vector{path} : packs;
 }
 
 }  // namespace chunkhit

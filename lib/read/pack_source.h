@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -49,5 +48,9 @@ void check_names(std::span<const PackSource> sources, const Hdf5Names& names);
 /// The numbers that each sample has as its label, 0 for class ids; throws bad_data where parts differ in them
 /// or in their names.
 [[nodiscard]] std::size_t count_label_columns(const ChunkSet& chunks);
+
+/// The packs that a path names: those in the folder of a `--split`, by name, finished or not; else the path
+/// itself, whatever it is.
+[[nodiscard]] std::vector<std::string> packs_of(const std::string& path);
 
 }  // namespace chunkhit

@@ -1,9 +1,8 @@
 #include "read/reader_spec.h"
 
-#include <algorithm>
 #include <optional>
 
-#include "base/memory.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 
@@ -55,7 +54,7 @@ std::optional<CachePlan> plan_for(const ChunkSet& chunks, std::uint64_t in_order
 }  // namespace
 
 void require_option(bool holds, const char* what) {
-  if (!holds) throw Error(ErrorCode::usage, what);
+  if (!holds) throw_usage(what);
 }
 
 EpochReaderSpec within_memory(EpochReaderSpec spec, double batch_bytes) {
@@ -72,12 +71,11 @@ EpochReaderSpec within_memory(EpochReaderSpec spec, double batch_bytes) {
   const double given = static_cast<double>(spec.memory_bytes);
   const std::string held = std::to_string(slots) + " batches of " + bytes_text(each) + " each";
   if (batches >= given)
-    throw Error(ErrorCode::usage, "memory_bytes: " + held + " are held, " + bytes_text(given) +
-                                      " are given: give more, or lower batch_size, prefetch or threads");
+    throw_usage("memory_bytes: " + held + " are held, " + bytes_text(given) +
+                " are given: give more, or lower batch_size, prefetch or threads");
   if (batches + static_cast<double>(spec.cache_bytes) > given)
-    throw Error(ErrorCode::usage, "cache_bytes: " + bytes_text(static_cast<double>(spec.cache_bytes)) +
-                                      " and " + held + " are more than memory_bytes, " + bytes_text(given) +
-                                      ": lower cache_bytes, or give more");
+    throw_usage("cache_bytes: " + bytes_text(static_cast<double>(spec.cache_bytes)) + " and " + held +
+                " are more than memory_bytes, " + bytes_text(given) + ": lower cache_bytes, or give more");
   if (spec.cache_bytes == 0) spec.cache_bytes = static_cast<std::uint64_t>(given - batches);
   return spec;
 }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/cpu.h"
+#include "base/resources.h"
 #include "batch/epoch_batches.h"
 #include "batch/epoch_order.h"
 #include "batch/loader_order.h"

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/memory.h"
+#include "base/resources.h"
+#include "base/throw_error.h"
 #include "batch/epoch_order.h"
 #include "cache/chunk_cache.h"
 #include "read/cache_plan.h"
@@ -20,10 +22,17 @@ inline constexpr const char* kNoDatasetMemory =
     "opening it needs more memory than can be had: lower cache_bytes";
 
 /// Throws usage, "label: sample 7 of 5", where a number is too large.
-void require_below(const std::string& what, std::uint64_t number, std::uint64_t count);
+inline void require_below(const std::string& what, std::uint64_t number, std::uint64_t count) {
+  if (number >= count) throw_usage(what + " " + std::to_string(number) + " of " + std::to_string(count));
+}
 
 /// Indices of `numbers` in ascending order of the numbers.
-[[nodiscard]] std::vector<std::size_t> ascending_order(std::span<const std::uint64_t> numbers);
+[[nodiscard]] inline std::vector<std::size_t> ascending_order(std::span<const std::uint64_t> numbers) {
+  std::vector<std::size_t> order(numbers.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t at) { return numbers[at]; });
+  return order;
+}
 
 /// Fetches the chunks of the samples that are asked for. Any thread may call anything.
 class SampleReader {

@@ -1,5 +1,3 @@
-#include "read/sampler_options.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -19,6 +17,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/throw_error.h"
+#include "read/loader_core.h"
 
 namespace chunkhit {
 namespace {

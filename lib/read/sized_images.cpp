@@ -7,9 +7,11 @@
 #include <memory>
 #include <numeric>
 #include <string>
-#include <vector>
 
 #include "base/per_thread.h"
+#include "base/random.h"
+#include "base/throw_error.h"
+#include "batch/epoch_order.h"
 #include "chunkhit/error.h"
 #include "codec/chunk_codec.h"
 #include "codec/zstd.h"
@@ -19,6 +21,20 @@
 #include "transform/resample.h"
 
 namespace chunkhit {
+namespace {
+
+/// Beside the pixels.
+constexpr std::uint64_t kBytesOfSample = sizeof(std::uint64_t) + 1;
+
+/// The bytes of an image's pixels; 0 where it is stored as these.
+std::uint64_t pixel_bytes(const ChunkSet& chunks, ChunkSet::SampleLocation location) {
+  const ImageSizes& sizes = chunks.parts()[location.part]->samples().sizes;
+  if (sizes.kinds[location.sample] == static_cast<std::uint8_t>(PayloadKind::raw)) return 0;
+  return std::uint64_t{sizes.heights[location.sample]} * sizes.widths[location.sample] *
+         chunks.sample().channels;
+}
+
+}  // namespace
 
 std::uint32_t StoredImage::upright_height() const { return swaps_sides(orientation) ? width : height; }
 std::uint32_t StoredImage::upright_width() const { return swaps_sides(orientation) ? height : width; }
@@ -69,7 +85,7 @@ Bytes payload_of(const StoredImage& image, ByteBuffer& room) {
 namespace {
 
 /// Checks what a JPEG says of its size, before memory is taken for its pixels.
-void check_size(std::uint32_t width, std::uint32_t height, const StoredImage& image) {
+void check_sides(std::uint32_t width, std::uint32_t height, const StoredImage& image) {
   if (width != image.width || height != image.height)
     throw ImageError("a JPEG of " + std::to_string(width) + " x " + std::to_string(height) +
                      " pixels, expected " + std::to_string(image.width) + " x " +
@@ -84,10 +100,10 @@ ImageView SizedImageDecoder::decode_jpeg(const StoredImage& image, const Rect& r
   // The chunk's hash vouches for the bytes; packing read them to their end.
   DecodeMonitor monitor({.check = Check::region, .requires_end = false});
   const bool has_tiles = tiles_.find(payload);
-  if (has_tiles) check_size(tiles_.width(), tiles_.height(), image);
+  if (has_tiles) check_sides(tiles_.width(), tiles_.height(), image);
   const Rect in_jpeg = has_tiles ? tiles_.cut(payload, region, cut_) : region;
   const std::unique_ptr<OpenedImage> opened = open_jpeg(has_tiles ? Bytes(cut_) : payload, monitor);
-  if (!has_tiles) check_size(opened->header.width, opened->header.height, image);
+  if (!has_tiles) check_sides(opened->header.width, opened->header.height, image);
   opened->decode({1, in_jpeg, channels}, decoded_);
   return decoded_.view();
 }
@@ -143,16 +159,15 @@ SampleFormat finish_format(SampleFormat format) {
   const AugmentSpec& augment = format.augment;
   const bool resizes = augment.resized_crop.height != 0;
   if (!resizes && (augment.resize_short == 0 || augment.crop_height == 0))
-    throw Error(
-        ErrorCode::usage,
+    throw_usage(
         "augment: the images have sizes of their own: give resized_crop (training), or resize_short "
         "with crop_height and crop_width (evaluation), so that all samples of a batch have one shape");
   format.stored.height = resizes ? augment.resized_crop.height : augment.crop_height;
   format.stored.width = resizes ? augment.resized_crop.width : augment.crop_width;
   if (!resizes && augment.random_crop &&
       augment.resize_short < std::max(augment.crop_height, augment.crop_width))
-    throw Error(ErrorCode::usage, "augment.resize_short: " + std::to_string(augment.resize_short) +
-                                      " pixels, expected at least the larger side of the random crop");
+    throw_usage("augment.resize_short: " + std::to_string(augment.resize_short) +
+                " pixels, expected at least the larger side of the random crop");
   format.augment = {};
   return format;
 }
@@ -185,10 +200,9 @@ void SizedImageWriter::check(const ChunkReader& part) const {
     try {
       static_cast<void>(resized_crop_(image.upright_height(), image.upright_width(), {}));
     } catch (const Error& error) {
-      throw Error(ErrorCode::bad_data, part.path() + ": sample " + std::to_string(sample) + ": " +
-                                           std::to_string(image.upright_width()) + " x " +
-                                           std::to_string(image.upright_height()) +
-                                           " pixels: " + error.what());
+      throw_bad_data(part.path() + ": sample " + std::to_string(sample) + ": " +
+                     std::to_string(image.upright_width()) + " x " + std::to_string(image.upright_height()) +
+                     " pixels: " + error.what());
     }
   }
 }
@@ -221,6 +235,34 @@ double SizedImageWriter::write(const StoredImage& image, DecodedImages& decoded,
   if (decoder.held_bytes() > kMaxKeptBytes) decoder = {};
   if (own.resampler.held_bytes() > kMaxKeptBytes) own.resampler.release();
   return decoding.count();
+}
+
+std::uint64_t DecodedImages::bytes_of_all(const ChunkSet& chunks) {
+  std::uint64_t bytes = chunks.sample_count() * kBytesOfSample;
+  for (std::size_t part = 0; part < chunks.parts().size(); ++part)
+    for (std::uint64_t i = 0; i < chunks.parts()[part]->samples().rows.size(); ++i)
+      bytes += pixel_bytes(chunks, {part, i});
+  return bytes;
+}
+
+DecodedImages::DecodedImages(const ChunkSet& chunks, std::uint64_t bytes) {
+  const std::uint64_t samples = chunks.sample_count();
+  if (bytes <= samples * kBytesOfSample) return;
+  const std::uint64_t room = bytes - samples * kBytesOfSample;
+  offsets_.assign(samples, kNotChosen);
+  states_ = std::vector<std::atomic<State>>(samples);
+  // Images are chosen by a permutation of all, so that each batch has about the same share of them.
+  const Permutation choice(samples, random_bits(0, Purpose::decoded_images, 0));
+  std::uint64_t taken = 0;
+  for (std::uint64_t i = 0; i < samples; ++i) {
+    const std::uint64_t sample = choice(i);
+    const std::uint64_t pixels = pixel_bytes(chunks, chunks.find_sample(sample));
+    if (pixels == 0 || pixels > room - taken) continue;
+    offsets_[sample] = taken;
+    taken += pixels;
+    ++count_;
+  }
+  if (taken > 0) memory_ = MemoryMap::of_memory(taken);
 }
 
 }  // namespace chunkhit

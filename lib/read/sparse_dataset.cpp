@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
+#include "base/throw_error.h"
 #include "batch/sparse_values.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/dataset.h"
@@ -70,7 +70,7 @@ const PackInfo& SparseDataset::info() const { return impl_->source.info(); }
 SparseRows SparseDataset::read(std::span<const std::uint64_t> rows, MatrixName matrix) const {
   for (const std::uint64_t row : rows) require_below("read: row", row, size());
   if (matrix == MatrixName::held_out && !has_held_out())
-    throw Error(ErrorCode::usage, "read: the source has no held-out matrix");
+    throw_usage("read: the source has no held-out matrix");
   // Rows are read chunk by chunk, so that no chunk is decoded twice, and reordered at the end.
   const auto which = static_cast<std::size_t>(matrix);
   const std::size_t id_bytes = id_bytes_of(impl_->source.matrix());

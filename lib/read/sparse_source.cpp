@@ -2,25 +2,20 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstddef>
-#include <functional>
 #include <memory>
-#include <utility>
 
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/resources.h"
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
-#include "manifest/id_list.h"
-#include "manifest/listed_part.h"
+#include "manifest/manifest_numbers.h"
 #include "read/pack_info.h"
-#include "read/pack_source.h"
 #include "read/sample_reader.h"
-#include "types/sample_column.h"
 
 namespace chunkhit {
 namespace {
@@ -68,8 +63,8 @@ std::string_view SourceIds::operator[](std::uint64_t index) const {
 void SourceIds::require_ids() const {
   if (path_without_ids_.empty()) return;
   const bool are_rows = axis_ == IdAxis::row;
-  throw Error(ErrorCode::usage, path_without_ids_ + ": its " + (are_rows ? "rows" : "columns") +
-                                    " have no ids: use their numbers, 0 to " + std::to_string(size_ - 1));
+  throw_usage(path_without_ids_ + ": its " + (are_rows ? "rows" : "columns") +
+              " have no ids: use their numbers, 0 to " + std::to_string(size_ - 1));
 }
 
 SparseIds SourceIds::all() const {
@@ -133,8 +128,8 @@ const SampleColumn& ListColumns::column(const PackColumn& wanted) const {
     for (const List& list : lists_) {
       const ByteBuffer bytes = read_file(list.path, list.record.bytes);
       if (xxh3(bytes) != list.record.xxh3)
-        throw Error(ErrorCode::bad_data, list.path + ": checksum " + hash_text(xxh3(bytes)) + ", expected " +
-                                             hash_text(list.record.xxh3));
+        throw_bad_data(list.path + ": checksum " + hash_text(xxh3(bytes)) + ", expected " +
+                       hash_text(list.record.xxh3));
       const auto index =
           static_cast<std::size_t>(std::ranges::find(list.columns, wanted) - list.columns.begin());
       const SampleColumn found =
@@ -149,10 +144,9 @@ const SampleColumn& ListColumns::column(const PackColumn& wanted) const {
 ColumnValues ListColumns::values(std::string_view name, std::span<const std::uint64_t> indices) const {
   const auto wanted = std::ranges::find(common_, name, &PackColumn::name);
   if (wanted == common_.end())
-    throw Error(ErrorCode::usage, things_ + "_column: found \"" + printable_text(name) +
-                                      "\", expected one of " +
-                                      (common_.empty() ? "none" : joined(column_names(common_))) + " (`" +
-                                      things_ + "_columns` of pack-sparse keeps more)");
+    throw_usage(things_ + "_column: found \"" + printable_text(name) + "\", expected one of " +
+                (common_.empty() ? "none" : joined(column_names(common_))) + " (`" + things_ +
+                "_columns` of pack-sparse keeps more)");
   const SampleColumn& column = this->column(*wanted);
   ColumnValues values;
   values.type = wanted->type;
@@ -193,10 +187,9 @@ void check_same_items(const ChunkReader& part, const std::string& path, const Ch
   };
   std::size_t column = 0;
   while (column < std::min(found.size(), expected.size()) && found[column] == expected[column]) ++column;
-  throw Error(ErrorCode::bad_data, path + ": column " + std::to_string(column) + " has " +
-                                       name(found, column) + ", expected " + name(expected, column) +
-                                       " as in " + first_path +
-                                       ": pack it with `reuse_ids`, which gives both the same columns");
+  throw_bad_data(path + ": column " + std::to_string(column) + " has " + name(found, column) + ", expected " +
+                 name(expected, column) + " as in " + first_path +
+                 ": pack it with `reuse_ids`, which gives both the same columns");
 }
 
 std::vector<std::unique_ptr<ChunkReader>> open_pack(const std::string& folder, const MatrixManifest& manifest,
@@ -205,7 +198,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_pack(const std::string& folder, c
     return open_matrix_parts(part_paths(folder, manifest.parts), cache_bytes);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
-    throw Error(ErrorCode::bad_data, error.what() + std::string("; see pack-verify ") + folder);
+    throw_bad_data(error.what() + std::string("; see pack-verify ") + folder);
   }
 }
 
@@ -216,9 +209,8 @@ void check_same_times(const PackSource& source, const std::vector<PackSource>& s
     // That one of them has no times is found when their parts are compared.
     if (!other.matrix || other.matrix->times.empty() || source.matrix->times.empty()) continue;
     if (!are_times_alike(other.matrix->times, source.matrix->times))
-      throw Error(ErrorCode::bad_data, source.path + ": has times in " + source.matrix->times + ", " +
-                                           other.path + " in " + other.matrix->times +
-                                           ": they cannot be read as one");
+      throw_bad_data(source.path + ": has times in " + source.matrix->times + ", " + other.path + " in " +
+                     other.matrix->times + ": they cannot be read as one");
   }
 }
 
@@ -229,8 +221,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
   for (const PackSource& source : sources) {
     const std::size_t first = parts.size();
     if (source.manifest)
-      throw Error(ErrorCode::bad_data,
-                  source.path + ": holds images, expected matrices; ImageLoader reads it");
+      throw_bad_data(source.path + ": holds images, expected matrices; ImageLoader reads it");
     if (!source.matrix) parts.push_back(open_matrix_part(source.part, cache_bytes));
     if (first < parts.size()) check_same_items(*parts[first], source.path, *parts.front(), first_path);
     if (!source.matrix) continue;
@@ -243,7 +234,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
     }
     if (first < parts.size()) check_same_items(*parts[first], source.path, *parts.front(), first_path);
   }
-  if (parts.empty()) throw Error(ErrorCode::bad_data, first_path + ": holds no rows");
+  if (parts.empty()) throw_bad_data(first_path + ": holds no rows");
   return parts;
 }
 
@@ -252,8 +243,8 @@ std::vector<std::uint64_t> read_item_counts(const std::string& folder, const Mat
   const std::string path = folder + "/" + manifest.items.file;
   const ByteBuffer bytes = read_file(path, manifest.items.bytes);
   if (xxh3(bytes) != manifest.items.xxh3)
-    throw Error(ErrorCode::bad_data, path + ": checksum " + hash_text(xxh3(bytes)) + ", expected " +
-                                         hash_text(manifest.items.xxh3));
+    throw_bad_data(path + ": checksum " + hash_text(xxh3(bytes)) + ", expected " +
+                   hash_text(manifest.items.xxh3));
   return parse_item_counts(as_text(bytes), path, manifest.columns);
 }
 
@@ -297,10 +288,10 @@ SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t
       info_(source_info(sources.front(), chunks_)) {
   if (!reads_times) chunks_.leave_out_times();
   const PackSource& first = sources.front();
-  if (size() == 0) throw Error(ErrorCode::bad_data, first.path + ": holds no rows");
+  if (size() == 0) throw_bad_data(first.path + ": holds no rows");
   if (matrix().column_count > INT32_MAX)
-    throw Error(ErrorCode::bad_data, first.path + ": " + std::to_string(matrix().column_count) +
-                                         " columns, at most 2147483647 are served");
+    throw_bad_data(first.path + ": " + std::to_string(matrix().column_count) +
+                   " columns, at most 2147483647 are served");
   label_columns_ = count_label_columns(chunks_);
   for (const auto& part : chunks_.parts())
     for (const StoredChunk& chunk : part->chunks()) {
@@ -341,15 +332,14 @@ std::uint64_t SparseSource::max_entries(std::uint64_t rows) const {
 }
 
 std::string_view SparseSource::row_id(std::uint64_t row) const {
-  if (row >= size())
-    throw Error(ErrorCode::usage, "row_id: row " + std::to_string(row) + " of " + std::to_string(size()));
+  if (row >= size()) throw_usage("row_id: row " + std::to_string(row) + " of " + std::to_string(size()));
   return row_ids_[row];
 }
 
 std::string_view SparseSource::column_id(std::uint64_t column) const {
   if (column >= matrix().column_count)
-    throw Error(ErrorCode::usage, "column_id: column " + std::to_string(column) + " of " +
-                                      std::to_string(matrix().column_count));
+    throw_usage("column_id: column " + std::to_string(column) + " of " +
+                std::to_string(matrix().column_count));
   return column_ids_[column];
 }
 

@@ -1,7 +1,6 @@
 // Chooses threads and batches ahead while batches are used: tries one change at a time against what it has.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

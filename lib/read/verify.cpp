@@ -2,24 +2,23 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <new>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/aside_name.h"
-#include "base/cpu.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/remote/url.h"
+#include "base/resources.h"
+#include "base/text.h"
+#include "base/throw_error.h"
 #include "chunk/row_block.h"
 #include "chunkhit/pack_info.h"
 #include "manifest/run_record.h"
@@ -28,7 +27,6 @@
 #include "read/pack_source.h"
 #include "read/part_match.h"
 #include "read/sized_images.h"
-#include "store/hdf5/external_check.h"
 #include "store/hdf5/index.h"
 #include "store/hdf5/matrix.h"
 #include "store/part.h"
@@ -72,7 +70,7 @@ void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, Cont
   try {
     const RowBlockHeader header = decode_row_block_header(raw, shape);
     if (header.row_count != chunk.sample_count || header.first_row != chunk.first_sample)
-      throw Error(ErrorCode::bad_data, "is of other rows than its location in the part says");
+      throw_bad_data("is of other rows than its location in the part says");
     ContentSums block;
     for (std::size_t matrix = 0; matrix < shape.matrix_count; ++matrix) {
       const RowBlockHeader::Matrix& rows = header.matrices[matrix];
@@ -107,8 +105,7 @@ void check_sized_images(const ChunkReader& part, std::size_t index, Bytes raw, C
       pixels.resize(shape.byte_count());
       decoder.decode_whole(image, channels, pixels.data());
     } catch (const ImageError& error) {
-      throw Error(ErrorCode::bad_data,
-                  part.location(index) + ": sample " + std::to_string(sample) + ": " + error.reason());
+      throw_bad_data(part.location(index) + ": sample " + std::to_string(sample) + ": " + error.reason());
     }
     sums.pixels.add_sample(pixels.data(), shape);
     left = left.subspan(image.frame.size());
@@ -167,10 +164,9 @@ bool check_matrix_hash(const Expected& expected, std::vector<std::string>& probl
   const InputFile input(expected.path);
   const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
   if (!trailer && expected.pack != nullptr)
-    throw Error(
-        ErrorCode::bad_data,
+    throw_bad_data(
         expected.path +
-            ": has no trailer behind its HDF5 end of file: another program changed it, or it was cut off");
+        ": has no trailer behind its HDF5 end of file: another program changed it, or it was cut off");
   if (trailer && expected.pack != nullptr) compare_hash(expected, trailer->xxh3, problems);
   if (trailer) check_hdf5_hash(input, *trailer);
   return trailer.has_value();
@@ -253,8 +249,7 @@ bool is_of_append(const std::string& name, const std::set<std::string>& known,
   if (!stem.starts_with("part-") || known.contains(stem + ".json")) return false;
   const std::string digits = stem.substr(5);
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size() || number == 0) return false;
+  if (!parse_all(digits, number) || number == 0) return false;
   std::string before = std::to_string(number - 1);
   before.insert(0, digits.size() - std::min(digits.size(), before.size()), '0');
   return names.contains("part-" + before + name.substr(stem.size()));

@@ -1,13 +1,12 @@
 #include "store/part.h"
 
-#include <algorithm>
 #include <array>
 
 #include "base/hash.h"
-#include "base/memory.h"
 #include "base/per_thread.h"
+#include "base/resources.h"
+#include "base/throw_error.h"
 #include "chunkhit/error.h"
-#include "codec/chunk_codec.h"
 #include "store/hdf5/image_part.h"
 #include "store/hdf5/matrix.h"
 #include "store/shard.h"
@@ -174,17 +173,17 @@ void ChunkReader::read_stored(std::size_t chunk_index, std::uint64_t offset, Mut
     file_.read_at(offset, out);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::try_again || !file_.has_bad_sector(offset, out.size())) throw;
-    throw Error(ErrorCode::bad_data, location(chunk_index) + ": bad sector: bytes " + std::to_string(offset) +
-                                         "-" + std::to_string(offset + out.size() - 1) +
-                                         " cannot be read, while other bytes of the file can");
+    throw_bad_data(location(chunk_index) + ": bad sector: bytes " + std::to_string(offset) + "-" +
+                   std::to_string(offset + out.size() - 1) +
+                   " cannot be read, while other bytes of the file can");
   }
 }
 
 void ChunkReader::compare_hash(std::size_t chunk_index, std::uint64_t found) const {
   const StoredChunk& chunk = chunks()[chunk_index];
   if (found != chunk.xxh3)
-    throw Error(ErrorCode::bad_data, location(chunk_index) + ": checksum " + hash_text(found) +
-                                         ", expected " + hash_text(chunk.xxh3));
+    throw_bad_data(location(chunk_index) + ": checksum " + hash_text(found) + ", expected " +
+                   hash_text(chunk.xxh3));
 }
 
 std::uint64_t ChunkReader::hash_of_all(bool reads_padding) const {
@@ -197,8 +196,8 @@ void ChunkReader::check_hdf5_bytes() const {
   if (!contents_.trailer) return;
   const std::uint64_t found = hash_beside_chunks(file_, chunks(), contents_.trailer->hdf5_bytes);
   if (found != contents_.trailer->hdf5_xxh3)
-    throw Error(ErrorCode::bad_data, path() + ": HDF5 metadata: checksum " + hash_text(found) +
-                                         ", expected " + hash_text(contents_.trailer->hdf5_xxh3));
+    throw_bad_data(path() + ": HDF5 metadata: checksum " + hash_text(found) + ", expected " +
+                   hash_text(contents_.trailer->hdf5_xxh3));
 }
 
 std::string ChunkReader::location(std::size_t chunk_index) const {
@@ -232,7 +231,7 @@ const Container& container(std::string_view name) {
     if (row.name == name) return row;
     names += (names.empty() ? "" : ", ") + std::string(row.name);
   }
-  throw Error(ErrorCode::usage, "container \"" + std::string(name) + "\": expected one of " + names);
+  throw_usage("container \"" + std::string(name) + "\": expected one of " + names);
 }
 
 const Container& container_of(const std::string& path) {
@@ -241,7 +240,7 @@ const Container& container_of(const std::string& path) {
   if (file.byte_count() >= first.size()) file.read_at(0, first);
   for (const Container& row : kContainers)
     if (row.recognises(first)) return row;
-  throw Error(ErrorCode::bad_data, path + ": neither an HDF5 file nor a chunkhit shard");
+  throw_bad_data(path + ": neither an HDF5 file nor a chunkhit shard");
 }
 
 std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names) {
@@ -269,8 +268,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_matrix_parts(const std::vector<st
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
     parts.push_back(open_within(path, left, memory_bytes != 0));
-    if (!parts.back()->spec().matrix)
-      throw Error(ErrorCode::bad_data, path + ": holds images, expected matrices");
+    if (!parts.back()->spec().matrix) throw_bad_data(path + ": holds images, expected matrices");
     left -= std::min(left, kept_bytes(*parts.back()));
   }
   return parts;

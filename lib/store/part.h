@@ -20,8 +20,8 @@
 #include "chunk/row_block.h"
 #include "chunkhit/pack_info.h"
 #include "codec/chunk_codec.h"
+#include "types/image.h"
 #include "types/sample_column.h"
-#include "types/sample_shape.h"
 #include "types/text_list.h"
 
 namespace chunkhit {

@@ -1,23 +1,47 @@
 #include "store/part_index.h"
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <charconv>
-#include <cstring>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
+#include <type_traits>
+#include <variant>
 
-#include "base/bytes.h"
 #include "base/text.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
-#include "store/column_index.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
+namespace {
+
+Bytes values_of(const SampleColumn& column) {
+  return std::visit(
+      [](const auto& list) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(list)>, TextList>)
+          return bytes_of(list.ends);
+        else
+          return bytes_of(list);
+      },
+      column.values);
+}
+
+SampleColumn decode_column(IndexCursor& cursor, std::uint64_t sample_count) {
+  const std::uint64_t type = cursor.number();
+  const std::uint64_t name_bytes = cursor.number(), text_bytes = cursor.number();
+  if (type > static_cast<std::uint64_t>(ColumnType::text))
+    throw_bad_index("a column of type " + std::to_string(type) + ", expected 0 to 2");
+  SampleColumn column = empty_column({"", static_cast<ColumnType>(type)});
+  if (column.type() != ColumnType::text && text_bytes != 0) throw_bad_index("a column of numbers with text");
+  std::vector<std::uint64_t> ends;
+  if (column.type() == ColumnType::int64) column.values = cursor.numbers<std::int64_t>(sample_count);
+  if (column.type() == ColumnType::float64) column.values = cursor.numbers<double>(sample_count);
+  if (column.type() == ColumnType::text) ends = cursor.numbers<std::uint64_t>(sample_count);
+  column.name = as_text(cursor.take(name_bytes, 1));
+  if (column.type() == ColumnType::text) column.values = cursor.names(std::move(ends), text_bytes);
+  return column;
+}
+
+}  // namespace
 
 /// Appends seven u64 for each chunk, 56 bytes (schemas/shard.md).
 void append_chunks(ByteBuffer& bytes, const std::vector<StoredChunk>& chunks) {
@@ -114,7 +138,7 @@ PartSpec decode_part_spec(const PartSpecBytes& bytes) {
   PartSpec spec = decode_common_spec(bytes);
   const auto layout = load_little<std::uint32_t>(bytes.data() + 12);
   if (layout >= kEnumWords<Layout>.size())
-    throw Error(ErrorCode::bad_data, "layout " + std::to_string(layout) + ", expected 0 or 1");
+    throw_bad_data("layout " + std::to_string(layout) + ", expected 0 or 1");
   spec.sample = {load_little<std::uint32_t>(bytes.data() + 16), load_little<std::uint32_t>(bytes.data() + 20),
                  load_little<std::uint32_t>(bytes.data() + 24), static_cast<Layout>(layout)};
   return spec;
@@ -123,7 +147,7 @@ PartSpec decode_part_spec(const PartSpecBytes& bytes) {
 PartSpec decode_matrix_part_spec(const PartSpecBytes& bytes) {
   PartSpec spec = decode_common_spec(bytes);
   if (bytes[12] >= kEnumWords<ValueType>.size() || bytes[14] > 1 || bytes[15] != 0)
-    throw Error(ErrorCode::bad_data, "unknown value type");
+    throw_bad_data("unknown value type");
   spec.matrix = {.column_count = load_little<std::uint64_t>(bytes.data() + 16),
                  .matrix_count = bytes[13],
                  .value_type = static_cast<ValueType>(bytes[12]),
@@ -136,8 +160,8 @@ PartSpec decode_sized_part_spec(const PartSpecBytes& bytes) {
   PartSpec spec = decode_part_spec(bytes);
   const auto fields = load_little<std::uint32_t>(bytes.data() + 28);
   if (fields != kSizedFields)
-    throw Error(ErrorCode::bad_data, std::to_string(fields) + " fields a sample, this reader knows " +
-                                         std::to_string(kSizedFields));
+    throw_bad_data(std::to_string(fields) + " fields a sample, this reader knows " +
+                   std::to_string(kSizedFields));
   spec.own_sizes = true;
   return spec;
 }
@@ -420,9 +444,8 @@ std::vector<ByteBuffer> encode_matrix_index(const PartSpec& spec, const std::vec
 
 void check_index_memory(std::uint64_t needed, std::uint64_t memory_bytes) {
   if (needed <= memory_bytes) return;
-  throw Error(ErrorCode::usage, "its ids and its index need " + bytes_text(static_cast<double>(needed)) +
-                                    " of memory_bytes, which are " +
-                                    bytes_text(static_cast<double>(memory_bytes)));
+  throw_usage("its ids and its index need " + bytes_text(static_cast<double>(needed)) +
+              " of memory_bytes, which are " + bytes_text(static_cast<double>(memory_bytes)));
 }
 
 void decode_matrix_index(Bytes bytes, PartContents& contents, std::uint64_t memory_bytes) {
@@ -447,6 +470,31 @@ void decode_matrix_index(Bytes bytes, PartContents& contents, std::uint64_t memo
   contents.spec.classes = list_of(items);
   contents.spec.label_columns = list_of(decode_ids(cursor, label_columns, nullptr));
   if (cursor.left() != 0) throw_bad_index(std::to_string(cursor.left()) + " bytes too many");
+}
+
+void append_columns(const std::vector<SampleColumn>& columns, ByteBuffer& bytes) {
+  if (columns.empty()) return;
+  const auto append = [&](Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); };
+  append_little(bytes, std::uint64_t{columns.size()});
+  for (const SampleColumn& column : columns) {
+    const auto* const texts = std::get_if<TextList>(&column.values);
+    append_little(bytes, static_cast<std::uint64_t>(column.type()));
+    append_little(bytes, std::uint64_t{column.name.size()});
+    append_little(bytes, std::uint64_t{texts == nullptr ? 0 : texts->text.size()});
+    append(values_of(column));
+    append(as_bytes(column.name));
+    if (texts != nullptr) append(as_bytes(texts->text));
+  }
+}
+
+std::vector<SampleColumn> decode_columns(IndexCursor& cursor, std::uint64_t sample_count) {
+  const std::uint64_t count = cursor.number();
+  if (count == 0 || count > kMaxKeptColumns)
+    throw_bad_index(std::to_string(count) + " columns, expected 1 to " + std::to_string(kMaxKeptColumns));
+  std::vector<SampleColumn> columns;
+  for (std::uint64_t column = 0; column < count; ++column)
+    columns.push_back(decode_column(cursor, sample_count));
+  return columns;
 }
 
 }  // namespace chunkhit

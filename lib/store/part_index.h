@@ -11,14 +11,13 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "store/part.h"
+#include "types/sample_column.h"
 
 namespace chunkhit {
 
-[[noreturn]] inline void throw_bad_index(const std::string& what) {
-  throw Error(ErrorCode::bad_data, "index: " + what);
-}
+[[noreturn]] inline void throw_bad_index(const std::string& what) { throw_bad_data("index: " + what); }
 
 // Kinds of labels.
 inline constexpr std::uint64_t kClassIds = 0;
@@ -110,5 +109,14 @@ void decode_matrix_index(Bytes index, PartContents& contents, std::uint64_t memo
 
 /// Throws usage, naming the bytes, when an index needs more than `memory_bytes`.
 void check_index_memory(std::uint64_t needed, std::uint64_t memory_bytes);
+
+/// Columns that an index may have.
+inline constexpr std::uint64_t kMaxKeptColumns = 1024;
+
+/// Appends the columns behind the rest of an index; no bytes where there are none.
+void append_columns(const std::vector<SampleColumn>& columns, ByteBuffer& bytes);
+
+/// Reads what `append_columns` wrote of at least one column; throws bad_data.
+[[nodiscard]] std::vector<SampleColumn> decode_columns(IndexCursor& cursor, std::uint64_t sample_count);
 
 }  // namespace chunkhit

@@ -1,7 +1,6 @@
 #include "store/part_rules.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "base/throw_error.h"
@@ -9,12 +8,12 @@
 #include "codec/chunk_codec.h"
 
 namespace chunkhit {
-namespace {
-
 void check_count(const std::string& what, std::uint64_t found, std::uint64_t expected) {
   if (found != expected)
     throw_bad_data(what + ": " + std::to_string(found) + ", expected " + std::to_string(expected));
 }
+
+namespace {
 
 void check_raw_bytes(const StoredChunk& chunk, const PartSpec& spec, const Container& container) {
   if (spec.own_sizes) return;  // their samples' bytes were added up
@@ -242,7 +241,7 @@ PartReport check_written_part(const PendingFile& file,
                               const std::vector<StoredChunk>& chunks) {
   try {
     const std::unique_ptr<ChunkReader> part = open(file.aside_path());
-    if (part->chunks() != chunks) throw Error(ErrorCode::bad_data, "other chunks than were written");
+    if (part->chunks() != chunks) throw_bad_data("other chunks than were written");
     PartReport report{.bytes = part->byte_count(), .xxh3 = part->hash_of_all(), .chunk_count = chunks.size()};
     for (const StoredChunk& chunk : chunks) {
       report.sample_count += chunk.sample_count;

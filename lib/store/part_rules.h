@@ -12,6 +12,9 @@
 
 namespace chunkhit {
 
+/// Throws bad_data, "WHAT: 3, expected 4", where a number differs.
+void check_count(const std::string& what, std::uint64_t found, std::uint64_t expected);
+
 /// Throws bad_data unless the sample's or matrix's shape, the filter and the chunk's size suit the container.
 void check_part_spec(const PartSpec& spec, const Container& container);
 

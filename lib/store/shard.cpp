@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/hash.h"
 #include "base/throw_error.h"
@@ -35,9 +32,7 @@ constexpr std::size_t kSpecAt = 32;
 constexpr std::size_t kCountsAt = 88;
 constexpr std::size_t kHeaderHashAt = kShardAlignment - 8;
 
-[[noreturn]] void throw_bad_header(const std::string& what) {
-  throw Error(ErrorCode::bad_data, "shard header: " + what);
-}
+[[noreturn]] void throw_bad_header(const std::string& what) { throw_bad_data("shard header: " + what); }
 
 void store_frame_header(std::uint8_t* to, std::uint32_t magic, std::uint64_t frame_bytes) {
   store_little(to, magic);

@@ -7,7 +7,6 @@
 #include "chunkhit/image_spec.h"
 #include "transform/resample.h"
 #include "types/image.h"
-#include "types/sample_shape.h"
 
 namespace chunkhit {
 

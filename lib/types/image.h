@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/bytes.h"
+#include "chunkhit/pack_info.h"
 
 namespace chunkhit {
 
@@ -53,6 +54,16 @@ struct Image {
   [[nodiscard]] std::uint8_t* row(std::uint32_t y) { return pixels.data() + y * row_bytes(); }
   [[nodiscard]] const std::uint8_t* row(std::uint32_t y) const { return pixels.data() + y * row_bytes(); }
   [[nodiscard]] ImageView view() const { return {pixels.data(), width, height, channels, row_bytes()}; }
+};
+
+/// The shape of one sample of 8-bit values.
+struct SampleShape {
+  std::uint32_t height = 0;
+  std::uint32_t width = 0;
+  std::uint32_t channels = 0;
+  Layout layout = Layout::nhwc;
+  [[nodiscard]] std::uint64_t byte_count() const { return std::uint64_t{height} * width * channels; }
+  bool operator==(const SampleShape&) const = default;
 };
 
 }  // namespace chunkhit

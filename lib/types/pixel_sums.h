@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "types/sample_shape.h"
+#include "types/image.h"
 
 namespace chunkhit {
 

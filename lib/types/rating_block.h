@@ -2,7 +2,6 @@
 // rows, bad lines.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>

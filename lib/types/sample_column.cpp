@@ -5,8 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <system_error>
 #include <type_traits>
+
+#include "base/text.h"
 
 namespace chunkhit {
 namespace {
@@ -14,12 +15,6 @@ namespace {
 std::string shortest_text(auto number) {
   char digits[32];
   return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
-}
-
-bool parse_whole(std::string_view text, auto& number) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end;
 }
 
 }  // namespace
@@ -52,10 +47,10 @@ bool SampleColumn::append_text(std::string_view text) {
     return true;
   }
   if (auto* const integers = std::get_if<std::vector<std::int64_t>>(&values))
-    return parse_whole(text, integers->emplace_back());
+    return parse_all(text, integers->emplace_back());
   auto& numbers = std::get<std::vector<double>>(values);
   numbers.push_back(std::numeric_limits<double>::quiet_NaN());
-  return text.empty() || (parse_whole(text, numbers.back()) && std::isfinite(numbers.back()));
+  return text.empty() || (parse_all(text, numbers.back()) && std::isfinite(numbers.back()));
 }
 
 SampleColumn empty_column(const PackColumn& column) {

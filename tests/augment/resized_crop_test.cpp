@@ -1,10 +1,9 @@
-#include "augment/resized_crop.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "augment/random_crop.h"
 #include "augment/sample_writer.h"
 #include "chunkhit/error.h"
 #include "transform/image_transform.h"

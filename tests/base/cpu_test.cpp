@@ -1,9 +1,9 @@
-#include "base/cpu.h"
-
 #include <gtest/gtest.h>
 #include <sched.h>
 
 #include <thread>
+
+#include "base/resources.h"
 
 namespace chunkhit {
 namespace {

@@ -1,9 +1,9 @@
-#include "base/near_name.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "base/words.h"
 
 namespace chunkhit {
 namespace {

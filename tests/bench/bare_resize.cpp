@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "augment/resized_crop.h"
+#include "augment/random_crop.h"
 #include "base/bytes.h"
 #include "base/random.h"
 #include "chunkhit/dataset.h"

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/cpu.h"
 #include "base/random.h"
+#include "base/resources.h"
 #include "batch/epoch_order.h"
 #include "bench_clock.h"
 #include "cache/chunk_buffers.h"

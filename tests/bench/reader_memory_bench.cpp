@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-#include "base/cpu.h"
+#include "base/resources.h"
 #include "bench_clock.h"
 #include "chunkhit/image_loader.h"
 #include "loader_cases.h"

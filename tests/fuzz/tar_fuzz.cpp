@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "chunkhit/error.h"
-#include "listing/sample_file.h"
+#include "listing/sample_list.h"
 #include "listing/tar_samples.h"
 
 namespace {

@@ -1,5 +1,3 @@
-#include "listing/sample_file.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,6 +5,7 @@
 #include <limits>
 
 #include "chunkhit/error.h"
+#include "listing/sample_list.h"
 #include "support/temporary_folder.h"
 
 namespace chunkhit {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "chunkhit/error.h"
-#include "ratings/npy.h"
+#include "ratings/npz.h"
 
 namespace chunkhit {
 namespace {

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/cpu.h"
+#include "base/resources.h"
 #include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
 

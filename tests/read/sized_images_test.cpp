@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "augment/resized_crop.h"
+#include "augment/random_crop.h"
 #include "base/file.h"
 #include "chunkhit/dataset.h"
 #include "chunkhit/error.h"

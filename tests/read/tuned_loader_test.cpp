@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/cpu.h"
+#include "base/resources.h"
 #include "chunkhit/image_loader.h"
 #include "chunkhit/sparse_loader.h"
 #include "loaded_batches.h"

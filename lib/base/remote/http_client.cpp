@@ -12,11 +12,9 @@
 #include <utility>
 
 #include "base/remote/curl.h"
-#include "base/remote/curl_sockets.h"
 #include "base/remote/http_response.h"
 #include "base/remote/url.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 
 namespace chunkhit {
 namespace {

@@ -1,9 +1,9 @@
 #include "base/remote/http_response.h"
 
 #include <algorithm>
-#include <charconv>
 #include <system_error>
 
+#include "base/text.h"
 #include "base/words.h"
 
 namespace chunkhit {
@@ -23,15 +23,7 @@ std::string_view without_spaces(std::string_view text) {
 /// Reads a number that must fill the text.
 std::optional<std::uint64_t> number_of(std::string_view text) {
   std::uint64_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-bool is_named(std::string_view header, std::string_view name) {
-  return std::ranges::equal(header, name, [](char found, char wanted) {
-    return (found >= 'A' && found <= 'Z' ? found - 'A' + 'a' : found) == wanted;
-  });
+  return parse_all(text, number) ? std::optional(number) : std::nullopt;
 }
 
 /// The text of an XML element; empty where there is none.
@@ -57,10 +49,10 @@ void HttpResponse::add_header(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return;
   const std::string_view name = line.substr(0, colon), value = without_spaces(line.substr(colon + 1));
-  if (is_named(name, "etag")) etag = value;
-  if (is_named(name, "content-range")) take_range(value);
-  if (is_named(name, "retry-after")) retry_after_seconds = static_cast<double>(number_of(value).value_or(0));
-  if (is_named(name, "content-length") && status == 200) {
+  if (lower(name) == "etag") etag = value;
+  if (lower(name) == "content-range") take_range(value);
+  if (lower(name) == "retry-after") retry_after_seconds = static_cast<double>(number_of(value).value_or(0));
+  if (lower(name) == "content-length" && status == 200) {
     const std::optional<std::uint64_t> bytes = number_of(value);
     first_byte = 0;
     total_bytes = bytes.value_or(0);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/remote/url.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 
 namespace chunkhit {
 namespace {
@@ -99,9 +99,8 @@ void RemoteFile::drop(const std::shared_ptr<Transfer>& transfer) const {
 
 void RemoteFile::require_bytes(std::uint64_t offset, std::uint64_t byte_count) const {
   if (offset > info_.bytes || byte_count > info_.bytes - offset)
-    throw Error(ErrorCode::bad_data, url_ + ": ends at byte " + std::to_string(info_.bytes) +
-                                         ", expected bytes " + std::to_string(offset) + " to " +
-                                         std::to_string(offset + byte_count));
+    throw_bad_data(url_ + ": ends at byte " + std::to_string(info_.bytes) + ", expected bytes " +
+                   std::to_string(offset) + " to " + std::to_string(offset + byte_count));
 }
 
 std::shared_ptr<Transfer> RemoteFile::receive(std::uint64_t offset, MutableBytes out) const {

@@ -1,14 +1,14 @@
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
-#include <system_error>
 #include <utility>
 
 #include "base/remote/http_client.h"
+#include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "chunkhit/remote.h"
 
 namespace chunkhit {
 
@@ -16,11 +16,8 @@ double retry_seconds() {
   const char* const text = std::getenv("CHUNKHIT_RETRY_SECONDS");
   if (text == nullptr) return 60;
   double seconds = 0;
-  const char* const end = text + std::strlen(text);
-  const auto [stopped, failure] = std::from_chars(text, end, seconds);
-  if (failure != std::errc() || stopped != end || !(seconds >= 0 && seconds <= 86400))
-    throw Error(ErrorCode::usage,
-                "CHUNKHIT_RETRY_SECONDS: found \"" + printable_text(text) + "\", expected 0 to 86400");
+  if (!parse_all(text, seconds) || !(seconds >= 0 && seconds <= 86400))
+    throw_usage("CHUNKHIT_RETRY_SECONDS: found \"" + printable_text(text) + "\", expected 0 to 86400");
   return seconds;
 }
 
@@ -71,8 +68,8 @@ Bytes Transfer::wait(std::uint64_t count) {
   wait_until(lock, [&] { return received_ >= count; });
   if (received_ < count) throw_error();
   if (received_ < count)
-    throw Error(ErrorCode::bad_data, url_ + ": ends at byte " + std::to_string(offset_ + received_) +
-                                         ", expected " + std::to_string(count - received_) + " more bytes");
+    throw_bad_data(url_ + ": ends at byte " + std::to_string(offset_ + received_) + ", expected " +
+                   std::to_string(count - received_) + " more bytes");
   return out_.first(count);
 }
 
@@ -103,5 +100,13 @@ void Transfer::cancel() {
   }
   changed_.notify_all();
 }
+
+StopScope::StopScope(const std::atomic<bool>* stop) : before_(std::exchange(stop_of_thread(), stop)) {}
+
+StopScope::~StopScope() { stop_of_thread() = before_; }
+
+const std::atomic<bool>* StopScope::current() { return stop_of_thread(); }
+
+std::string server_trouble() { return HttpClient::trouble(); }
 
 }  // namespace chunkhit

@@ -6,11 +6,9 @@
 #include <array>
 #include <cstdlib>
 #include <map>
-#include <string>
-#include <vector>
 
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 
 namespace chunkhit {
 namespace {
@@ -121,7 +119,7 @@ void check_url(const std::string& url) {
     const std::string rest = url.substr(begin);
     const std::string_view host = has_odd_port(rest) ? std::string_view(rest) : host_and_port(rest);
     const std::string shown = url.substr(0, begin) + rest.substr(host.rfind('@') + 1);
-    throw Error(ErrorCode::usage, printable_text(shown.substr(0, shown.find_first_of("?#"))) + ": " + what);
+    throw_usage(printable_text(shown.substr(0, shown.find_first_of("?#"))) + ": " + what);
   };
   if (scheme.empty()) refuse("URL of an unknown scheme, expected https://, http:// or s3://");
   const std::string_view rest = std::string_view(url).substr(scheme.size());
@@ -166,11 +164,11 @@ S3Access read_s3_access() {
     access.session_token = setting(settings, "aws_session_token");
   }
   if (!access.key_id.empty() && access.secret.empty())
-    throw Error(ErrorCode::usage, "found a key id without its secret: set AWS_SECRET_ACCESS_KEY, too");
+    throw_usage("found a key id without its secret: set AWS_SECRET_ACCESS_KEY, too");
   if (access.key_id.empty() && !named.empty() && config.empty() && credentials.empty())
-    throw Error(ErrorCode::usage, "AWS_PROFILE: no profile \"" + printable_text(named) + "\" in " +
-                                      profile_path("AWS_SHARED_CREDENTIALS_FILE", "credentials") + " or " +
-                                      profile_path("AWS_CONFIG_FILE", "config"));
+    throw_usage("AWS_PROFILE: no profile \"" + printable_text(named) + "\" in " +
+                profile_path("AWS_SHARED_CREDENTIALS_FILE", "credentials") + " or " +
+                profile_path("AWS_CONFIG_FILE", "config"));
   return access;
 }
 

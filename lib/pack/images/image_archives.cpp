@@ -21,8 +21,8 @@
 
 #include "base/aside_name.h"
 #include "base/bytes.h"
-#include "base/cpu.h"
 #include "base/file.h"
+#include "base/resources.h"
 #include "base/spill_file.h"
 #include "base/text_stream.h"
 #include "base/words.h"
@@ -31,7 +31,6 @@
 #include "listing/idx_file.h"
 #include "listing/label_rows.h"
 #include "listing/root_folder.h"
-#include "listing/sample_file.h"
 #include "listing/sample_list.h"
 #include "listing/tar_members.h"
 #include "listing/tar_samples.h"

@@ -10,7 +10,7 @@
 namespace chunkhit {
 namespace {
 
-std::string size_text(std::uint32_t width, std::uint32_t height) {
+std::string sides_text(std::uint32_t width, std::uint32_t height) {
   return std::to_string(width) + "x" + std::to_string(height);
 }
 
@@ -25,7 +25,7 @@ bool is_none(const std::string& text) { return text.empty() || text == "none"; }
 }  // namespace
 
 std::string ResizeForm::text(const TransformSpec& value) const {
-  if (value.resize == Resize::exact) return size_text(value.resize_width, value.resize_height);
+  if (value.resize == Resize::exact) return sides_text(value.resize_width, value.resize_height);
   return value.resize == Resize::short_side ? std::to_string(value.resize_width) : "none";
 }
 
@@ -36,7 +36,7 @@ void ResizeForm::parse(const std::string& name, const std::string& text, Transfo
 }
 
 std::string FitForm::text(const TransformSpec& value) const {
-  return value.resize == Resize::fit ? size_text(value.resize_width, value.resize_height) : "none";
+  return value.resize == Resize::fit ? sides_text(value.resize_width, value.resize_height) : "none";
 }
 
 void FitForm::parse(const std::string& name, const std::string& text, TransformSpec& value) const {
@@ -44,7 +44,7 @@ void FitForm::parse(const std::string& name, const std::string& text, TransformS
 }
 
 std::string CropForm::text(const TransformSpec& value) const {
-  return value.crop_width == 0 ? "none" : size_text(value.crop_width, value.crop_height);
+  return value.crop_width == 0 ? "none" : sides_text(value.crop_width, value.crop_height);
 }
 
 void CropForm::parse(const std::string& name, const std::string& text, TransformSpec& value) const {

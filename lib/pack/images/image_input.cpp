@@ -16,7 +16,7 @@
 #include "chunkhit/error.h"
 #include "decode/image_decoder.h"
 #include "listing/root_folder.h"
-#include "listing/sample_file.h"
+#include "listing/sample_list.h"
 #include "manifest/plan.h"
 #include "pack/images/image_archives.h"
 #include "pack/images/pack_spec.h"

@@ -13,7 +13,7 @@
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
 #include "pack/images/sample_order.h"
-#include "types/sample_shape.h"
+#include "types/image.h"
 
 namespace chunkhit {
 

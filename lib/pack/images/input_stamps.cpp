@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "listing/sample_file.h"
+#include "listing/sample_list.h"
 
 namespace chunkhit {
 namespace {

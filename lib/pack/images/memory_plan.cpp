@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <fstream>
 
-#include "base/cpu.h"
+#include "base/resources.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "codec/chunk_codec.h"
 #include "codec/zstd.h"
-#include "pack/codec_choice.h"
 #include "pack/images/image_pipeline.h"
 #include "pack/images/pack_spec.h"
 

@@ -15,8 +15,8 @@
 #include "decode/image_decoder.h"
 #include "manifest/recorded_fields.h"
 #include "pack/images/image_fields.h"
-#include "store/column_index.h"
 #include "store/part.h"
+#include "store/part_index.h"
 #include "transform/transform_plan.h"
 #include "types/enum_names.h"
 

@@ -9,9 +9,9 @@
 
 #include "chunk/chunk_plan.h"
 #include "chunkhit/image_spec.h"
+#include "codec/chunk_codec.h"
 #include "listing/sample_list.h"
 #include "manifest/manifest.h"
-#include "pack/codec_choice.h"
 #include "pack/pack_run.h"
 
 namespace chunkhit {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "chunkhit/error.h"
-#include "pack/codec_choice.h"
+#include "codec/chunk_codec.h"
 #include "store/part.h"
 
 namespace chunkhit {

@@ -13,7 +13,7 @@
 #include "pack/images/pack_spec.h"
 #include "pack/images/sample_order.h"
 #include "pack/pack_run.h"
-#include "types/sample_shape.h"
+#include "types/image.h"
 
 namespace chunkhit {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/cpu.h"
 #include "base/file.h"
+#include "base/resources.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"

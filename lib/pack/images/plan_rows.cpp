@@ -23,7 +23,7 @@
 #include "chunkhit/version.h"
 #include "codec/zstd.h"
 #include "listing/root_folder.h"
-#include "listing/sample_file.h"
+#include "listing/sample_list.h"
 #include "pack/pack_folder.h"
 
 namespace chunkhit {

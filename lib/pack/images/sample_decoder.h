@@ -10,7 +10,6 @@
 #include "chunkhit/image_spec.h"
 #include "decode/image_decoder.h"
 #include "listing/root_folder.h"
-#include "listing/sample_file.h"
 #include "listing/sample_list.h"
 #include "store/part.h"
 #include "transform/image_transform.h"

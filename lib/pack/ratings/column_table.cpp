@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "base/bytes.h"
@@ -12,8 +11,8 @@
 #include "base/line_reader.h"
 #include "base/text.h"
 #include "base/text_stream.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "listing/kept_columns.h"
 #include "manifest/id_list.h"
 #include "types/enum_names.h"
@@ -27,7 +26,7 @@ constexpr std::uint64_t kMinShare = 100;     // one id in so many must be in com
 constexpr std::size_t kRowsBetweenChecks = 1 << 14;
 
 [[noreturn]] void refuse(const CsvReader& table, const std::string& what) {
-  throw Error(ErrorCode::bad_data, table.name() + ":" + std::to_string(table.line()) + ": " + what);
+  throw_bad_data(table.name() + ":" + std::to_string(table.line()) + ": " + what);
 }
 
 /// Whether a header is that of a pack's own items.csv or users.csv, with kept columns behind it.
@@ -116,7 +115,7 @@ ColumnTable::ColumnTable(const std::string& path, ColumnTableUse use) : use_(std
 
 void ColumnTable::read_rows(CsvReader& table, const std::function<double()>& share) {
   std::vector<std::string_view> fields;
-  if (!table.next_row(fields)) throw Error(ErrorCode::bad_data, name_ + ": is empty, expected a header line");
+  if (!table.next_row(fields)) throw_bad_data(name_ + ": is empty, expected a header line");
   const bool has_header = use_.header != Header::no;
   std::vector<std::string> numbers;
   for (std::size_t field = 1; field <= fields.size(); ++field) numbers.push_back(std::to_string(field));
@@ -130,7 +129,7 @@ void ColumnTable::read_rows(CsvReader& table, const std::function<double()>& sha
   }
   xxh3_ = hash.value();
   check_memory(1);
-  if (row_count() == 0) throw Error(ErrorCode::bad_data, name_ + ": holds no rows below its header");
+  if (row_count() == 0) throw_bad_data(name_ + ": holds no rows below its header");
 }
 
 /// Finds the ids: in the column that is named as in the ratings, letters' case and dashes aside, else in one
@@ -197,20 +196,18 @@ void ColumnTable::add_row(const CsvReader& table, std::span<const std::string_vi
 
 void ColumnTable::check_header(std::string_view id) const {
   if (use_.header != Header::automatic || id != id_column_) return;
-  throw Error(ErrorCode::bad_data,
-              name_ + ": line 1: its field of the ids is " + in_quotes(id) + ", which is a" +
-                  (use_.things == "item" ? "n item" : " user") +
-                  " of the ratings; `table_header` no takes the line as a row, yes as a header");
+  throw_bad_data(name_ + ": line 1: its field of the ids is " + in_quotes(id) + ", which is a" +
+                 (use_.things == "item" ? "n item" : " user") +
+                 " of the ratings; `table_header` no takes the line as a row, yes as a header");
 }
 
 void ColumnTable::check_id_column(const std::string& name_in_ratings) const {
   if (use_.header == Header::no || id_column_ == name_in_ratings ||
       std::ranges::find(columns_, name_in_ratings, &Column::name) == columns_.end())
     return;
-  throw Error(ErrorCode::usage, use_.flag + ": " + name_ + ": its column " + in_quotes(id_column_) +
-                                    " was taken for the ids, but the ratings have them in " +
-                                    in_quotes(name_in_ratings) + ": give `" + use_.things + "` " +
-                                    name_in_ratings);
+  throw_usage(use_.flag + ": " + name_ + ": its column " + in_quotes(id_column_) +
+              " was taken for the ids, but the ratings have them in " + in_quotes(name_in_ratings) +
+              ": give `" + use_.things + "` " + name_in_ratings);
 }
 
 std::uint64_t ColumnTable::held_bytes() const {
@@ -321,11 +318,10 @@ class RowUse {
     const ColumnTableUse& use = table_.use();
     const std::string named =
         use.id_name.empty() ? "" : "named " + in_quotes(use.id_name) + " as in the ratings, else one ";
-    throw Error(ErrorCode::bad_data, table_.name() + ": column " + in_quotes(table_.id_column()) + " has " +
-                                         count_text(used) + " of the " + count_text(ids, use.things.c_str()) +
-                                         " of the ratings: found ids such as " + in_quotes(table_.id(0)) +
-                                         ", expected such as " + in_quotes(example) + "; a column " + named +
-                                         "with a usual name, else the first one, holds the ids");
+    throw_bad_data(table_.name() + ": column " + in_quotes(table_.id_column()) + " has " + count_text(used) +
+                   " of the " + count_text(ids, use.things.c_str()) + " of the ratings: found ids such as " +
+                   in_quotes(table_.id(0)) + ", expected such as " + in_quotes(example) + "; a column " +
+                   named + "with a usual name, else the first one, holds the ids");
   }
 
  private:

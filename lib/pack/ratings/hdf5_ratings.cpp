@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "store/hdf5/anndata.h"
 #include "store/hdf5/external_check.h"
 
@@ -37,8 +37,8 @@ Hdf5RatingReader::~Hdf5RatingReader() = default;
 AxisIds Hdf5RatingReader::axis_ids(const std::string& path, TextList names, const char* axis) {
   for (std::size_t index = 0; index < names.size(); ++index)
     if (!is_utf8(names[index]))
-      throw Error(ErrorCode::bad_data, path + ": name " + std::to_string(index) + " of " + axis +
-                                           ", counted from 0: expected UTF-8");
+      throw_bad_data(path + ": name " + std::to_string(index) + " of " + axis +
+                     ", counted from 0: expected UTF-8");
   std::size_t empty_count = 0;
   for (std::size_t index = 0; index < names.size(); ++index) empty_count += names[index].empty() ? 1 : 0;
   if (empty_count > 0)

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/line_reader.h"
 #include "base/text_stream.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "pack/pack_folder.h"
 
 namespace chunkhit {
@@ -68,8 +68,7 @@ std::string items_file(const std::string& path) {
     const ByteBuffer text = read_file(manifest, kMaxManifestBytes);
     return (folder / parse_matrix_manifest(as_text(text), manifest).items.file).string();
   }
-  throw Error(ErrorCode::bad_data,
-              path + ": is no pack of matrices: " + std::string(kItemsName) + " is missing");
+  throw_bad_data(path + ": is no pack of matrices: " + std::string(kItemsName) + " is missing");
 }
 
 }  // namespace
@@ -146,12 +145,10 @@ std::vector<std::string> read_user_ids(const std::string& path, const IdListUse&
     memory.add(line, line.size() + 1);
   }
   memory.finish();
-  if (ids.empty())
-    throw Error(ErrorCode::bad_data, lines.name() + ": expected users, one a line, found none");
+  if (ids.empty()) throw_bad_data(lines.name() + ": expected users, one a line, found none");
   std::sort(ids.begin(), ids.end());
   const auto twice = std::adjacent_find(ids.begin(), ids.end());
-  if (twice != ids.end())
-    throw Error(ErrorCode::bad_data, lines.name() + ": user " + *twice + " is repeated");
+  if (twice != ids.end()) throw_bad_data(lines.name() + ": user " + *twice + " is repeated");
   return ids;
 }
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
-#include <optional>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "base/file.h"

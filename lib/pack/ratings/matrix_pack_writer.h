@@ -4,16 +4,14 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "chunkhit/pack.h"
+#include "codec/chunk_codec.h"
 #include "manifest/manifest.h"
-#include "pack/codec_choice.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
 #include "pack/pack_run.h"

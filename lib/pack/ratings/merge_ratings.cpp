@@ -10,8 +10,8 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "manifest/id_list.h"
 #include "pack/merge_inputs.h"
 #include "ratings/rating_packs.h"
@@ -68,8 +68,8 @@ class ListedIds {
   [[nodiscard]] bool next() {
     if (ids_.next()) return true;
     if (hash_.value() != expected_)
-      throw Error(ErrorCode::bad_data, file_.path() + ": checksum " + hash_text(hash_.value()) +
-                                           ", expected " + hash_text(expected_) + "; see pack-verify");
+      throw_bad_data(file_.path() + ": checksum " + hash_text(hash_.value()) + ", expected " +
+                     hash_text(expected_) + "; see pack-verify");
     return false;
   }
   [[nodiscard]] const IdListReader& ids() const { return ids_; }
@@ -125,8 +125,8 @@ MergedItems merge_items(std::span<const MergeInput> inputs) {
             packing_advice(input, inputs.front()) + ", or one again with the other's items (`reuse_ids`)");
     }
     if (column != input.ratings->columns)
-      throw Error(ErrorCode::bad_data, input.folder + ": items.csv has " + count_text(column, "item") +
-                                           ", expected " + count_text(input.ratings->columns));
+      throw_bad_data(input.folder + ": items.csv has " + count_text(column, "item") + ", expected " +
+                     count_text(input.ratings->columns));
   }
   return merged;
 }
@@ -155,9 +155,9 @@ void check_disjoint(std::span<const MergeInput> inputs) {
     if (!std::ranges::binary_search(shared, xxh3(as_bytes(user.id())))) return;
     const auto [found, is_new] = pack_of_user.try_emplace(std::string(user.id()), &input);
     if (!is_new)
-      throw Error(ErrorCode::bad_data, input.folder + ": user " + std::string(user.id()) + " is also in " +
-                                           found->second->folder + ": a merged pack has each user once; " +
-                                           packing_advice(input, *found->second) + " --duplicates …");
+      throw_bad_data(input.folder + ": user " + std::string(user.id()) + " is also in " +
+                     found->second->folder + ": a merged pack has each user once; " +
+                     packing_advice(input, *found->second) + " --duplicates …");
   });
 }
 

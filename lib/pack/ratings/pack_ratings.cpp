@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
-#include "manifest/listed_part.h"
+#include "manifest/manifest_numbers.h"
 #include "pack/pack_folder.h"
 #include "store/part_index.h"
 
@@ -36,7 +37,7 @@ constexpr std::uint64_t kHdf5TimeBytes = 2 * sizeof(std::int64_t);
   std::string message = ": is a folder without a pack; expected files of ratings, or folders of packs";
   if (has_parts) message = ": no finished pack: run the command that began it to its end first";
   if (!packs.empty()) message = ": holds several packs; name those to read:" + packs;
-  throw Error(ErrorCode::bad_data, folder + message);
+  throw_bad_data(folder + message);
 }
 
 MatrixManifest read_manifest(const std::string& folder) {
@@ -45,12 +46,11 @@ MatrixManifest read_manifest(const std::string& folder) {
   if (!fs::exists(path, error)) refuse_folder(folder);
   const ByteBuffer text = read_file(path, kMaxManifestBytes);
   const std::string format = manifest_format(as_text(text), path);
-  if (format != kMatrixFormat)
-    throw Error(ErrorCode::bad_data, folder + ": is a pack of images, expected one of ratings");
+  if (format != kMatrixFormat) throw_bad_data(folder + ": is a pack of images, expected one of ratings");
   MatrixManifest manifest = parse_matrix_manifest(as_text(text), path);
   if (!manifest.label_columns.empty())
-    throw Error(ErrorCode::bad_data, folder + ": its rows have labels (" + manifest.label_columns[0] +
-                                         "), which are not read from packs; pack the files that it is of");
+    throw_bad_data(folder + ": its rows have labels (" + manifest.label_columns[0] +
+                   "), which are not read from packs; pack the files that it is of");
   return manifest;
 }
 
@@ -105,7 +105,7 @@ void PackRatingReader::open_part() {
     check_listed(*part_, manifest_, next_part_);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
-    throw Error(ErrorCode::bad_data, error.what() + std::string("; see pack-verify ") + folder_);
+    throw_bad_data(error.what() + std::string("; see pack-verify ") + folder_);
   }
   collector_.emplace(path, AxisIds{part_->samples().files, 0}, AxisIds{names_of(part_->spec().classes), 0},
                      false);
@@ -120,9 +120,9 @@ void PackRatingReader::check_memory(const PartRecord& listed) const {
   const std::uint64_t entry_bytes = kHdf5EntryBytes + (manifest_.times.empty() ? 0 : kHdf5TimeBytes);
   const auto needed = static_cast<double>(entries * entry_bytes);
   if (needed * 2 <= static_cast<double>(memory_bytes_)) return;
-  throw Error(ErrorCode::usage, "`memory_bytes`: " + folder_ + "/" + listed.file + " is read at once, into " +
-                                    bytes_text(needed) + "; at most half of " +
-                                    bytes_text(static_cast<double>(memory_bytes_)) + " may be used for it");
+  throw_usage("`memory_bytes`: " + folder_ + "/" + listed.file + " is read at once, into " +
+              bytes_text(needed) + "; at most half of " + bytes_text(static_cast<double>(memory_bytes_)) +
+              " may be used for it");
 }
 
 void PackRatingReader::add_chunk() {
@@ -135,7 +135,7 @@ void PackRatingReader::add_chunk() {
   try {
     const RowBlockHeader header = decode_row_block_header(raw_, shape);
     if (header.row_count != chunk.sample_count || header.first_row != chunk.first_sample)
-      throw Error(ErrorCode::bad_data, "is of other rows than its location in the part says");
+      throw_bad_data("is of other rows than its location in the part says");
     for (std::size_t matrix = 0; matrix < shape.matrix_count; ++matrix) {
       const std::uint64_t nnz = header.matrices[matrix].nnz;
       row_ends_.resize(header.row_count);
@@ -167,10 +167,9 @@ void PackRatingReader::add_rows(std::size_t matrix, std::uint64_t first_row) {
 void PackRatingReader::check_counts() const {
   for (std::size_t matrix = 0; matrix < manifest_.matrices.size(); ++matrix)
     if (nnz_[matrix] != manifest_.matrices[matrix].nnz)
-      throw Error(ErrorCode::bad_data, folder_ + ": " + manifest_.matrices[matrix].name + " has " +
-                                           count_text(nnz_[matrix], "rating") + ", expected " +
-                                           count_text(manifest_.matrices[matrix].nnz) +
-                                           " as its manifest says");
+      throw_bad_data(folder_ + ": " + manifest_.matrices[matrix].name + " has " +
+                     count_text(nnz_[matrix], "rating") + ", expected " +
+                     count_text(manifest_.matrices[matrix].nnz) + " as its manifest says");
 }
 
 }  // namespace chunkhit

@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/cpu.h"
 #include "base/file.h"
+#include "base/resources.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
@@ -105,18 +105,17 @@ MatrixPackReport finished_report(const SparseOutput& output) {
 }
 
 void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) {
-  if (options.inputs.empty())
-    throw Error(ErrorCode::usage, "`inputs` is required: one or more files of ratings");
+  if (options.inputs.empty()) throw_usage("`inputs` is required: one or more files of ratings");
   if (std::count(options.inputs.begin(), options.inputs.end(), "-") > 1)
-    throw Error(ErrorCode::usage, "stdin can be read only once");
+    throw_usage("stdin can be read only once");
   // Checked before the output folder is made and before other inputs are read.
   for (const std::string& path : options.inputs)
     if (path != "-" && ::access(path.c_str(), R_OK) != 0)
       throw_failed_read(path, "cannot be opened: ", errno);
   const RatingSplitSpec& split = spec.packs.split;
   if (split.split_by == SplitKind::given && split.files.count() != options.inputs.size())
-    throw Error(ErrorCode::usage, "split given: expected " + count_text(split.files.count(), "input") +
-                                      ", found " + count_text(options.inputs.size()));
+    throw_usage("split given: expected " + count_text(split.files.count(), "input") + ", found " +
+                count_text(options.inputs.size()));
 }
 
 constexpr std::int64_t kFirstWithUnit = 100'000'000;  // seconds: 1973
@@ -174,14 +173,14 @@ void check_has_rows(const RatingPacks& packs, const PackRows& rows, const Rating
             count_text(stats.unseen_ratings, "rating") + ", and " +
             count_text(stats.ratings_left_out, "rating") + (stats.ratings_left_out == 1 ? " has" : " have") +
             " no earlier one of the user";
-  throw Error(ErrorCode::usage, text);
+  throw_usage(text);
 }
 
 /// Throws bad_data where no pack of a split by id has rows; some may have none.
 void check_any_rows(const RatingPacks& packs, const RatingSplitSpec& split) {
   const auto has_rows = [](const PackRows& rows) { return rows.row_count() > 0; };
   if (split.split_by != SplitKind::users_by_id || std::ranges::any_of(packs.packs, has_rows)) return;
-  throw Error(ErrorCode::bad_data, "no ratings are left, in any pack");
+  throw_bad_data("no ratings are left, in any pack");
 }
 
 /// Throws usage where the output would be written over a pack that is an input: it is cleared before that is
@@ -195,8 +194,8 @@ void check_inputs_outside(const PackSparseOptions& options) {
     const std::filesystem::path input = std::filesystem::weakly_canonical(pack_folder_of(path), error);
     const auto [end, at] = std::ranges::mismatch(output, input);
     if (end == output.end())
-      throw Error(ErrorCode::usage, "`output`: " + options.output + " is or holds the input " + path +
-                                        "; choose another folder");
+      throw_usage("`output`: " + options.output + " is or holds the input " + path +
+                  "; choose another folder");
   }
 }
 
@@ -271,7 +270,7 @@ class SparseRun {
     tell(Phase::sorting);
     const RatingPacks packs = input.make_packs();
     const std::vector<std::string> ids = input.item_ids(packs.columns());
-    if (ids.empty()) throw Error(ErrorCode::bad_data, "no ratings are left for training");
+    if (ids.empty()) throw_bad_data("no ratings are left for training");
     add_read(input, report_);
     report_.stats = make_rating_stats(input.stats(), packs);
     report_.values = packs.stored;
@@ -403,11 +402,10 @@ std::uint32_t fitting_threads(const PackSparseOptions& options) {
   const std::uint64_t threads = std::max<std::uint32_t>(1, options.threads);
   const std::uint64_t needed = kProgramBytes + threads * kThreadBytes;
   if (options.memory_bytes < needed)
-    throw Error(ErrorCode::usage, "`memory_bytes`: " + bytes_text(static_cast<double>(options.memory_bytes)) +
-                                      " cannot hold the program and " + count_text(threads, "thread") +
-                                      ", which need at least " + std::to_string(needed / kMiB) +
-                                      "M in all; raise `memory_bytes`" +
-                                      (threads > 1 ? ", or lower `threads`" : ""));
+    throw_usage("`memory_bytes`: " + bytes_text(static_cast<double>(options.memory_bytes)) +
+                " cannot hold the program and " + count_text(threads, "thread") + ", which need at least " +
+                std::to_string(needed / kMiB) + "M in all; raise `memory_bytes`" +
+                (threads > 1 ? ", or lower `threads`" : ""));
   if (options.threads > 0) return options.threads;
   const std::uint64_t fitting = (options.memory_bytes - kProgramBytes) / kThreadBytes;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(fitting, allowed_cpus()));
@@ -452,7 +450,7 @@ auto run_with_threads(std::uint32_t threads, Work work) {
 
 PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
   const PackSparseOptions options = checked_options(spec, given);
-  if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
+  if (options.output.empty()) throw_usage("`output` is required: a folder for the pack");
   return run_with_threads(options.threads, [&] { return SparseRun(spec, options).pack(); });
 }
 

@@ -9,14 +9,11 @@
 
 #include "base/text.h"
 #include "base/throw_error.h"
-#include "base/words.h"
 #include "chunkhit/error.h"
 #include "manifest/recorded_fields.h"
 #include "pack/ratings/sparse_fields.h"
 #include "ratings/rating_format.h"
 #include "ratings/rating_packs.h"
-#include "ratings/rating_table.h"
-#include "ratings/stored_values.h"
 #include "store/part.h"
 #include "types/enum_names.h"
 

@@ -6,8 +6,8 @@
 
 #include "chunkhit/pack.h"
 #include "chunkhit/sparse_spec.h"
+#include "codec/chunk_codec.h"
 #include "manifest/manifest.h"
-#include "pack/codec_choice.h"
 
 namespace chunkhit {
 

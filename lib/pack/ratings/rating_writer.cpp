@@ -60,7 +60,7 @@ class BlockQueue : public RatingReader {
   [[nodiscard]] bool next(RatingBlock& block) override {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return is_full_ || is_ended_ || is_abandoned_; });
-    if (is_abandoned_) throw Error(ErrorCode::usage, "the writer was destroyed before `finish`");
+    if (is_abandoned_) throw_usage("the writer was destroyed before `finish`");
     if (!is_full_) return false;
     std::swap(block_, block);
     is_full_ = false;
@@ -99,7 +99,7 @@ RatingEntries part_of(const RatingEntries& all, std::size_t first, std::size_t c
 }
 
 [[noreturn]] void refuse_entry(std::size_t entry, const std::string& what) {
-  throw Error(ErrorCode::bad_data, "entry " + std::to_string(entry) + ", counted from 0: " + what);
+  throw_bad_data("entry " + std::to_string(entry) + ", counted from 0: " + what);
 }
 
 void check_ids(const RatingIds& ids, const char* what) {
@@ -136,18 +136,18 @@ void check_values(const RatingValues& values, bool rounds) {
 
 void check_length(const char* what, std::size_t found, std::size_t expected, bool may_be_empty) {
   if (found == expected || (found == 0 && may_be_empty)) return;
-  throw Error(ErrorCode::usage, std::string(what) + ": found " + count_text(found) + ", expected " +
-                                    count_text(expected) + ", one for each entry");
+  throw_usage(std::string(what) + ": found " + count_text(found) + ", expected " + count_text(expected) +
+              ", one for each entry");
 }
 
 /// Checks all of a CSR block but what it has in common with COO.
 void check_rows(const CsrEntries& rows) {
   const std::size_t row_count = size_of(rows.users);
   if (rows.indptr.size() != row_count + 1)
-    throw Error(ErrorCode::usage, "indptr: found " + count_text(rows.indptr.size(), "number") +
-                                      ", expected " + count_text(row_count + 1) + ", one more than users");
+    throw_usage("indptr: found " + count_text(rows.indptr.size(), "number") + ", expected " +
+                count_text(row_count + 1) + ", one more than users");
   if (rows.indptr.front() != 0 || !std::ranges::is_sorted(rows.indptr))
-    throw Error(ErrorCode::usage, "indptr: expected numbers that begin with 0 and do not descend");
+    throw_usage("indptr: expected numbers that begin with 0 and do not descend");
   check_length("items", size_of(rows.items), rows.indptr.back(), false);
 }
 
@@ -163,11 +163,10 @@ std::vector<Id> expand(std::span<const Id> users, std::span<const std::uint64_t>
 
 void check_options(const PackSparseSpec& spec, const PackSparseOptions& options) {
   const std::string writer = ": has no meaning for a RatingWriter, which reads no files";
-  if (!options.inputs.empty()) throw Error(ErrorCode::usage, "`inputs`" + writer);
-  if (const char* const flag = given_input_flag(spec.input)) throw Error(ErrorCode::usage, flag + writer);
-  if (spec.packs.split.split_by == SplitKind::given)
-    throw Error(ErrorCode::usage, "`split_by` given" + writer);
-  if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
+  if (!options.inputs.empty()) throw_usage("`inputs`" + writer);
+  if (const char* const flag = given_input_flag(spec.input)) throw_usage(flag + writer);
+  if (spec.packs.split.split_by == SplitKind::given) throw_usage("`split_by` given" + writer);
+  if (options.output.empty()) throw_usage("`output` is required: a folder for the pack");
 }
 
 }  // namespace
@@ -206,7 +205,7 @@ struct RatingWriter::Impl {
 
   void check(const RatingEntries& entries) {
     require_own_process(process, "writer");
-    if (is_finished) throw Error(ErrorCode::usage, "the writer is finished: nothing can be added");
+    if (is_finished) throw_usage("the writer is finished: nothing can be added");
     if (run.wait_for(std::chrono::seconds(0)) == std::future_status::ready) run.get();
     const std::size_t count = size_of(entries.users);
     check_length("items", size_of(entries.items), count, false);
@@ -217,7 +216,7 @@ struct RatingWriter::Impl {
     check_values(entries.values, spec.packs.rules.rounds_values());
     if (count == 0) return;
     if (has_times.value_or(!entries.times.empty()) != !entries.times.empty())
-      throw Error(ErrorCode::usage, "times: expected for all entries or for none");
+      throw_usage("times: expected for all entries or for none");
     has_times = !entries.times.empty();
   }
 
@@ -243,7 +242,7 @@ struct RatingWriter::Impl {
 
   PackSparseReport finish() {
     require_own_process(process, "writer");
-    if (is_finished) throw Error(ErrorCode::usage, "the writer is finished");
+    if (is_finished) throw_usage("the writer is finished");
     is_finished = true;
     if (block.users.of_rating.size() > 0) hand_over();
     queue.end(rounded);

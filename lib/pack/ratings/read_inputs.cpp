@@ -6,12 +6,11 @@
 #include <deque>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <system_error>
 #include <utility>
 
 #include "base/bytes.h"
-#include "base/text_stream.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "pack/pack_folder.h"
@@ -77,13 +76,12 @@ std::unique_ptr<RatingReader> open_one(RatingFormat format, const std::string& p
 /// Options without meaning for a format are errors, not ignored.
 void check_options(RatingFormat format, const MatrixFileSpec& spec) {
   const std::string name = name_of(format);
-  if (!is_matrix_format(format)) throw Error(ErrorCode::usage, "`format` " + name + ": is no matrix");
+  if (!is_matrix_format(format)) throw_usage("`format` " + name + ": is no matrix");
   if (!spec.layer.empty() && format != RatingFormat::hdf5)
-    throw Error(ErrorCode::usage, "`layer`: has no meaning for " + name + ", only for hdf5");
+    throw_usage("`layer`: has no meaning for " + name + ", only for hdf5");
   if (spec.transpose && format == RatingFormat::svmlight)
-    throw Error(ErrorCode::usage, "`transpose`: rows of svmlight have labels and stay rows");
-  if (spec.transpose && format == RatingFormat::pack)
-    throw Error(ErrorCode::usage, "`transpose`: rows of packs are users");
+    throw_usage("`transpose`: rows of svmlight have labels and stay rows");
+  if (spec.transpose && format == RatingFormat::pack) throw_usage("`transpose`: rows of packs are users");
 }
 
 }  // namespace
@@ -133,10 +131,9 @@ RatingFormat content_format(const RatingInputSpec& spec, TextStream& stream, boo
   if (detected != RatingFormat::text && detected != RatingFormat::user_items) return detected;
   if (given_table_flag(spec.table) != nullptr) return RatingFormat::text;
   if (detected == RatingFormat::text && !name_decides && may_be_user_items(head))
-    throw Error(ErrorCode::bad_data,
-                stream.name() +
-                    ": each line may be a user, an item and a value, or a user and its items: give `format` "
-                    "text or user-items");
+    throw_bad_data(stream.name() +
+                   ": each line may be a user, an item and a value, or a user and its items: give `format` "
+                   "text or user-items");
   return detected;
 }
 
@@ -155,18 +152,16 @@ std::string by_name_text(RatingFormat format) {
 
 void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {
   const std::string are = " has no meaning for " + name_of(format) + ", only for ";
-  if (!spec.layer.empty()) throw Error(ErrorCode::usage, "`layer`:" + are + "hdf5");
-  if (spec.transpose)
-    throw Error(ErrorCode::usage, "`transpose`:" + are + "matrices; `user` and `item` name columns");
-  if (spec.shared_rows != SharedRows::error)
-    throw Error(ErrorCode::usage, "`shared_rows`:" + are + "matrices");
+  if (!spec.layer.empty()) throw_usage("`layer`:" + are + "hdf5");
+  if (spec.transpose) throw_usage("`transpose`:" + are + "matrices; `user` and `item` name columns");
+  if (spec.shared_rows != SharedRows::error) throw_usage("`shared_rows`:" + are + "matrices");
 }
 
 void check_matrix_flags(const RatingInputSpec& spec, bool have_tables, RatingFormat format) {
   const std::string only = ": has no meaning for " + name_of(format) + ", only for text";
-  if (const char* const flag = given_table_flag(spec.table)) throw Error(ErrorCode::usage, flag + only);
+  if (const char* const flag = given_table_flag(spec.table)) throw_usage(flag + only);
   if (spec.encoding != Encoding::utf8 && !have_tables)
-    throw Error(ErrorCode::usage, "`encoding`" + only + " and tables of items and users");
+    throw_usage("`encoding`" + only + " and tables of items and users");
 }
 
 /// Returns whether the format is read at random offsets of a file and not as a stream.
@@ -207,10 +202,9 @@ void note_empty(const std::string& name, const MatrixFacts& facts, const RatingI
 /// Throws bad_data if values changed by more than the rounding of a fraction.
 void check_lost(const std::string& name, const RoundedValues& rounded) {
   if (rounded.lost_count == 0) return;
-  throw Error(ErrorCode::bad_data, name + ": " + count_text(rounded.lost_count, "value") +
-                                       " that 32-bit floats do not hold, the first is " +
-                                       number_text(rounded.first_lost) +
-                                       "; `values` f32 takes the nearest ones");
+  throw_bad_data(name + ": " + count_text(rounded.lost_count, "value") +
+                 " that 32-bit floats do not hold, the first is " + number_text(rounded.first_lost) +
+                 "; `values` f32 takes the nearest ones");
 }
 
 void add_facts(const std::string& name, const MatrixFacts& facts, std::vector<std::string>& notices) {
@@ -261,8 +255,8 @@ std::vector<std::string> distinct_names(const std::vector<MatrixFile>& files) {
     for (std::size_t index = 0; index < files.size(); ++index)
       has_more = has_more || (is_equal(names[index]) && left[index].has_filename());
     if (!has_more)
-      throw Error(ErrorCode::usage, "`shared_rows` file-name: two inputs have the name " +
-                                        std::ranges::find_if(names, is_equal)->string());
+      throw_usage("`shared_rows` file-name: two inputs have the name " +
+                  std::ranges::find_if(names, is_equal)->string());
   }
 }
 
@@ -272,11 +266,10 @@ void check_shared_rows(const std::string& name, const RatingIntake& intake) {
   const auto first = static_cast<std::uint32_t>(std::ranges::find(shared, 1) - shared.begin());
   if (first == shared.size()) return;
   const auto count = static_cast<std::uint64_t>(std::ranges::count(shared, 1));
-  throw Error(ErrorCode::bad_data,
-              name + ": " + count_text(count, "row") + (count == 1 ? " has" : " have") +
-                  " the name or number of a row in an earlier input, the first is " +
-                  intake.users().text(first) +
-                  "; `shared_rows` file-name keeps them apart, join makes one user of both");
+  throw_bad_data(name + ": " + count_text(count, "row") + (count == 1 ? " has" : " have") +
+                 " the name or number of a row in an earlier input, the first is " +
+                 intake.users().text(first) +
+                 "; `shared_rows` file-name keeps them apart, join makes one user of both");
 }
 
 void read_matrices(const RatingInputSpec& spec, const MatrixFileSpec& files, bool are_parts,
@@ -284,7 +277,7 @@ void read_matrices(const RatingInputSpec& spec, const MatrixFileSpec& files, boo
   const RatingFormat format = facts.format;
   const bool is_named = spec.shared_rows == SharedRows::file_name && opened.files.size() > 1;
   if (is_named && (format == RatingFormat::pack || format == RatingFormat::svmlight || are_parts))
-    throw Error(ErrorCode::usage, "`shared_rows` file-name: not for packs, svmlight and given splits");
+    throw_usage("`shared_rows` file-name: not for packs, svmlight and given splits");
   const std::vector<std::string> names =
       is_named ? distinct_names(opened.files) : std::vector<std::string>(opened.files.size());
 
@@ -358,22 +351,20 @@ DetectedFormat open_input(const RatingInputSpec& spec, const std::string& path, 
   if (!is_pack_path(path)) {
     stream = std::make_unique<TextStream>(path, stop,
                                           spec.encoding == Encoding::latin1 && is_text(spec, path, stop));
-    if (spec.format == pack)
-      throw Error(ErrorCode::bad_data, stream->name() + ": is a file, expected the folder of a pack");
+    if (spec.format == pack) throw_bad_data(stream->name() + ": is a file, expected the folder of a pack");
     return format_of(spec, *stream);
   }
   if (!spec.format.empty() && spec.format != pack)
-    throw Error(ErrorCode::usage, "`format` " + spec.format + ": " + path + " is a folder, expected a file");
+    throw_usage("`format` " + spec.format + ": " + path + " is a folder, expected a file");
   return {RatingFormat::pack, false};
 }
 
 void check_one_format(RatingFormat format, const std::string& name, RatingFormat first) {
   if (format == first) return;
   const bool has_pack = format == RatingFormat::pack || first == RatingFormat::pack;
-  throw Error(ErrorCode::bad_data, name + ": is " + name_of(format) + ", the inputs before are " +
-                                       name_of(first) +
-                                       (has_pack ? "; pack files by themselves first, then give packs alone"
-                                                 : "; `format` takes all as one kind"));
+  throw_bad_data(name + ": is " + name_of(format) + ", the inputs before are " + name_of(first) +
+                 (has_pack ? "; pack files by themselves first, then give packs alone"
+                           : "; `format` takes all as one kind"));
 }
 
 }  // namespace
@@ -405,11 +396,6 @@ IdColumnNames id_column_names(const RatingInputSpec& spec, const std::vector<std
   return table.column_names.empty() ? given : id_column_names(table);
 }
 
-RatingFormat input_format(const RatingInputSpec& spec, const std::string& path) {
-  std::unique_ptr<TextStream> stream;
-  return open_input(spec, path, nullptr, stream).format;
-}
-
 InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, RatingIntake& intake,
                        RatingHash& hash, const std::atomic<bool>* stop) {
   InputFacts facts;
@@ -433,8 +419,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, Ra
     intake.read_text(*stream, format);
   }
   if (inputs.are_parts && facts.format == RatingFormat::svmlight)
-    throw Error(ErrorCode::usage,
-                "`train_file`: has no meaning for svmlight, whose rows are numbered through all files");
+    throw_usage("`train_file`: has no meaning for svmlight, whose rows are numbered through all files");
   if (!is_matrix_format(facts.format) || intake.interrupted()) return facts;
   if (facts.format != RatingFormat::pack) hash.begin();
   try {

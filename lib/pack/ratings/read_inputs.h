@@ -110,9 +110,6 @@ struct IdColumnNames {
 /// The names in the header of a table; the number of a column where it has no header.
 [[nodiscard]] IdColumnNames id_column_names(const RatingTable& table);
 
-/// The format of an input, as read_inputs detects it.
-[[nodiscard]] RatingFormat input_format(const RatingInputSpec& spec, const std::string& path);
-
 /// Reads inputs, which are of one kind, through `intake`, whose sink also feeds `hash`; throws what that
 /// throws, usage where a flag does not suit the kind. Where `stop` is set meanwhile, the ratings are not all.
 [[nodiscard]] InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs,

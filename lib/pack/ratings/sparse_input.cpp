@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
@@ -92,7 +93,7 @@ bool SparseInput::read(RatingReader* reader) {
   }
   if (intake_.interrupted() || is_stopped()) return false;
   intake_.finish();
-  if (store_.rating_count() == 0) throw Error(ErrorCode::bad_data, "there are no ratings in the input");
+  if (store_.rating_count() == 0) throw_bad_data("there are no ratings in the input");
   if (store_.rating_count() != intake_.stats().total().ratings)
     throw Error(ErrorCode::cannot_write, "kept " + count_text(store_.rating_count(), "rating") + " of " +
                                              count_text(intake_.stats().total().ratings));
@@ -189,13 +190,12 @@ void SparseInput::note_times() {
         count_text(times.cut_count(), "time") + (times.cut_count() == 1 ? " has" : " have") +
         " a fraction of a second: it orders ratings, and is left out of the times that are kept");
   if (times.cut_count() > 0 && intake_.time_scale() == 1 && needs_times(spec_.packs))
-    facts_.notices.push_back(
-        count_text(times.cut_count(), "time") +
-        " with a fraction of a second were rounded down: ratings of one second are in the "
-        "order of the input; whole milliseconds keep theirs");
+    facts_.notices.push_back(count_text(times.cut_count(), "time") +
+                             " with a fraction of a second were rounded down: ratings of one second are in "
+                             "the order of the input; whole milliseconds keep theirs");
   if (!times.unit()) return;
   if (!times.difference().empty() && needs_times(spec_.packs))
-    throw Error(ErrorCode::bad_data, times.difference() + "; expected one unit in all inputs");
+    throw_bad_data(times.difference() + "; expected one unit in all inputs");
   if (*times.unit() != TimeUnit::seconds)
     facts_.notices.push_back("times are " + name_of(*times.unit()) + " since 1970, by their size");
 }
@@ -260,9 +260,8 @@ std::vector<std::uint32_t> SparseInput::user_numbers(const std::vector<std::stri
       unknown.push_back(id);
   }
   if (!unknown.empty())
-    throw Error(ErrorCode::bad_data, std::string(flag) + ": " + count_text(unknown.size()) + " of " +
-                                         count_text(ids.size(), "user") +
-                                         " are not in the input, the first is " + unknown[0]);
+    throw_bad_data(std::string(flag) + ": " + count_text(unknown.size()) + " of " +
+                   count_text(ids.size(), "user") + " are not in the input, the first is " + unknown[0]);
   std::sort(numbers.begin(), numbers.end());
   return numbers;
 }
@@ -292,8 +291,8 @@ GivenSplit SparseInput::given_split() {
   std::set_intersection(parts.validation_users.begin(), parts.validation_users.end(),
                         parts.test_users.begin(), parts.test_users.end(), std::back_inserter(both));
   if (!both.empty())
-    throw Error(ErrorCode::bad_data, "`validation_users`, `test_users`: " + count_text(both.size(), "user") +
-                                         " in both, the first is " + intake_.users().text(both[0]));
+    throw_bad_data("`validation_users`, `test_users`: " + count_text(both.size(), "user") +
+                   " in both, the first is " + intake_.users().text(both[0]));
   if (spec_.packs.split.split_by == SplitKind::users_by_id) draw_users(parts);
   return parts;
 }
@@ -317,7 +316,7 @@ void SparseInput::refuse_to_keep_times() const {
                                                  : ": " + intake_.table()->unread_time;
   else if (!options_.inputs.empty())
     text += ": tables have some, and the folders of packs that keep them";
-  throw Error(ErrorCode::usage, text);
+  throw_usage(text);
 }
 
 RatingPacks SparseInput::make_packs() {
@@ -337,8 +336,7 @@ RatingPacks SparseInput::make_packs() {
   RatingPacksSpec packs = spec_.packs;
   if (packs.split.is_by_time() && !store_.has_times() && intake_.table() &&
       !intake_.table()->unread_time.empty())
-    throw Error(ErrorCode::usage,
-                "`split_by` " + name_of(packs.split.split_by) + ": " + intake_.table()->unread_time);
+    throw_usage("`split_by` " + name_of(packs.split.split_by) + ": " + intake_.table()->unread_time);
   if (packs.keep_times && !store_.has_times()) refuse_to_keep_times();
   // `before` may be in another unit, which its size tells; it is converted to that of the input.
   if (packs.split.before && intake_.times().unit())
@@ -350,8 +348,8 @@ RatingPacks SparseInput::make_packs() {
   } catch (const DuplicateError& error) {
     throw duplicate_error(error, intake_.users(), intake_.items());
   } catch (const ValueError& error) {
-    throw Error(ErrorCode::bad_data, "user " + intake_.users().text(error.user) + ", item " +
-                                         intake_.items().text(error.item) + ": " + error.reason);
+    throw_bad_data("user " + intake_.users().text(error.user) + ", item " + intake_.items().text(error.item) +
+                   ": " + error.reason);
   } catch (const MisfitError& error) {
     throw misfit_error(error, *packs.rules.values, intake_.users(), intake_.items());
   }

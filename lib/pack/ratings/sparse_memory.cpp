@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "ratings/rating_store.h"
 
 namespace chunkhit {
@@ -97,24 +97,22 @@ void SparseMemory::refuse(const std::string& what, std::uint64_t bytes, const Re
     text += ", which are those of the first " +
             number_text(std::max(0.1, std::round(*read.share * 1000) / 10)) + " % of " +
             (read.input.empty() ? "the input" : read.input);
-    throw Error(ErrorCode::usage,
-                text + ": give `memory_bytes` " +
-                    memory_text(limit_for(static_cast<double>(bytes) / std::max(*read.share, 1e-3))));
+    throw_usage(text + ": give `memory_bytes` " +
+                memory_text(limit_for(static_cast<double>(bytes) / std::max(*read.share, 1e-3))));
   }
   text += read.share ? "" : ", which were read so far of " + read.input;
   const double all = limit_for(static_cast<double>(bytes) * (read.share ? 1 : 2));
-  throw Error(ErrorCode::usage,
-              text + ": give `memory_bytes` " + memory_text(all) + (read.share ? "" : " or more"));
+  throw_usage(text + ": give `memory_bytes` " + memory_text(all) + (read.share ? "" : " or more"));
 }
 
 void SparseMemory::check_row(std::uint64_t id_bytes, std::uint64_t ratings, bool has_times,
                              const std::string& user) const {
   const std::uint64_t row = ratings * (kLongRowBytes + (has_times ? kTimedRowWorkBytes - kRowWorkBytes : 0));
   if (id_bytes + row <= memory_bytes_) return;
-  throw Error(ErrorCode::usage, "`memory_bytes` " + bytes_text(static_cast<double>(memory_bytes_)) +
-                                    " cannot hold the " + count_text(ratings, "rating") + " of user " + user +
-                                    " and what they are sorted with: give `memory_bytes` " +
-                                    memory_text(static_cast<double>(id_bytes + row) * 1.05));
+  throw_usage("`memory_bytes` " + bytes_text(static_cast<double>(memory_bytes_)) + " cannot hold the " +
+              count_text(ratings, "rating") + " of user " + user +
+              " and what they are sorted with: give `memory_bytes` " +
+              memory_text(static_cast<double>(id_bytes + row) * 1.05));
 }
 
 }  // namespace chunkhit

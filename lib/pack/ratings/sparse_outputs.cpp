@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/throw_error.h"
 #include "chunkhit/error.h"
 #include "pack/pack_folder.h"
 #include "ratings/rating_split.h"
@@ -186,7 +187,7 @@ bool SparseOutputs::all_finished() const {
 SparseOutput& SparseOutputs::find(const std::string& name) {
   const auto found = std::find_if(outputs_.begin(), outputs_.end(),
                                   [&](const auto& output) { return output->name == name; });
-  if (found == outputs_.end()) throw Error(ErrorCode::usage, "no folder for the pack " + name);
+  if (found == outputs_.end()) throw_usage("no folder for the pack " + name);
   return **found;
 }
 

@@ -1,12 +1,10 @@
 #include "store/hdf5/anndata.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "store/hdf5/attributes.h"
-#include "store/hdf5/texts.h"
 
 namespace chunkhit {
 namespace {
@@ -23,8 +21,8 @@ constexpr std::uint64_t kIdBytes = 240;
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 16;
 
 [[noreturn]] void refuse_memory(const std::string& what, std::uint64_t memory_bytes, double enough) {
-  throw Error(ErrorCode::usage, "`memory_bytes` " + bytes_text(static_cast<double>(memory_bytes)) +
-                                    " cannot hold " + what + ": give `memory_bytes` " + memory_text(enough));
+  throw_usage("`memory_bytes` " + bytes_text(static_cast<double>(memory_bytes)) + " cannot hold " + what +
+              ": give `memory_bytes` " + memory_text(enough));
 }
 
 bool has_arrays(const Hdf5Check& check, hid_t file, const std::string& group) {

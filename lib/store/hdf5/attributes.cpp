@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "store/hdf5/numbers.h"
-#include "store/hdf5/texts.h"
 
 namespace chunkhit {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <string_view>
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "codec/deflate.h"
@@ -260,8 +260,7 @@ std::size_t undo_lzf(unsigned flags, std::size_t count, const unsigned* paramete
     const Bytes stored(static_cast<const std::uint8_t*>(*buffer), bytes);
     const std::uint64_t expected = count > kChunkBytesIndex ? parameters[kChunkBytesIndex] : 0;
     const std::uint64_t raw_bytes = expected > 0 ? expected : lzf_content_bytes(stored);
-    if (raw_bytes == 0 || raw_bytes > kMaxChunkBytes)
-      throw Error(ErrorCode::bad_data, "LZF stream: bad chunk size");
+    if (raw_bytes == 0 || raw_bytes > kMaxChunkBytes) throw_bad_data("LZF stream: bad chunk size");
     raw = H5allocate_memory(raw_bytes, false);
     if (raw == nullptr) throw Error(ErrorCode::try_again, "LZF stream: no memory for a chunk");
     decode_lzf(stored, {static_cast<std::uint8_t*>(raw), raw_bytes});

@@ -2,13 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "store/hdf5/attributes.h"
@@ -16,7 +12,6 @@
 #include "store/hdf5/image_part.h"
 #include "store/hdf5/index.h"
 #include "store/hdf5/numbers.h"
-#include "store/hdf5/texts.h"
 #include "store/part_rules.h"
 #include "types/enum_names.h"
 

@@ -20,13 +20,13 @@
 #include <mutex>
 #include <new>
 #include <set>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "base/file.h"
-#include "base/memory.h"
+#include "base/resources.h"
+#include "base/throw_error.h"
 #include "chunkhit/error.h"
 #include "store/hdf5/anndata.h"
 #include "store/hdf5/image_part.h"
@@ -169,7 +169,7 @@ int wait_for_signal(pid_t child, int said) {
 
 [[noreturn]] void throw_signal(const std::string& path, int signal) {
   const auto damaged = [&](const std::string& what) {
-    throw Error(ErrorCode::bad_data, path + ": damaged: the HDF5 library " + what);
+    throw_bad_data(path + ": damaged: the HDF5 library " + what);
   };
   if (signal == SIGXCPU) damaged("takes more than " + std::to_string(seconds_for(path)) + " s to open it");
   if (signal == SIGABRT)

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <exception>
 #include <new>
-#include <optional>
-#include <string>
 #include <string_view>
 
-#include "base/bytes.h"
-#include "base/memory.h"
 #include "base/per_thread.h"
+#include "base/resources.h"
+#include "base/throw_error.h"
 
 namespace chunkhit {
 namespace {
@@ -188,9 +186,9 @@ Hdf5Source::Hdf5Source(InputFile input)
       input_(std::move(input)),
       watch_(std::make_unique<ReadWatch>()) {
   if (input_.is_remote())
-    throw Error(ErrorCode::usage, input_.path() +
-                                      ": is an external HDF5 file on a server, expected a part of a "
-                                      "pack: download it, and read the local file");
+    throw_usage(input_.path() +
+                ": is an external HDF5 file on a server, expected a part of a "
+                "pack: download it, and read the local file");
   const Hdf5Session session;
   const Hdf5Check& check = check_;
   forget_machine_error();

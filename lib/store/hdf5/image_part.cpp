@@ -1,19 +1,21 @@
 #include "store/hdf5/image_part.h"
 
+#include <hdf5.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdint>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/hash.h"
+#include "base/throw_error.h"
 #include "chunkhit/error.h"
 #include "codec/chunk_codec.h"
 #include "store/hdf5/attributes.h"
@@ -24,12 +26,117 @@
 #include "store/hdf5/index.h"
 #include "store/hdf5/numbers.h"
 #include "store/hdf5/output.h"
-#include "store/hdf5/sample_columns.h"
+#include "store/part.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
+
+/// Writes the attributes of the root, and those of `images` that are known before the samples.
+void write_part_attributes(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec);
+
+/// Writes labels, rows, files and names, and the statistics of the pixels.
+void write_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
+                          const PartSamples& samples);
+
+/// Compares what other programs read of these with what was to be written; refuses what differs.
+void check_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
+                          const PartSamples& samples);
+
+void write_list(const Hdf5Check& check, hid_t file, const char* name, const std::vector<std::string>& list) {
+  if (!list.empty()) write_text_column(check, file, name, names_of(list));
+}
+
+std::string column_path(const SampleColumn& column) {
+  return std::string(kKeptColumnsName) + "/" + column.name;
+}
+
+/// Writes each column as a dataset of its own.
+void write_kept_columns(const Hdf5Check& check, hid_t file, const std::vector<SampleColumn>& columns) {
+  if (columns.empty()) return;
+  const Hdf5Handle group(
+      check(H5Gcreate2(file, kKeptColumnsName, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "create /columns"),
+      H5Gclose);
+  for (const SampleColumn& column : columns) {
+    const std::string path = column_path(column);
+    const std::array<hsize_t, 1> count{column.size()};
+    if (const auto* const integers = std::get_if<std::vector<std::int64_t>>(&column.values))
+      write_column(check, file, path.c_str(), count, *integers);
+    else if (const auto* const numbers = std::get_if<std::vector<double>>(&column.values))
+      write_column(check, file, path.c_str(), count, *numbers);
+    else
+      write_text_column(check, file, path.c_str(), std::get<TextList>(column.values));
+  }
+}
+
+SampleColumn read_kept_column(const Hdf5Check& check, hid_t file, const SampleColumn& like) {
+  SampleColumn column = empty_column({like.name, like.type()});
+  const std::string path = column_path(like);
+  if (like.type() == ColumnType::int64)
+    column.values = read_column<std::int64_t>(check, open_column(check, file, path));
+  else if (like.type() == ColumnType::float64)
+    column.values = read_column<double>(check, open_column(check, file, path));
+  else
+    column.values = read_text_column(check, file, path);
+  return column;
+}
+
+void write_part_attributes(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec) {
+  const auto layout = name_of(spec.sample.layout);
+  write_text_attribute(check, images, "layout", layout);
+  if (spec.cache_advice.rdcc_nbytes != 0) {
+    write_attribute(check, images, "suggested_rdcc_nbytes", spec.cache_advice.rdcc_nbytes);
+    write_attribute(check, images, "suggested_rdcc_nslots", spec.cache_advice.rdcc_nslots);
+    write_attribute(check, images, "suggested_rdcc_w0", spec.cache_advice.rdcc_w0);
+  }
+  write_attribute(check, file, kFormatAttribute, std::uint64_t{kHdf5Format});
+  write_text_attribute(check, file, "pack_id", hash_text(spec.pack_id));
+  write_attribute(check, file, "part_index", std::uint64_t{spec.part_index});
+  write_text_attribute(check, file, "filter", spec.codec);
+}
+
+void write_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
+                          const PartSamples& samples) {
+  const hsize_t count = samples.rows.size();
+  if (samples.labels.values.empty())
+    write_column(check, file, kLabelsName, std::array{count}, samples.labels.ids);
+  else
+    write_column(check, file, kLabelsName, std::array{count, hsize_t{spec.label_columns.size()}},
+                 samples.labels.values);
+  write_column(check, file, kRowsName, std::array{count}, samples.rows);
+  write_text_column(check, file, kFilesName, samples.files);
+  write_list(check, file, kClassesName, spec.classes);
+  write_list(check, file, kColumnsName, spec.label_columns);
+  write_kept_columns(check, file, samples.columns);
+  if (!samples.mean.empty()) write_attribute(check, images, "mean", samples.mean);
+  if (!samples.std.empty()) write_attribute(check, images, "std", samples.std);
+}
+
+void check_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
+                          const PartSamples& samples) {
+  const auto require = [&](bool is_whole, const char* name) {
+    if (!is_whole) check.refuse(std::string("/") + name + " was not written whole");
+  };
+  const auto holds = [&](const char* name, const TextList& names) {
+    const TextList found = read_text_column(check, file, name);
+    return found.text == names.text && found.ends == names.ends;
+  };
+  const Hdf5Column labels = open_column(check, file, kLabelsName);
+  require(samples.labels.values.empty() ? read_column<std::int64_t>(check, labels) == samples.labels.ids
+                                        : read_column<float>(check, labels) == samples.labels.values,
+          kLabelsName);
+  require(read_column<std::uint64_t>(check, open_column(check, file, kRowsName)) == samples.rows, kRowsName);
+  require(holds(kFilesName, samples.files), kFilesName);
+  require(spec.classes.empty() || holds(kClassesName, names_of(spec.classes)), kClassesName);
+  require(spec.label_columns.empty() || holds(kColumnsName, names_of(spec.label_columns)), kColumnsName);
+  for (const SampleColumn& column : samples.columns)
+    require(are_equal(read_kept_column(check, file, column), column), kKeptColumnsName);
+  require(read_attribute<double>(check, images, "mean") == samples.mean &&
+              read_attribute<double>(check, images, "std") == samples.std,
+          kImagesName);
+}
 
 void set_filter(const Hdf5Check& check, hid_t list, const std::string& filter) {
   const auto level = static_cast<unsigned>(chunk_codec(filter).default_level);
@@ -81,9 +188,8 @@ void check_order(const std::vector<StoredChunk>& chunks) {
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     if (chunks[i].offset < end)
-      throw Error(ErrorCode::bad_data, "chunk " + std::to_string(i) + " begins at byte " +
-                                           std::to_string(chunks[i].offset) + ", expected at least " +
-                                           std::to_string(end));
+      throw_bad_data("chunk " + std::to_string(i) + " begins at byte " + std::to_string(chunks[i].offset) +
+                     ", expected at least " + std::to_string(end));
     end = chunks[i].offset + chunks[i].stored_bytes;
   }
 }
@@ -91,8 +197,8 @@ void check_order(const std::vector<StoredChunk>& chunks) {
 PartContents decode_index(Bytes index, const Hdf5Trailer& trailer) {
   PartSpecBytes spec{};
   if (index.size() < spec.size())
-    throw Error(ErrorCode::bad_data, "index: " + std::to_string(index.size()) + " bytes, expected at least " +
-                                         std::to_string(spec.size()));
+    throw_bad_data("index: " + std::to_string(index.size()) + " bytes, expected at least " +
+                   std::to_string(spec.size()));
   std::copy_n(index.begin(), spec.size(), spec.begin());
   PartContents contents;
   const bool is_sized = trailer.kind == SampleKind::sized_images;
@@ -110,7 +216,7 @@ std::optional<PartContents> read_own_contents(const InputFile& input) {
   const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
   if (!trailer) return std::nullopt;
   if (trailer->kind == SampleKind::matrices)
-    throw Error(ErrorCode::bad_data, input.path() + ": holds matrices, expected images");
+    throw_bad_data(input.path() + ": holds matrices, expected images");
   const ByteBuffer index = read_hdf5_index(input, *trailer);
   return with_path(input.path(), [&] { return decode_index(index, *trailer); });
 }
@@ -165,9 +271,8 @@ std::unique_ptr<ChunkReader> open_hdf5_part(const std::string& path) {
   InputFile input(path);
   std::optional<PartContents> contents = read_own_contents(input);
   if (!contents)
-    throw Error(ErrorCode::bad_data, path +
-                                         ": has no index behind its HDF5 end of file: another program "
-                                         "changed it, or it was cut off");
+    throw_bad_data(
+        path + ": has no index behind its HDF5 end of file: another program changed it, or it was cut off");
   return std::make_unique<ChunkReader>(std::move(input), std::move(*contents));
 }
 
@@ -182,7 +287,7 @@ std::unique_ptr<ChunkReader> open_single_hdf5(const std::string& path, const Hdf
     contents = read_external_contents(input, names);
   } else if (names.labels.value_or("labels") != "labels") {
     if (contents->spec.own_sizes)
-      throw Error(ErrorCode::usage, path + ": images of their own sizes have their own labels only");
+      throw_usage(path + ": images of their own sizes have their own labels only");
     PartContents external = read_external_contents(input, names);
     contents->samples.labels = std::move(external.samples.labels);
     contents->spec.label_columns = std::move(external.spec.label_columns);
@@ -206,37 +311,55 @@ void check_library_index(const Hdf5Check& check, hid_t images, const std::vector
   }
 }
 
-class Hdf5PartWriter final : public ChunkWriter {
+/// Writes chunks, and the index behind the HDF5 end of the file.
+class Hdf5PartWriter : public ChunkWriter {
  public:
-  Hdf5PartWriter(const std::string& path, const PartSpec& spec)
-      : spec_(spec), output_(path, hdf5_metadata_block_bytes(spec.chunk_samples * spec.sample.byte_count())) {
-    images_ = create_images(output_.check(), output_.file(), spec_);
-    write_part_attributes(output_.check(), output_.file(), images_.get(), spec_);
-  }
-
-  void append(const EncodedChunk& chunk) override {
-    StoredChunk stored{.stored_bytes = chunk.stored.size(),
-                       .raw_bytes = chunk.raw_bytes,
-                       .first_sample = sample_count_,
-                       .sample_count = chunk.sample_count,
-                       .xxh3 = chunk.xxh3,
-                       .filtered = chunk.filtered};
-    stored.offset = add_chunk(chunk);
-    // While other parts use the library.
-    output_.pending().write_at(stored.offset, chunk.stored);
-    chunks_.push_back(stored);
-    sample_count_ += chunk.sample_count;
-  }
-
   CompletePart complete(const PartSamples& samples) override {
     const ByteBuffer index = encode_part_index(spec_, chunks_, samples, encode_part_spec(spec_));
     finish_hdf5(samples);
     PendingFile& pending = output_.pending();
-    append_hdf5_index(pending, SampleKind::images, chunks_, index);
+    const SampleKind kind = spec_.own_sizes ? SampleKind::sized_images : SampleKind::images;
+    append_hdf5_index(pending, kind, chunks_, index);
     const PartReport report = check_written_part(pending, open_hdf5_part, chunks_);
     pending.flush();
     return {report, std::move(pending)};
   }
+
+ protected:
+  Hdf5PartWriter(const std::string& path, const PartSpec& spec, std::uint64_t chunk_bytes)
+      : spec_(spec), output_(path, hdf5_metadata_block_bytes(chunk_bytes)) {}
+
+  /// Writes a chunk where it belongs, while other parts use the library.
+  void write_at(std::uint64_t offset, const EncodedChunk& chunk) {
+    output_.pending().write_at(offset, chunk.stored);
+    chunks_.push_back({.offset = offset,
+                       .stored_bytes = chunk.stored.size(),
+                       .raw_bytes = chunk.raw_bytes,
+                       .first_sample = sample_count_,
+                       .sample_count = chunk.sample_count,
+                       .xxh3 = chunk.xxh3,
+                       .filtered = chunk.filtered});
+    sample_count_ += chunk.sample_count;
+  }
+
+  /// Writes what the HDF5 library writes, and reads it again.
+  virtual void finish_hdf5(const PartSamples& samples) = 0;
+
+  PartSpec spec_;
+  Hdf5Output output_;
+  std::vector<StoredChunk> chunks_;
+  std::uint64_t sample_count_ = 0;
+};
+
+class ImagesWriter final : public Hdf5PartWriter {
+ public:
+  ImagesWriter(const std::string& path, const PartSpec& spec)
+      : Hdf5PartWriter(path, spec, spec.chunk_samples * spec.sample.byte_count()) {
+    images_ = create_images(output_.check(), output_.file(), spec_);
+    write_part_attributes(output_.check(), output_.file(), images_.get(), spec_);
+  }
+
+  void append(const EncodedChunk& chunk) override { write_at(add_chunk(chunk), chunk); }
 
  private:
   std::uint64_t add_chunk(const EncodedChunk& chunk) {
@@ -248,7 +371,7 @@ class Hdf5PartWriter final : public ChunkWriter {
     return output_.add_chunk(images_.get(), at, mask, chunk.stored);
   }
 
-  void finish_hdf5(const PartSamples& samples) {
+  void finish_hdf5(const PartSamples& samples) override {
     const Hdf5Session session;
     write_sample_columns(output_.check(), output_.file(), images_.get(), spec_, samples);
     output_.check()(images_.close(), "close /images");
@@ -265,11 +388,7 @@ class Hdf5PartWriter final : public ChunkWriter {
     check_sample_columns(check, file.get(), images.get(), spec_, samples);
   }
 
-  PartSpec spec_;
-  Hdf5Output output_;
   Hdf5Handle images_;
-  std::vector<StoredChunk> chunks_;
-  std::uint64_t sample_count_ = 0;
 };
 
 /// Visits the columns by which h5py finds a sample in /data: name, dimensions, numbers.
@@ -307,39 +426,20 @@ Hdf5Handle create_data(const Hdf5Check& check, hid_t file, hsize_t bytes) {
 
 /// Writes payloads behind what the HDF5 library has given out for a file without datasets, and creates /data
 /// once their bytes are known: the library then gives it exactly these.
-class SizedHdf5Writer final : public ChunkWriter {
+class SizedImagesWriter final : public Hdf5PartWriter {
  public:
-  SizedHdf5Writer(const std::string& path, const PartSpec& spec)
-      : spec_(spec), output_(path, hdf5_metadata_block_bytes(0)), data_offset_(output_.end_of_addresses()) {
+  SizedImagesWriter(const std::string& path, const PartSpec& spec)
+      : Hdf5PartWriter(path, spec, 0), data_offset_(output_.end_of_addresses()) {
     spec_.cache_advice = {};  // /data has no chunks
   }
 
   void append(const EncodedChunk& chunk) override {
-    const StoredChunk stored{.offset = data_offset_ + data_bytes_,
-                             .stored_bytes = chunk.stored.size(),
-                             .raw_bytes = chunk.raw_bytes,
-                             .first_sample = sample_count_,
-                             .sample_count = chunk.sample_count,
-                             .xxh3 = chunk.xxh3,
-                             .filtered = chunk.filtered};
-    output_.pending().write_at(stored.offset, chunk.stored);
-    chunks_.push_back(stored);
-    data_bytes_ += stored.stored_bytes;
-    sample_count_ += stored.sample_count;
-  }
-
-  CompletePart complete(const PartSamples& samples) override {
-    const ByteBuffer index = encode_part_index(spec_, chunks_, samples, encode_part_spec(spec_));
-    finish_hdf5(samples);
-    PendingFile& pending = output_.pending();
-    append_hdf5_index(pending, SampleKind::sized_images, chunks_, index);
-    const PartReport report = check_written_part(pending, open_hdf5_part, chunks_);
-    pending.flush();
-    return {report, std::move(pending)};
+    write_at(data_offset_ + data_bytes_, chunk);
+    data_bytes_ += chunk.stored.size();
   }
 
  private:
-  void finish_hdf5(const PartSamples& samples) {
+  void finish_hdf5(const PartSamples& samples) override {
     const Hdf5Session session;
     const Hdf5Check& check = output_.check();
     const hid_t file = output_.file();
@@ -377,12 +477,8 @@ class SizedHdf5Writer final : public ChunkWriter {
                        });
   }
 
-  PartSpec spec_;
-  Hdf5Output output_;
   hsize_t data_offset_;
   hsize_t data_bytes_ = 0;
-  std::vector<StoredChunk> chunks_;
-  std::uint64_t sample_count_ = 0;
 };
 
 }  // namespace
@@ -396,8 +492,8 @@ std::unique_ptr<ChunkWriter> create_hdf5_part(const std::string& path, const Par
   leave_files_alone_at_exit();
   const Hdf5Session session;
   check_part_spec(spec, container("hdf5"));
-  if (spec.own_sizes) return std::make_unique<SizedHdf5Writer>(path, spec);
-  return std::make_unique<Hdf5PartWriter>(path, spec);
+  if (spec.own_sizes) return std::make_unique<SizedImagesWriter>(path, spec);
+  return std::make_unique<ImagesWriter>(path, spec);
 }
 
 }  // namespace chunkhit

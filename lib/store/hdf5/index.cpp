@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/hash.h"
+#include "base/throw_error.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -26,7 +27,7 @@ constexpr std::size_t kEndAddressAt = 40;
 using TrailerBytes = std::array<std::uint8_t, kHdf5TrailerBytes>;
 
 [[noreturn]] void throw_bad_trailer(const InputFile& file, const std::string& what) {
-  throw Error(ErrorCode::bad_data, file.path() + ": trailer: " + what);
+  throw_bad_data(file.path() + ": trailer: " + what);
 }
 
 TrailerBytes encode_trailer(const Hdf5Trailer& trailer) {
@@ -111,16 +112,16 @@ std::optional<Hdf5Trailer> read_hdf5_trailer(const InputFile& file) {
 void check_hdf5_hash(const InputFile& file, const Hdf5Trailer& trailer) {
   if (const std::uint64_t found = hash_beside_chunks(file, {}, trailer.hdf5_bytes);
       found != trailer.hdf5_xxh3)
-    throw Error(ErrorCode::bad_data, file.path() + ": HDF5 file: checksum " + hash_text(found) +
-                                         ", expected " + hash_text(trailer.hdf5_xxh3));
+    throw_bad_data(file.path() + ": HDF5 file: checksum " + hash_text(found) + ", expected " +
+                   hash_text(trailer.hdf5_xxh3));
 }
 
 ByteBuffer read_hdf5_index(const InputFile& file, const Hdf5Trailer& trailer) {
   ByteBuffer index(trailer.index_bytes);
   file.read_at(trailer.hdf5_bytes, index);
   if (const std::uint64_t found = xxh3(index); found != trailer.index_xxh3)
-    throw Error(ErrorCode::bad_data, file.path() + ": index: checksum " + hash_text(found) + ", expected " +
-                                         hash_text(trailer.index_xxh3));
+    throw_bad_data(file.path() + ": index: checksum " + hash_text(found) + ", expected " +
+                   hash_text(trailer.index_xxh3));
   return index;
 }
 

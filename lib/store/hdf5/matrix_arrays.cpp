@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "chunkhit/error.h"
+#include "base/throw_error.h"
 #include "codec/deflate.h"
 #include "store/hdf5/attributes.h"
 #include "store/hdf5/dataset.h"
@@ -222,8 +221,8 @@ class CsrGroup final : public MatrixOutput {
     indptr_.append(ends_);
     if (!times_) return;
     if (rows.times.size() != rows.nnz())
-      throw Error(ErrorCode::bad_data,
-                  std::to_string(rows.times.size()) + " times of " + std::to_string(rows.nnz()) + " ratings");
+      throw_bad_data(std::to_string(rows.times.size()) + " times of " + std::to_string(rows.nnz()) +
+                     " ratings");
     times_->append({reinterpret_cast<const std::uint8_t*>(rows.times.data()), rows.times.size_bytes()});
   }
 
@@ -254,9 +253,9 @@ class CsrGroup final : public MatrixOutput {
   // indptr has 32 bits like indices: scipy and anndata slice rows only if both have the same type.
   static void check_entries(std::uint64_t count) {
     if (count > kMaxCsrEntries)
-      throw Error(ErrorCode::bad_data, std::to_string(count) + " ratings in one part, more than the " +
-                                           std::to_string(kMaxCsrEntries) +
-                                           " that the 32-bit indptr of HDF5 parts can count: use shards");
+      throw_bad_data(std::to_string(count) + " ratings in one part, more than the " +
+                     std::to_string(kMaxCsrEntries) +
+                     " that the 32-bit indptr of HDF5 parts can count: use shards");
   }
 
   /// The times are a matrix of the same entries: hard links share the arrays that say where those are.
@@ -296,9 +295,8 @@ class CsrGroup final : public MatrixOutput {
 
 std::unique_ptr<MatrixOutput> start_csr_group(const MatrixTarget& target) {
   if (target.shape.column_count > INT32_MAX)
-    throw Error(ErrorCode::bad_data,
-                std::to_string(target.shape.column_count) +
-                    " items, more than the 32-bit indices of HDF5 parts can name: use shards");
+    throw_bad_data(std::to_string(target.shape.column_count) +
+                   " items, more than the 32-bit indices of HDF5 parts can name: use shards");
   return std::make_unique<CsrGroup>(target);
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/resources.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
 #include "store/hdf5/anndata.h"
@@ -20,7 +20,7 @@
 #include "store/hdf5/index.h"
 #include "store/hdf5/matrix.h"
 #include "store/hdf5/matrix_arrays.h"
-#include "store/hdf5/texts.h"
+#include "store/hdf5/numbers.h"
 #include "store/part_index.h"
 #include "types/enum_names.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/throw_error.h"
 #include "chunkhit/error.h"
 #include "store/hdf5/anndata.h"
 #include "store/hdf5/attributes.h"
@@ -15,7 +16,6 @@
 #include "store/hdf5/matrix_arrays.h"
 #include "store/hdf5/numbers.h"
 #include "store/hdf5/output.h"
-#include "store/hdf5/texts.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -48,9 +48,8 @@ void check_rows(const CsrView& rows, std::uint64_t column_count) {
     for (std::uint64_t at = rows.indptr[row] - rows.indptr[0]; at < rows.indptr[row + 1] - rows.indptr[0];
          ++at) {
       if (rows.indices[at] < least || rows.indices[at] >= column_count)
-        throw Error(ErrorCode::bad_data, "column " + std::to_string(rows.indices[at]) + " in row " +
-                                             std::to_string(row) + ", expected ascending columns below " +
-                                             std::to_string(column_count));
+        throw_bad_data("column " + std::to_string(rows.indices[at]) + " in row " + std::to_string(row) +
+                       ", expected ascending columns below " + std::to_string(column_count));
       least = std::uint64_t{rows.indices[at]} + 1;
     }
   }
@@ -191,8 +190,7 @@ void MatrixHdf5Writer::append(const CsrView& x, const CsrView& held_out) {
   const CsrView* const views[]{&x, &held_out};
   try {
     for (std::size_t i = 0; i < state.matrices.size(); ++i) {
-      if (views[i]->row_count() != x.row_count())
-        throw Error(ErrorCode::bad_data, "held_out has other rows than X");
+      if (views[i]->row_count() != x.row_count()) throw_bad_data("held_out has other rows than X");
       check_rows(*views[i], state.spec.matrix->column_count);
     }
     for (std::size_t i = 0; i < state.matrices.size(); ++i) state.matrices[i]->append(*views[i]);

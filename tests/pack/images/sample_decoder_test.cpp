@@ -6,7 +6,7 @@
 
 #include "chunkhit/error.h"
 #include "jpeg_writer.h"
-#include "listing/sample_file.h"
+#include "listing/sample_list.h"
 #include "support/temporary_folder.h"
 
 namespace chunkhit {

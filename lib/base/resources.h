@@ -1,4 +1,4 @@
-// Memory and open files that this process may still use, and the messages if they are not enough.
+// Memory, open files and CPUs that this process may still use, and the messages if they are not enough.
 #pragma once
 
 #include <cstdint>
@@ -37,5 +37,8 @@ auto with_memory(const Text& what, const Work& work) {
     throw Error(ErrorCode::try_again, std::string(what));
   }
 }
+
+/// CPUs that the affinity mask and the cgroup's quota leave to this process, at least 1.
+[[nodiscard]] std::uint32_t allowed_cpus();
 
 }  // namespace chunkhit
