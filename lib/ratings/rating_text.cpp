@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "ratings/id_map.h"
 #include "ratings/rating_fields.h"
 #include "types/enum_names.h"
