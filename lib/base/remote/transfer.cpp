@@ -8,7 +8,6 @@
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "chunkhit/remote.h"
 
 namespace chunkhit {
 
@@ -100,13 +99,5 @@ void Transfer::cancel() {
   }
   changed_.notify_all();
 }
-
-StopScope::StopScope(const std::atomic<bool>* stop) : before_(std::exchange(stop_of_thread(), stop)) {}
-
-StopScope::~StopScope() { stop_of_thread() = before_; }
-
-const std::atomic<bool>* StopScope::current() { return stop_of_thread(); }
-
-std::string server_trouble() { return HttpClient::trouble(); }
 
 }  // namespace chunkhit
