@@ -28,7 +28,7 @@ class FieldRecorder : public FieldVisitor<FieldRecorder> {
       entries.push_back({name, found->second});
   }
   template <class Value, class Form>
-  void if_chosen(bool is_chosen, const Field& field, const Value& value, const Form& form) {
+  void record_if(bool is_chosen, const Field& field, const Value& value, const Form& form) {
     if (is_chosen) (*this)(field, value, form);
   }
   template <class Value, class Form>
@@ -55,7 +55,7 @@ class RecordReader : public FieldVisitor<RecordReader> {
     read(field, value, form);
   }
   template <class Value, class Form>
-  void if_chosen(bool, const Field& field, Value& value, const Form& form) {
+  void record_if(bool, const Field& field, Value& value, const Form& form) {
     if (has(field)) read(field, value, form);
   }
   template <class Value, class Form>

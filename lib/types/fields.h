@@ -187,7 +187,7 @@ class FieldVisitor {
   void group(const char*) {}
   /// A field that is recorded only where something is chosen.
   template <class Value, class Form>
-  void if_chosen(bool, const Field& field, Value& value, const Form& form) {
+  void record_if(bool, const Field& field, Value& value, const Form& form) {
     self()(field, value, form);
   }
   /// A field that says how to run.

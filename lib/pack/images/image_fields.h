@@ -73,17 +73,17 @@ void show_labels(Spec& spec, Fields& fields) {
   fields.group("Input");
   fields(Field{"labels", "CSV of files and labels, - for stdin; labels of an IDX file", "FILE.csv"},
          spec.labels, PathForm{});
-  fields.if_chosen(!spec.labels.empty() && !is_written,
+  fields.record_if(!spec.labels.empty() && !is_written,
                    Field{"file_column", "CSV column of the file paths, below ROOT", "NAME"},
                    columns.file_column, TextForm{});
-  fields.if_chosen(true, Field{"label_column", "Label column, or key of a tar's .json; repeated: floats"},
+  fields.record_if(true, Field{"label_column", "Label column, or key of a tar's .json; repeated: floats"},
                    columns.label_column, RepeatedForm{});
-  fields.if_chosen(!columns.keep_columns.empty(),
+  fields.record_if(!columns.keep_columns.empty(),
                    Field{"keep_columns", "More columns, or keys of a tar's .json, to store: a,b"},
                    columns.keep_columns, NamesForm{});
-  fields.if_chosen(columns.label_type != LabelType::automatic,
+  fields.record_if(columns.label_type != LabelType::automatic,
                    Field{"label_type", "Kind of one label column"}, columns.label_type, WordForm{});
-  fields.if_chosen(spec.labels.empty(),
+  fields.record_if(spec.labels.empty(),
                    Field{"include", "Without labels: pack only files whose names match these globs", "GLOBS"},
                    spec.folders.include, NamesForm{});
   fields(Field{"classes", "Take class ids from a list (one name per line) or a pack", "FILE|PACK"},
@@ -97,16 +97,16 @@ void show_samples(Spec& spec, Fields& fields) {
   auto& transform = spec.transform;
   const bool is_fitted = transform.resize == Resize::fit;
   fields.group("Samples");
-  fields.if_chosen(!is_fitted, Field{"resize", "Resize to WxH, or the short side to N"}, transform,
+  fields.record_if(!is_fitted, Field{"resize", "Resize to WxH, or the short side to N"}, transform,
                    ResizeForm{});
-  fields.if_chosen(is_fitted, Field{"fit", "Resize to fit into WxH (N: NxN), pad with pad-color"}, transform,
+  fields.record_if(is_fitted, Field{"fit", "Resize to fit into WxH (N: NxN), pad with pad-color"}, transform,
                    FitForm{});
-  fields.if_chosen(is_fitted, Field{"pad_color", "Padding: black, white, #rrggbb or r,g,b"},
+  fields.record_if(is_fitted, Field{"pad_color", "Padding: black, white, #rrggbb or r,g,b"},
                    transform.pad_color, ColorForm{});
   fields(Field{"resample", "Filter", "NAME"}, transform.resample, WordForm{});
   fields(Field{"crop", "Center crop; N: NxN"}, transform, CropForm{});
   fields(Field{"channels", "Channels of the samples", "NAME"}, transform.channels, WordForm{});
-  fields.if_chosen(transform.background.has_value(),
+  fields.record_if(transform.background.has_value(),
                    Field{"background", "Color behind transparent pixels; none drops alpha"},
                    transform.background, OptionalColorForm{});
 }
@@ -116,22 +116,22 @@ void show_own_sizes(Spec& spec, Fields& fields) {
   auto& own = spec.own_sizes;
   const bool is_own = spec.sizes == Sizes::own;
   fields.group("Images of their own sizes");
-  fields.if_chosen(is_own, Field{"sizes", "fixed: one shape; own: each image its own size"}, spec.sizes,
+  fields.record_if(is_own, Field{"sizes", "fixed: one shape; own: each image its own size"}, spec.sizes,
                    WordForm{});
-  fields.if_chosen(is_own, Field{"max_side", "Shrink images to a long side of at most N pixels"},
+  fields.record_if(is_own, Field{"max_side", "Shrink images to a long side of at most N pixels"},
                    own.max_side, CountForm{0, kMaxSide});
-  fields.if_chosen(is_own, Field{"short_side", "Shrink images to a short side of at most N pixels"},
+  fields.record_if(is_own, Field{"short_side", "Shrink images to a short side of at most N pixels"},
                    own.short_side, CountForm{0, kMaxSide});
-  fields.if_chosen(is_own, Field{"store", "jpeg as it is; pixels by photo, zstd or raw"}, own.store,
+  fields.record_if(is_own, Field{"store", "jpeg as it is; pixels by photo, zstd or raw"}, own.store,
                    WordForm{});
-  fields.if_chosen(is_own, Field{"quality", "Quality of JPEG that is encoded, 1 to 100"}, own.quality,
+  fields.record_if(is_own, Field{"quality", "Quality of JPEG that is encoded, 1 to 100"}, own.quality,
                    CountForm{1, 100});
-  fields.if_chosen(is_own, Field{"jpeg_tile", "Tile width in MCUs, for decoding crops; 0: keep the bytes"},
+  fields.record_if(is_own, Field{"jpeg_tile", "Tile width in MCUs, for decoding crops; 0: keep the bytes"},
                    own.jpeg_tile, CountForm{0, 8192});
   fields.group("Output");
-  fields.if_chosen(is_own, Field{"chunk_bytes", "Maximum raw bytes per chunk"}, spec.chunk_bytes,
+  fields.record_if(is_own, Field{"chunk_bytes", "Maximum raw bytes per chunk"}, spec.chunk_bytes,
                    BytesForm{"auto"});
-  fields.if_chosen(is_own,
+  fields.record_if(is_own,
                    Field{"part_samples", "Images of their own sizes per part; auto: as part-bytes holds"},
                    own.part_samples, CountForm{0, UINT64_MAX, "auto"});
 }

@@ -102,9 +102,9 @@ void show_input(Spec& spec, Fields& fields) {
          TransposeForm{});
   fields(Field{"layer", "hdf5: name of an AnnData layer, or the word raw; empty: X", "NAME"}, input.layer,
          TextForm{});
-  fields.if_chosen(input.shared_rows != SharedRows::error,
+  fields.record_if(input.shared_rows != SharedRows::error,
                    Field{"shared_rows", "Row names of several matrices"}, input.shared_rows, WordForm{});
-  fields.if_chosen(input.encoding != Encoding::utf8, Field{"encoding", "Encoding of ratings and tables"},
+  fields.record_if(input.encoding != Encoding::utf8, Field{"encoding", "Encoding of ratings and tables"},
                    input.encoding, WordForm{});
 }
 
@@ -132,25 +132,25 @@ void show_split(Split& split, Fields& fields) {
   fields.recorded_only(is_given, Field{"train_file", ""}, split.files.train, CountForm{});
   fields.recorded_only(is_given, Field{"validation_file", ""}, split.files.validation, CountForm{});
   fields.recorded_only(is_given, Field{"test_file", ""}, split.files.test, CountForm{});
-  fields.if_chosen(
+  fields.record_if(
       draws, Field{"validation", "Size of validation: of users a number or share; else a share of ratings"},
       split.validation, AmountForm{});
-  fields.if_chosen(draws, Field{"test", "Size of test, likewise"}, split.test, AmountForm{});
-  fields.if_chosen(
+  fields.record_if(draws, Field{"test", "Size of test, likewise"}, split.test, AmountForm{});
+  fields.record_if(
       draws && !split.validation_users.empty(),
       Field{"validation_users", "users: hold out those of a list, one id per line, for validation", "FILE"},
       split.validation_users, PathForm{});
-  fields.if_chosen(draws && !split.test_users.empty(),
+  fields.record_if(draws && !split.test_users.empty(),
                    Field{"test_users", "users: the same for test", "FILE"}, split.test_users, PathForm{});
-  fields.if_chosen(draws && split.is_by_user(),
+  fields.record_if(draws && split.is_by_user(),
                    Field{"fold_in", "users: share of a held-out user's items used as input"}, split.fold_in,
                    ShareForm{});
-  fields.if_chosen(split.split_by == SplitKind::ratio || split.split_by == SplitKind::leave_one_out,
+  fields.record_if(split.split_by == SplitKind::ratio || split.split_by == SplitKind::leave_one_out,
                    Field{"split_order", "Which ratings"}, split.split_order, WordForm{});
-  fields.if_chosen(draws && split.before.has_value(),
+  fields.record_if(draws && split.before.has_value(),
                    Field{"before", "time: start of the test period, a number or YYYY-MM-DD"}, split.before,
                    MomentForm{});
-  fields.if_chosen(
+  fields.record_if(
       hides, Field{"hide_validation", "X of test lacks the ratings of validation, not of split-by users"},
       split.hide_validation, SwitchForm{});
 }
@@ -171,17 +171,17 @@ void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_
          ChoiceForm{{""}, "shard hdf5"});
   fields(Field{"codec", "Codec and its level. shard: (zstd), none; hdf5: (deflate), none", "NAME[:N]"},
          spec.codec, TextForm{});
-  fields.if_chosen(is_shard, Field{"chunk_rows", "shard: rows per block"}, spec.chunk_rows,
+  fields.record_if(is_shard, Field{"chunk_rows", "shard: rows per block"}, spec.chunk_rows,
                    CountForm{1, UINT32_MAX, "auto"});
   fields(Field{"part_bytes", "Maximum raw bytes per part, at least one chunk"}, spec.part_bytes, BytesForm{});
-  fields.if_chosen(spec.packs.keep_times, Field{"keep_times", "Keep the time of each rating"},
+  fields.record_if(spec.packs.keep_times, Field{"keep_times", "Keep the time of each rating"},
                    spec.packs.keep_times, SwitchForm{});
-  fields.if_chosen(
+  fields.record_if(
       !spec.item_columns.empty(),
       Field{"item_columns", "Keep columns of a CSV of items (ids: column of the ratings' name, or first)",
             "FILE"},
       spec.item_columns, PathForm{});
-  fields.if_chosen(!spec.user_columns.empty(), Field{"user_columns", "The same of users", "FILE"},
+  fields.record_if(!spec.user_columns.empty(), Field{"user_columns", "The same of users", "FILE"},
                    spec.user_columns, PathForm{});
   fields.unrecorded(Field{"table_header", "First line of both is a header"}, spec.table_header, WordForm{});
   fields.unrecorded(Field{"table_quote", "Quoting of their fields"}, spec.table_quote, WordForm{});
