@@ -216,7 +216,7 @@ void show(Options& options,
           "filter "
           "of the last two. Their pixels equal those of torchvision on PIL images: alpha weighs colors"},
       options.augment, CodeForm{"types.Augment"});
-  fields(Field{"dtype", "Type of pixels", "",
+  fields(Field{"dtype", "Type of pixels; float32 is normalized", "",
                "\"uint8\", or \"float32\": (x / 255 - mean) / std. Also numpy.float32 or torch.float32"},
          options.dtype, WordForm{});
   fields(
