@@ -30,7 +30,7 @@ def cmake_build():
     except ImportError:
         pass  # the system's, where CMake finds it
     subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *options], check=True)
-    subprocess.run(["cmake", "--build", folder, "--target", "chunkhit_python"], check=True)
+    subprocess.run(["cmake", "--build", folder, "--target", "chunkhit_python", "python_stubs"], check=True)
     return folder
 
 
@@ -44,6 +44,8 @@ class CMakeBuild(build_ext):
         for path in (binding, *(built / "lib" / name for name in LIBRARIES)):
             if not path.exists():
                 raise SetupError(f"{path}: not found; expected a build of the target chunkhit_python for {sys.executable}")
+            shutil.copy(path, package / path.name)
+        for path in (built / "lib" / "python" / "chunkhit").glob("*.pyi"):
             shutil.copy(path, package / path.name)
 
 

@@ -140,7 +140,15 @@ int check_output(const std::string& name, int code) {
   return code != 0 ? code : static_cast<int>(ErrorCode::cannot_write);
 }
 
-/// TOML of bounded size, so that a device like /dev/zero is not read forever, of this command.
+/// Begins arguments in brackets: CLI11 takes "[a,b]" for a list of two.
+constexpr char kLiteral = '\x1f';
+
+std::string without_literal(std::string text) {
+  std::erase(text, kLiteral);
+  return text;
+}
+
+/// Recipes of one command, as TOML of bounded size: a device like /dev/zero is not read forever.
 class Recipe : public CLI::ConfigTOML {
  public:
   explicit Recipe(std::string command) : command_(std::move(command)) {}
@@ -163,7 +171,8 @@ class Recipe : public CLI::ConfigTOML {
   std::string to_config(const CLI::App* app, bool default_also, bool write_description,
                         std::string prefix) const override {
     return kOwner + command_ + "\n" +
-           CLI::ConfigTOML::to_config(app, default_also, write_description, std::move(prefix));
+           without_literal(
+               CLI::ConfigTOML::to_config(app, default_also, write_description, std::move(prefix)));
   }
 
  private:
@@ -222,7 +231,7 @@ CLI::Option* make_option(CLI::App& app, const Flag& flag) {
   if (!flag.words.empty()) option->check(one_of(flag.words));
   return option->allow_extra_args(flag.is_argument() && flag.takes == Flag::Takes::list)
       ->required(flag.is_required)
-      ->run_callback_for_default();
+      ->run_callback_for_default();  // else recipes leave out options whose default is empty
 }
 
 /// Makes CLI11's command of the rows.
@@ -242,7 +251,10 @@ void add_options(CLI::App& app, const Command& command) {
     text.pop_back();  // the line's end is printed behind it
     throw CLI::CallForVersion(text, 0);
   };
-  app.add_option_function<std::string>("--flag-page", print)->check(one_of(page_forms()))->group("");
+  app.add_option_function<std::string>("--flag-page", print)
+      ->check(one_of(page_forms()))
+      ->group("")
+      ->configurable(false);
 }
 
 CLI::Option* option_of(CLI::App& app, const Flag& flag) { return app.get_option(flag.names().front()); }
@@ -250,13 +262,16 @@ CLI::Option* option_of(CLI::App& app, const Flag& flag) { return app.get_option(
 std::vector<std::string> given_of(const CLI::Option& option, const Flag& flag) {
   if (option.count() == 0) return {};
   if (flag.takes == Flag::Takes::nothing) return {option.as<bool>() ? "true" : "false"};
-  return option.reduced_results();
+  std::vector<std::string> given = option.reduced_results();
+  for (std::string& text : given) text = without_literal(std::move(text));
+  return given;
 }
 
 /// Returns the name of the recipe for messages.
 std::string recipe_name(const CLI::App& app) {
   const CLI::Option* config = app.get_config_ptr();
-  return config == nullptr || config->count() == 0 ? "the recipe" : config->as<std::string>();
+  return config == nullptr || config->count() == 0 ? "the recipe"
+                                                   : without_literal(config->as<std::string>());
 }
 
 /// The long names of all flags, with or without their "--".
@@ -272,6 +287,8 @@ std::vector<std::string> long_names(const Command& command, bool with_dashes) {
 std::string parse_error_text(const CLI::App& app, const Command& command, const CLI::ParseError& error) {
   constexpr std::string_view kUnknownKey = "INI was not able to parse ";
   std::string text = error.what();
+  if (const std::size_t at = text.find(": At Most 1 required"); at != std::string::npos)
+    return text.substr(0, at) + ": is given twice, expected once";
   if (text.starts_with(kUnknownKey)) {
     const std::string key = text.substr(kUnknownKey.size());
     return "unknown key \"" + key + "\" in " + recipe_name(app) +
@@ -307,6 +324,7 @@ std::vector<std::string> reversed_arguments(int argc, char** argv) {
       arguments.emplace_back();
       argument.pop_back();
     }
+    if (argument.starts_with('[') && argument.ends_with(']')) argument.insert(0, 1, kLiteral);
     arguments.push_back(std::move(argument));
   }
   return arguments;

@@ -67,7 +67,8 @@ class Command {
   /// Adds --version and --help, parses, calls `body`; turns every failure into a message on stderr and the
   /// documented exit code.
   int run(int argc, char** argv, const std::function<int()>& body);
-  /// Writes the recipe that --save-config asks for, defaults included; throws cannot_write.
+  /// Writes the recipe that --save-config asks for, defaults included. To be called by run's `body`; throws
+  /// cannot_write.
   void save_recipe();
 
  private:

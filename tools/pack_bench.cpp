@@ -50,7 +50,7 @@ void add_flags(Command& command) {
   command.add({"--step-ms", "X", "Simulate a training step: sleep X ms after each batch (0)"});
   command.add_switch("--cold", "New loader each epoch, after dropping its files from the page cache");
   command.add_switch("--tune", "Loop until the loader has chosen threads and prefetch; print them as code")
-      .excludes = {"--epochs"};
+      .excludes = {"--epochs", "--cold"};
   command.add_switch("--json", "Print everything as one JSON object");
 }
 

@@ -176,6 +176,7 @@ Options options_of(const LoaderOptions& loader) {
   add_form(loader, options);
   add_enumerator(true, "cache", "Cache", loader.cache, options);
   options.add(loader.cache_bytes != 0, "cache_bytes", std::to_string(loader.cache_bytes));
+  options.add(!loader.cache_dir.empty(), "cache_dir", literal(loader.cache_dir));
   options.add(true, "threads", std::to_string(loader.threads));
   options.add(true, "prefetch", std::to_string(loader.prefetch));
   add_datasets(loader, options);

@@ -165,7 +165,8 @@ void print_counted(const std::string& output, const PackSparseReport& report) {
   std::printf("%s: %s\n", printable_text(output).c_str(), count_text(report.items_counted, "item").c_str());
   print_speed(report);
   std::printf(
-      "next, for each part, with the same rules and split: pack-sparse PART --reuse-ids %s --values %s -o "
+      "next, for each part, with the same rules but --min-item, and the same split: pack-sparse PART "
+      "--reuse-ids %s --values %s -o "
       "packs/PART\n",
       items.c_str(), stored_values_text(report.values).c_str());
   std::printf(

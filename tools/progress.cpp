@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "base/words.h"
 #include "chunkhit/error.h"

@@ -1,4 +1,4 @@
-// Texts of tables: UTF-8, ids, numbers, what kind a label is on its own, names of columns.
+// Reads text: UTF-8, ASCII letters, blanks, ids and numbers, kinds of labels, names of columns.
 #pragma once
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// Numbers, lists and external text in messages: the same spelling everywhere.
+// Numbers, lists and external text in messages, and names that a misspelt one may mean.
 #pragma once
 
 #include <cstdint>

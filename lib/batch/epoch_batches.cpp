@@ -78,8 +78,8 @@ void EpochBatches::fill_rest_batch(std::uint64_t index, Batch& batch) const {
   batch.ends_block = index + 1 == spec_.echo * pass_batches;
 }
 
-/// Which block of those of all ranks, which begin at `first`, the rank has: ranks take turns in having the
-/// one with the first sample of the rarest source. In R such samples in a row each rank has one.
+/// Returns which block of a global block the rank has. Ranks take turns with the first sample of the rarest
+/// source (schemas/order.md, Turns).
 std::uint64_t EpochBatches::block_of_rank(std::uint64_t first, std::uint64_t block_positions) const {
   const std::uint64_t ranks = spec_.world_size;
   if (mixture_ == nullptr || ranks == 1) return spec_.rank;

@@ -33,15 +33,14 @@ struct BatchSpec {
 /// pads) or floor(m / R) with drop; with drop_last no more than a multiple of B. Rank r's begin r times as
 /// many after the rest's first.
 ///
-/// Of a mixture the ranks have the blocks of each global block in another rotation: its sources come at
-/// regular positions, and one rank could have all samples of a rare one.
+/// In a mixture the ranks' blocks are rotated: otherwise one rank could get all samples of a rare source.
 ///
 /// Without echo a block is a batch. With echo it is used E times, in passes: each permutes the block's
 /// positions again, by (seed, epoch, the block's first position, pass), and cuts them into batches of B, the
 /// last one of what is left.
 class EpochBatches {
  public:
-  /// `mixture`: what the epoch is of, where it is of one; must outlive this.
+  /// `mixture`: of the epoch; null for one source. Must outlive this.
   EpochBatches(std::uint64_t sample_count, const BatchSpec& spec, std::uint64_t seed, std::uint64_t epoch,
                std::uint64_t first_position = 0, const Mixture* mixture = nullptr);
   /// The same for every rank.

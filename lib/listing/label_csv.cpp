@@ -72,7 +72,7 @@ std::string repeat_advice(const Fields& header, const std::string& name) {
 }
 
 std::string column_advice(const Fields& header, const std::string& name, const LabelCsvSpec& spec) {
-  if (const std::string advice = repeat_advice(header, name); !advice.empty()) return advice;
+  if (std::string advice = repeat_advice(header, name); !advice.empty()) return advice;
   std::string flags = likely_column(header, spec.file_column, "`file_column`", kFileNames);
   if (spec.label_column.size() == 1)
     flags += likely_column(header, spec.label_column[0], "`label_column`", kLabelNames);

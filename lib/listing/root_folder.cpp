@@ -226,9 +226,11 @@ void RootFolder::check_mounted(std::string_view missing_file) const {
   }
 }
 
-bool RootFolder::has_folder_of(std::string_view file) const {
-  const std::string folder = parent_of(below_root(file));
-  const FileDescriptor fd(::openat(fd_.get(), folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+bool RootFolder::lacks(std::string_view file) const {
+  const std::string below = below_root(file);
+  struct stat entry {};
+  if (::fstatat(fd_.get(), below.c_str(), &entry, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT) return false;
+  const FileDescriptor fd(::openat(fd_.get(), parent_of(below).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   return fd.is_open();
 }
 

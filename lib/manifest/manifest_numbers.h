@@ -1,5 +1,4 @@
-// Whether the numbers of a manifest fit each other: code that multiplies, divides or allocates by them may
-// trust them afterwards.
+// Checks the numbers of a manifest against each other, and an open part against its manifest.
 #pragma once
 
 #include <cstddef>

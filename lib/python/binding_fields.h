@@ -1,9 +1,6 @@
 // Visitors of tables of fields: values from Python's keywords, and rows for signatures, help() and stubs.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -35,6 +32,14 @@ void take_amount(OptionDict& from, const char* name, Amount& amount) {
   }
 }
 
+/// Takes what is written as a text.
+template <class Value, class Form>
+void take_written(OptionDict& from, const char* name, Value& value, const Form& form) {
+  std::string text;
+  from.take(name, text);
+  if (!text.empty()) form.parse(quoted(name), text, value);
+}
+
 // Overloads of take_field and python_type for forms of one kind stand beside their tables' bindings.
 
 /// Takes the value of a field.
@@ -48,6 +53,8 @@ void take_field(OptionDict& from, const char* name, Value& value, const Form& fo
     take_amount(from, name, value);
   else if constexpr (std::is_same_v<Form, CountForm>)
     from.take_count(name, value, form.min, form.max);
+  else if constexpr (std::is_base_of_v<TextForm, Form> && !std::is_same_v<Form, TextForm>)
+    take_written(from, name, value, form);
   else
     from.take(name, value);
 }

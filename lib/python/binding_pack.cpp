@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/throw_error.h"
+#include "base/words.h"
 #include "binding_fields.h"
 #include "pack/images/image_fields.h"
 #include "pack/ratings/sparse_fields.h"
@@ -93,14 +94,6 @@ template <class Value>
   return "Union[str, Sequence[int]]";
 }
 
-/// Takes what is written as a text.
-template <class Value, class Form>
-void take_written(OptionDict& from, const char* name, Value& value, const Form& form) {
-  std::string text;
-  from.take(name, text);
-  if (!text.empty()) form.parse(quoted(name), text, value);
-}
-
 template <class Value>
 void take_field(OptionDict& from, const char* name, Value& value, const MomentForm& form) {
   if (from.has_text(name))
@@ -114,22 +107,18 @@ template <class Value>
 }
 
 template <class Value>
-void take_field(OptionDict& from, const char* name, Value& value, const ColumnForm&) {
+void take_field(OptionDict& from, const char* name, Value& value, const ColumnForm& form) {
   const py::object found = from.take_value(name);
   if (found.is_none()) return;
   const bool is_number = PyLong_Check(found.ptr()) != 0 && !py::isinstance<py::bool_>(found);
   if (!is_number && !py::isinstance<py::str>(found)) from.refuse(name, found, "a name, or a number from 1");
-  value = py::str(found);
+  form.parse(quoted(name), py::str(found), value);
 }
 template <class Value>
 [[nodiscard]] std::string python_type(const Value&, const ColumnForm&) {
   return "Union[str, int]";
 }
 
-template <class Value>
-void take_field(OptionDict& from, const char* name, Value& value, const DelimiterForm& form) {
-  take_written(from, name, value, form);
-}
 template <class Value>
 void take_field(OptionDict& from, const char* name, Value& value, const StoredValuesForm& form) {
   take_written(from, name, value, form);
@@ -261,8 +250,9 @@ std::vector<std::string> warnings_of(const PlanReport& report) {
 
 std::vector<std::string> warnings_of(const PackSparseReport& report) {
   if (report.bad_lines.empty()) return {};
-  return {std::to_string(report.stats.bad_lines) +
-          " bad lines were left out; the first: " + report.bad_lines.front()};
+  const std::uint64_t count = report.stats.bad_lines;
+  return {count_text(count, "bad line") + (count == 1 ? " was" : " were") +
+          " left out; the first: " + report.bad_lines.front()};
 }
 
 namespace {
@@ -308,7 +298,7 @@ bool bind_run_plan(const py::dict& keywords, const py::object& on_progress) {
   from.take("folder", options.folder);
   from.take("task", options.tasks);
   from.take("root", options.root);
-  from.take("threads", options.threads);
+  from.take_count("threads", options.threads, 1, kMaxThreads);
   from.take("memory_bytes", options.memory_bytes);
   from.finish();
   return run_reporting<PackProgress>(std::move(options), on_progress,
@@ -353,7 +343,8 @@ py::dict bind_count_items(const py::dict& keywords, const py::object& on_progres
   const PackSparseReport report = run_reporting<PackSparseProgress>(
       std::move(options), on_progress, [&](const PackSparseOptions& how) { return count_items(spec, how); });
   return py::dict(py::arg("items") = report.items_counted,
-                  py::arg("values") = stored_values_text(report.values));
+                  py::arg("values") = stored_values_text(report.values),
+                  py::arg("warnings") = warnings_of(report));
 }
 
 std::vector<std::string> bind_merge_packs(const std::vector<std::string>& packs, const std::string& output,
@@ -379,8 +370,9 @@ py::list list_fields() {
 }  // namespace
 
 py::list fields_of_packing(const std::string& table) {
-  return table == "pack_images" ? list_fields<PackImagesSpec, PackImagesOptions>()
-                                : list_fields<PackSparseSpec, PackSparseOptions>();
+  if (table == "pack_images") return list_fields<PackImagesSpec, PackImagesOptions>();
+  if (table == "pack_sparse") return list_fields<PackSparseSpec, PackSparseOptions>();
+  throw_usage("fields_of: no table " + table);
 }
 
 void bind_packing(py::module_& module) {

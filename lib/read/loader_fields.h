@@ -87,8 +87,10 @@ void show_order(Options& options, Fields& fields) {
                "\"none\": packing order. \"window\" permutes chunks, and samples within windows of chunks. "
                "\"global\" permutes all samples, for data in memory or stored uncompressed"},
          options.shuffle, WordForm{});
-  fields(Field{"seed", "Seed of order and augmentation; any number of threads gives the same batches"},
-         options.seed, CountForm{});
+  fields(
+      Field{"seed", kImages ? "Seed of order and augmentation; any number of threads gives the same batches"
+                            : "Seed of the order; any number of threads gives the same batches"},
+      options.seed, CountForm{});
   fields(Field{"window_chunks", "Chunks per window of shuffle window"}, options.window_chunks,
          CountForm{1, INT32_MAX});
   fields(Field{"rank", "Number of this reader among those that share an epoch"}, options.rank, CountForm{});
@@ -125,29 +127,34 @@ void show_order(Options& options, Fields& fields) {
 /// Shows what all readers share: where chunks are kept.
 template <class Options, class Fields>
 void show_cache(Options& options, Fields& fields) {
+  constexpr bool kLoads = requires { options.batch_size; };
+  constexpr bool kImages = requires { options.images; };
   fields.group("Memory");
-  fields(
-      Field{
-          "cache", "Chunks in memory", "WORD",
-          "\"decoded\", \"compressed\", or \"none\": read from the files in every epoch. \"automatic\": the "
-          "first of these that fits cache_bytes. Of images of their own sizes \"compressed\", and decoded "
-          "for as many images as fit"},
-      options.cache, WordForm{});
-  fields(Field{"cache_bytes", "Memory for chunks; 0: half of the free memory", "",
-               "Pixels that stay, and decoding, count, too"},
+  fields(Field{"cache", "Chunks in memory", "WORD",
+               kLoads && kImages
+                   ? "\"decoded\", \"compressed\", or \"none\": read from the files in every epoch. "
+                     "\"automatic\": the first of these that fits cache_bytes. Of images of their own "
+                     "sizes \"compressed\", and decoded for as many images as fit"
+               : kLoads ? "\"decoded\", \"compressed\", or \"none\": read from the files in every epoch. "
+                          "\"automatic\": the first of these that fits cache_bytes"
+                        : "\"decoded\", \"compressed\", or \"none\": read from the files each time. "
+                          "\"automatic\": the first of these that fits cache_bytes"},
+         options.cache, WordForm{});
+  fields(Field{"cache_bytes", "Memory for chunks; 0: half of the available memory", "",
+               kImages ? "Pixels that stay, and decoding, count, too" : ""},
          options.cache_bytes, BytesForm{});
   fields(Field{"cache_dir", "Folder for chunks of packs on a server", "FOLDER",
                "The processes of a machine share it. None: none"},
          options.cache_dir, PathForm{});
-  fields(Field{"cache_disk_bytes", "Most bytes in cache_dir, over all packs", "SIZE",
-               "0: half of what they use and its disk has free"},
+  fields(Field{"cache_disk_bytes", "Maximum bytes in cache_dir, over all packs", "SIZE",
+               "0: half of the sum of these bytes and the free disk"},
          options.cache_disk_bytes, BytesForm{});
   fields(
       Field{
           "check_hashes", "When the hash of a chunk is compared", "",
           "\"first_use\": whenever a chunk is read from its file, with cache \"none\" in every epoch. Where "
           "samples are read one by one: before the first one, and after the file's size or times changed. "
-          "\"always\": also whenever bytes in memory are used. \"never\""},
+          "\"always\": also whenever bytes in memory are used. \"never\": not at all"},
       options.check_hashes, WordForm{});
 }
 
@@ -163,16 +170,14 @@ void show_loader(Options& options, Fields& fields) {
                "of the memory available to the process"},
          options.memory_bytes, BytesForm{});
   fields.group("Loader");
-  fields(Field{"threads", "Worker threads; 0: all available CPUs", "",
-               "\"auto\": chosen while training runs, from one to four times the CPUs, at least 16: the "
-               "fewest that "
-               "keep up. stats().tuning says what was tried"},
+  fields(Field{"threads", "Worker threads; 0: all available CPUs; auto: chosen while running", "",
+               "\"auto\": the fewest that keep up, from 1 to the larger of 16 and four times the CPUs. "
+               "stats().tuning says what was tried"},
          options.threads, AutomaticForm{});
-  fields(
-      Field{"prefetch", "Batches made ahead", "",
-            "\"auto\": chosen while training runs, from 4 to 64. The batches are the same with any of these"},
-      options.prefetch, AutomaticForm{});
-  fields(Field{"on_corrupt", "What a corrupt chunk does", "",
+  fields(Field{"prefetch", "Batches made ahead; auto: chosen while running", "",
+               "\"auto\": from 4 to 64. The batches are the same with any of these"},
+         options.prefetch, AutomaticForm{});
+  fields(Field{"on_corrupt", "Handling of corrupt chunks", "",
                "\"fail\", or \"skip\": it is left out and counted"},
          options.on_corrupt, WordForm{});
   fields(Field{"allocator", "Gives the memory of batches", "",
@@ -198,7 +203,7 @@ void show(Options& options,
   show_order(options, fields);
   fields(
       Field{
-          "shares", "Where a mixture of paths has its shares", "",
+          "shares", "Range within which a mixture keeps its shares", "",
           "\"batch\": in every batch, to within one sample. \"epoch\": in every 4,096 samples, within which "
           "samples of all paths are shuffled"},
       options.mixture.shares, WordForm{});
@@ -247,7 +252,8 @@ void show(Options& options,
          options.format, WordForm{});
   fields(Field{"binarize", "Replace every entry by 1"}, options.binarize, SwitchForm{});
   fields(Field{"scale", "Factor of every entry, after binarize"}, options.scale, CodeForm{"float"});
-  fields(Field{"normalize", "Norm by which each row is divided, after scale", "", "\"none\", \"l1\", \"l2\""},
+  fields(Field{"normalize", "Norm by which each row of x is divided, after scale", "",
+               "\"none\", \"l1\", \"l2\""},
          options.normalize, WordForm{});
   fields(Field{"held_out", "Also give the held-out matrix, if the pack has one"}, options.held_out,
          SwitchForm{});

@@ -185,7 +185,7 @@ class FieldVisitor {
  public:
   /// What follows belongs to a group of the help.
   void group(const char*) {}
-  /// A field that is recorded only where something is chosen.
+  /// Shows a field that is recorded only if the flag holds.
   template <class Value, class Form>
   void record_if(bool, const Field& field, Value& value, const Form& form) {
     self()(field, value, form);

@@ -118,6 +118,12 @@ def test_counting_and_packing_could_not_share_a_recipe(space):
     run("pack-sparse", path, *packing[:8], "--count-items", "-o", space("bare.csv"))
     with open(space("shared.csv")) as shared, open(space("bare.csv")) as bare:
         check(shared.read() == bare.read(), said)
+    # A table beside a matrix, in ISO 8859-1.
+    with open(space("m.mtx"), "w") as file:
+        file.write("%%MatrixMarket matrix coordinate integer general\n2 3 3\n1 1 4\n1 3 2\n2 2 5\n")
+    with open(space("titles.csv"), "wb") as file:
+        file.write("item,title\n0,caf\u00e9\n".encode("latin-1"))
+    run("pack-sparse", space("m.mtx"), "--item-columns", space("titles.csv"), "--encoding", "latin-1", "--count-items", "-o", space("m.csv"))
 
 
 def test_what_counting_does_not_need_is_an_error(space):

@@ -147,6 +147,23 @@ def test_an_image_that_was_deleted_made_each_run_of_its_plan_ask_for_another(spa
             os.rename(space("away-image"), gone)
 
 
+def test_links_to_a_store_that_is_not_mounted_became_rejects(space):
+    """Tasks ended with 0, and their images were lost: a link whose target is gone was taken for a deleted image."""
+    root, out, store = space("linked"), space("linked-pack"), space("store")
+    make_images(root, 160)
+    os.rename(f"{root}/images", store)
+    for folder, _, names in os.walk(store):
+        below = os.path.join(root, "images", os.path.relpath(folder, store))
+        os.makedirs(below, exist_ok=True)
+        for name in names:
+            os.symlink(os.path.join(folder, name), os.path.join(below, name))
+    run("pack-images", f"{root}/images", *SMALL, "--follow-symlinks", "--max-errors", "100%", "-o", out, "--plan", 2)
+    os.rename(store, space("unmounted"))
+    run("pack-run", out, "--task", 1, expect=75)
+    os.rename(space("unmounted"), store)
+    check("160 rows packed" in (text := run("pack-run", out)), text)
+
+
 def test_a_listed_file_whose_folder_went_away_is_no_reject(space):
     root, out = space("moved"), space("moved-pack")
     make_images(root, 160)

@@ -36,6 +36,16 @@ with Workspace() as space:
         text = run("pack-images", *arguments, expect=2)
         check(words in text, arguments, text)
     check("Examples" in run("pack-images", "--help"), "examples in the help")
+    # A folder in brackets was another folder: they were taken off.
+    os.mkdir(space("[photos]"))
+    before = os.getcwd()
+    os.chdir(space("."))
+    text = run("pack-images", "[photos]", "-o", "x", "--save-config", "brackets.toml", expect=65)
+    os.chdir(before)
+    check("[photos]" in text, text)
+    with open(space("brackets.toml")) as file:
+        check("ROOT='[photos]'" in file.read().replace('"', "'"), "recipe")
+    check("--seed: is given twice, expected once" in run("pack-images", root, "-o", space("x"), "--seed", "1", "--seed", "2", expect=2), "twice")
     check("HDF5" in run("pack-images", "--version"), "library versions")
     check("no finished pack" in run("pack-info", root, expect=65), "pack-info of no pack")
     run("pack-verify", space("nowhere"), expect=65)

@@ -73,7 +73,9 @@ def main(folder):
     modules = {str(path.relative_to(f"{ROOT}/lib/python")) for path in pathlib.Path(f"{ROOT}/lib/python/chunkhit").rglob("*.*")
                if "__pycache__" not in path.parts}
     binaries = {name for name in names if ".so" in name}
-    check(names - binaries == modules, "the wheel holds", *sorted(names), "expected", *sorted(modules))
+    stubs = {name for name in names if name.endswith(".pyi")} - modules
+    check({"chunkhit/_loaders.pyi", "chunkhit/torch.pyi"} < stubs, "the wheel holds no stubs that are generated:", *sorted(names))
+    check(names - binaries - stubs == modules, "the wheel holds", *sorted(names), "expected", *sorted(modules))
     check(len(binaries) == 3 and {"chunkhit/libchunkhit.so.0", "chunkhit/libchunkhit_pack.so.0"} < binaries, *binaries)
     print(os.path.basename(wheel), len(names), "files")
 

@@ -32,8 +32,7 @@ struct ResizedCropSpec {
 };
 
 /// Augmentation of images while they are copied into a batch; the same for any number of threads. Resized
-/// pixels equal Pillow's, and so those of torchvision on PIL images, bit for bit; an alpha channel is resized
-/// like any other.
+/// pixels equal Pillow's, and so those of torchvision on PIL images, bit for bit; alpha weighs colors.
 struct AugmentSpec {
   double flip_horizontal = 0;     ///< probability of mirroring an image, 0..1
   std::uint32_t crop_height = 0;  ///< pixels; 0: no crop
@@ -42,8 +41,7 @@ struct AugmentSpec {
   std::uint32_t crop_padding =
       0;  ///< zero padding on each side before the crop, pixels; not with resize_short
   /// Resize the short side to this before the crop, as torchvision's Resize, pixels; 0: no resizing. A crop
-  /// that is larger than the resized image has zeros around it, unless it is a random one. Alpha weighs
-  /// colors.
+  /// that is larger than the resized image has zeros around it, unless it is a random one.
   std::uint32_t resize_short = 0;
   ResizedCropSpec resized_crop{};      ///< excludes crop_height, crop_width and resize_short
   Filter resample = Filter::bilinear;  ///< filter of resize_short and resized_crop

@@ -188,13 +188,13 @@ std::vector<std::uint64_t> PackWriter::changed_parts() {
   return parts;
 }
 
-/// Whether a listed file cannot be opened here. One that is gone from a folder that is there was deleted.
+/// Whether a listed file cannot be opened here. One that its folder lacks was deleted.
 bool PackWriter::is_unreadable(const std::string& file) const {
   const RootFolder& root = run_.context.root;
   const std::string error = root.open(file).error;
   if (error.starts_with("may not be read")) return true;
   // A CSV may name files that never existed; those of class folders were listed and did exist.
-  return run_.spec.labels.empty() && error.starts_with("no such file") && !root.has_folder_of(file);
+  return run_.spec.labels.empty() && error.starts_with("no such file") && !root.lacks(file);
 }
 
 /// Distinguishes damaged images from a lost file system: rejects caused by the latter end the run with

@@ -93,7 +93,7 @@ void check_plan(const std::string& folder, const PackPlan& plan) {
 
 /// Whether a file was deleted: its folder is there, and not as empty as a mount point.
 bool is_deleted(const RootFolder& root, const std::string& file) {
-  if (!root.open(file).error.starts_with("no such file") || !root.has_folder_of(file)) return false;
+  if (!root.open(file).error.starts_with("no such file") || !root.lacks(file)) return false;
   root.check_mounted(file);
   return true;
 }

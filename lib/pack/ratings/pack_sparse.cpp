@@ -224,7 +224,8 @@ class SparseRun {
     const std::filesystem::path output(options_.output);
     const std::string folder = output.has_parent_path() ? output.parent_path().string() : ".";
     make_folders(folder);
-    SparseInput input(spec_, options_, threads_, folder, read_given());
+    const SparseMemory memory(options_.memory_bytes, threads_);  // no tables are read: items need none
+    SparseInput input(spec_, options_, threads_, folder, read_given_ids(spec_, memory));
     report_.interrupted = !input.read();
     report_.read_seconds = start_.seconds();
     if (!report_.interrupted) write_item_list(input, folder, output.filename().string());
@@ -468,10 +469,8 @@ PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOpti
 PackSparseReport count_items(const PackSparseSpec& spec, const PackSparseOptions& given) {
   check_countable(spec, given);
   const PackSparseOptions options = checked_options(spec, given);
-  PackSparseSpec counted = spec;  // without what has no part in which items there are
-  counted.packs.keep_times = false;
-  counted.item_columns.clear();
-  counted.user_columns.clear();
+  PackSparseSpec counted = spec;
+  counted.packs.keep_times = false;  // which does not change the items
   return run_with_threads(options.threads, [&] { return SparseRun(counted, options).count_items(); });
 }
 

@@ -39,7 +39,7 @@ def with_underscores(name: "re.Match[str]") -> str:
 @functools.lru_cache(maxsize=None)
 def rows_of(table: str) -> List[Row]:
     """The fields of a table of C++, named as in Python in texts, too."""
-    rows: List[Row] = [Row(*row) for row in _chunkhit.fields_of(table)] if table else []
+    rows: List[Row] = [Row(*row) for row in _chunkhit.fields_of(table)]
     names = "|".join(row.name.replace("_", "-") for row in rows if "_" in row.name)
     return [row._replace(text=re.sub(rf"\b({names})\b", with_underscores, row.text)) for row in rows]
 
@@ -107,7 +107,7 @@ def entries_of(parameters: Sequence[inspect.Parameter], texts: Mapping[str, str]
                      for head, text in entries)
 
 
-def has_options(table: str = "", *others: Any, without: Sequence[str] = (),
+def has_options(table: str, *others: Any, without: Sequence[str] = (),
                 elsewhere: Mapping[str, str] = {}) -> Callable[[Function], Function]:
     """A function, or a class, whose **options are the fields of a table, but those of `without` and those that it has as
     keywords of its own. Its docstring explains each option with its default; what it does not explain itself is taken

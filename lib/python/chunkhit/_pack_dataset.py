@@ -167,18 +167,18 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
     count = whole_number("workers", workers)
     names = class_names(source, label) if classes is None else classes
     entries: Generator[Entry, None, None]
-    with ImageWriter(output, classes=names, progress=progress, **options) as writer, contextlib.ExitStack() as stack:
+    with ImageWriter(output, classes=names, progress=progress, **options) as writer:
         if count:
             entries = read_ahead(samples, count)
         elif is_map_style(source):
             entries = (samples[index] for index in range(len(samples)))
         else:
             entries = samples.iterate()
-        stack.enter_context(contextlib.closing(entries))
-        for index, (pixels, own_label, own_key, columns) in enumerate(entries):
-            try:
-                writer.add(pixels, own_label, own_key or None, columns)
-            except Error as error:
-                text = str(error).removeprefix(f"sample {index}: ")
-                raise Error(f"sample {index}: {text}", error.code) from error
+        with contextlib.closing(entries):
+            for index, (pixels, own_label, own_key, columns) in enumerate(entries):
+                try:
+                    writer.add(pixels, own_label, own_key or None, columns)
+                except Error as error:
+                    text = str(error).removeprefix(f"sample {index}: ")
+                    raise Error(f"sample {index}: {text}", error.code) from error
         return writer.finish()

@@ -147,10 +147,12 @@ def rejects_text(info: Info) -> str:
     text = f"{info['path']}: {info['rejected']:,} of {info['rows']:,} samples were rejected and are not in the pack"
     try:
         with open(path, newline="", encoding="utf-8", errors="replace") as file:
-            first = next(csv.DictReader(file))
+            rows = csv.reader(file)
+            next(rows)
+            first = next(rows)
     except (OSError, StopIteration):  # a merged pack has other names
         return text
-    return f"{text}; the first is {first['file']}: {first['reason']}; {path} lists them"
+    return f"{text}; the first is {first[1]}: {first[-1]}; {path} lists them"
 
 
 def pack_options(output: Path, options: Dict[str, Any]) -> Dict[str, Any]:
@@ -279,11 +281,13 @@ def count_items(inputs: Paths, output: Path, *, progress: Progress = None, prese
     progress, preset
               as in pack_sparse
 
-    The others are those of `pack_sparse` that items depend on. Returns items (how many there are) and values, which the
+    The others are those of `pack_sparse`. They are checked; only those that decide the items have an effect. Returns items (how many there are) and values, which the
     parts get as values=. Raises what `pack_sparse` does.
     """
     options = pack_options(output, rating_options(inputs, given({**options, "preset": preset})))
-    return dict(with_progress(progress, lambda on_progress: _chunkhit.count_items(options, on_progress)))
+    found: Dict[str, Any] = with_progress(progress, lambda on_progress: _chunkhit.count_items(options, on_progress))
+    warn(found.pop("warnings"))
+    return found
 
 
 def rating_options(inputs: Optional[Paths], options: Dict[str, Any]) -> Dict[str, Any]:

@@ -1,4 +1,4 @@
-// Numbers in HDF5 files: whole columns, and datasets of any size that are read from front to back.
+// Columns of numbers and texts in HDF5 files.
 #pragma once
 
 #include <hdf5.h>
