@@ -74,7 +74,7 @@ sanitized+='|trusted_readers|matrix_(formats|readers)|hdf5_matrices|failures_(en
 stage_asan() {
   configure asan
   build asan --target chunkhit_tests sparse_tests reader_tests \
-    pack-images pack-info pack-merge pack-run pack-sparse pack-verify fault_shim hdf5_zstd_plugin \
+    pack-bench pack-images pack-info pack-merge pack-run pack-sparse pack-verify fault_shim hdf5_zstd_plugin \
     {augment,decode,hdf5,loader,matrix,order,rating_packs,ratings,sparse_loader,store,transform}_probe replays
   run asan -R "^($sanitized)\$"
 }

@@ -151,8 +151,8 @@ void make_folders(const std::string& path);
 /// largest number where the system does not know.
 [[nodiscard]] std::uint64_t free_bytes(const std::string& path);
 
-/// Writes all bytes at an offset, where pwrite may write fewer, as at a limit of file sizes; returns 0, or
-/// errno.
+/// Writes all bytes at an offset, however many each pwrite takes. Returns 0 or the error number: ENOSPC where
+/// nothing was written.
 [[nodiscard]] int write_all_at(int fd, std::uint64_t offset, Bytes bytes);
 
 /// Throws cannot_write with the path, what was tried and errno in words (with free space where the disk is

@@ -18,7 +18,7 @@
 namespace chunkhit {
 namespace {
 
-// What a lossless WebP demands before its first pixel, for libwebp tells no memory.
+// libwebp does not say how much memory Huffman codes take: they are read here to bound it (RFC 9649).
 
 constexpr std::size_t kMaxLength = 15;  // of a code
 constexpr std::uint32_t kLiterals = 256, kLengthCodes = 24, kDistanceCodes = 40;
@@ -200,12 +200,11 @@ std::uint64_t max_huffman_bytes(Bytes stream, std::uint32_t width, std::uint32_t
       (kFewestEntries + (std::uint64_t{1} << cache_bits)) * kEntryBytes + kGroupBytes;
   if (reader.bit() == 0) return group_bytes;
   const std::uint32_t bits = reader.bits(3) + 2;
-  const std::uint64_t places = std::uint64_t{divide_up(width, bits)} * divide_up(height, bits);
-  return std::min({std::max(places, kUnmappedGroups), kMaxGroups, reader.left() / kFewestGroupBits + 1}) *
+  const std::uint64_t block_count = std::uint64_t{divide_up(width, bits)} * divide_up(height, bits);
+  return std::min(
+             {std::max(block_count, kUnmappedGroups), kMaxGroups, reader.left() / kFewestGroupBits + 1}) *
          group_bytes;
 }
-
-// The file.
 
 constexpr std::size_t kRiffHeaderBytes = 12;  // "RIFF", size, "WEBP"
 constexpr std::size_t kChunkHeaderBytes = 8;

@@ -100,17 +100,16 @@ void take_range(OptionDict& from, const char* name, std::array<double, 2>& range
   std::ranges::copy(values, range.begin());
 }
 
-/// Takes a dict of the fields of a struct; returns whether it has any.
+/// Takes a dict of the fields of a struct.
 template <class Struct>
-bool take_struct(OptionDict& from, const char* name, Struct& values) {
+void take_struct(OptionDict& from, const char* name, Struct& values) {
   const py::object found = from.take_value(name);
-  if (found.is_none()) return false;
+  if (found.is_none()) return;
   if (!py::isinstance<py::dict>(found)) from.refuse(name, found, "a dict");
   OptionDict keywords(found.cast<py::dict>(), from.location() + name + ".");
   KeywordReader reader(keywords);
   show(values, reader);
   keywords.finish();
-  return py::len(found) > 0;
 }
 
 }  // namespace

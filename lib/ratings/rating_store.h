@@ -191,7 +191,7 @@ class RatingStore {
   std::unique_ptr<SpillFile> file_;
 };
 
-/// Keeps buckets of rows.
+/// Keeps the rows of all users after the rules, by bucket: in memory, or in a file.
 class CleanRows {
  public:
   /// Keeps them in memory where `spill_folder` is empty; else shows no more of them at a time than fits into

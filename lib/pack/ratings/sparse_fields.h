@@ -132,10 +132,11 @@ void show_split(Split& split, Fields& fields) {
   fields.recorded_only(is_given, Field{"train_file", ""}, split.files.train, CountForm{});
   fields.recorded_only(is_given, Field{"validation_file", ""}, split.files.validation, CountForm{});
   fields.recorded_only(is_given, Field{"test_file", ""}, split.files.test, CountForm{});
-  fields.record_if(
-      draws, Field{"validation", "Size of validation: of users a number or share; else a share of ratings"},
-      split.validation, AmountForm{});
-  fields.record_if(draws, Field{"test", "Size of test, likewise"}, split.test, AmountForm{});
+  fields.record_if(draws,
+                   Field{"validation",
+                         "Number or share for validation: users; ratio: of each one's ratings; time: of all"},
+                   split.validation, AmountForm{});
+  fields.record_if(draws, Field{"test", "The same for test"}, split.test, AmountForm{});
   fields.record_if(
       draws && !split.validation_users.empty(),
       Field{"validation_users", "users: hold out those of a list, one id per line, for validation", "FILE"},

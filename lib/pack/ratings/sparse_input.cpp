@@ -218,7 +218,8 @@ void SparseInput::note_frozen() {
       numbers.size() - static_cast<std::size_t>(std::count(numbers.begin(), numbers.end(), kNoItem));
   std::string text = "`reuse_ids`: " + count_text(known) + " of its " + count_text(numbers.size(), "item") +
                      " are in the input, which has " + count_text(intake_.items().size());
-  if (spec_.packs.id_order != RatingPacksSpec().id_order) text += ", in its order: `id_order` has no effect";
+  if (spec_.packs.id_order != RatingPacksSpec().id_order)
+    text += "; columns keep its order, so that `id_order` has no effect";
   if (spec_.packs.rules.min_item > 1) text += "; columns that `min_item` empties stay";
   if (facts_.first_item)
     text += "; these have no names but numbers that count from " + std::to_string(*facts_.first_item) +

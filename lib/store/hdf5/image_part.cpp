@@ -34,17 +34,6 @@
 namespace chunkhit {
 namespace {
 
-/// Writes the attributes of the root, and those of `images` that are known before the samples.
-void write_part_attributes(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec);
-
-/// Writes labels, rows, files and names, and the statistics of the pixels.
-void write_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
-                          const PartSamples& samples);
-
-/// Compares what other programs read of these with what was to be written; refuses what differs.
-void check_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
-                          const PartSamples& samples);
-
 void write_list(const Hdf5Check& check, hid_t file, const char* name, const std::vector<std::string>& list) {
   if (!list.empty()) write_text_column(check, file, name, names_of(list));
 }
@@ -83,6 +72,7 @@ SampleColumn read_kept_column(const Hdf5Check& check, hid_t file, const SampleCo
   return column;
 }
 
+/// Writes the attributes of the root, and those of `images` that are known before the samples.
 void write_part_attributes(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec) {
   const auto layout = name_of(spec.sample.layout);
   write_text_attribute(check, images, "layout", layout);
@@ -97,6 +87,7 @@ void write_part_attributes(const Hdf5Check& check, hid_t file, hid_t images, con
   write_text_attribute(check, file, "filter", spec.codec);
 }
 
+/// Writes labels, rows, files and names, and the statistics of the pixels.
 void write_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
                           const PartSamples& samples) {
   const hsize_t count = samples.rows.size();
@@ -114,6 +105,7 @@ void write_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, cons
   if (!samples.std.empty()) write_attribute(check, images, "std", samples.std);
 }
 
+/// Compares what other programs read of these with what was to be written; refuses what differs.
 void check_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
                           const PartSamples& samples) {
   const auto require = [&](bool is_whole, const char* name) {
