@@ -1,4 +1,4 @@
-// What bound loaders have in common: who may use them when, and the methods that Python sees.
+// What the bindings of both loaders share: locking, and the methods that Python calls.
 #pragma once
 
 #include <cstdint>
