@@ -460,9 +460,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   command.add_dataset_flags();
   command.add_switch("--json", "Print JSON; for a split one object with the pack folders as keys");
   command.add_switch("--watch", "Show an unfinished pack every two seconds, with --json as a line of JSON");
-  command
-      .add_switch("--list",
-                  "Print files and labels of a pack of images as CSV, which pack-images --labels takes")
+  command.add_switch("--list", "Print files and labels of images as CSV, for pack-images --labels")
       .excludes = {"--json", "--watch"};
   return command.run(argc, argv, [&] {
     const bool json = command["--json"].is_on(), is_watched = command["--watch"].is_on();

@@ -35,7 +35,10 @@ with Workspace() as space:
                              (["--first", "--second"], "--first --second"), ([], "ROOT is required")):
         text = run("pack-images", *arguments, expect=2)
         check(words in text, arguments, text)
-    check("Examples" in run("pack-images", "--help"), "examples in the help")
+    for command in ("pack-bench", "pack-images", "pack-info", "pack-merge", "pack-run", "pack-sparse", "pack-verify"):
+        text = run(command, "--help")
+        check("Examples" in text or command not in ("pack-images", "pack-sparse"), "examples in the help")
+        check(all(len(line) <= 100 for line in text.splitlines()), command, "a line of the help is wider than 100 columns", text)
     # A folder in brackets was another folder: they were taken off.
     os.mkdir(space("[photos]"))
     before = os.getcwd()

@@ -133,8 +133,7 @@ void show_split(Split& split, Fields& fields) {
   fields.recorded_only(is_given, Field{"validation_file", ""}, split.files.validation, CountForm{});
   fields.recorded_only(is_given, Field{"test_file", ""}, split.files.test, CountForm{});
   fields.record_if(draws,
-                   Field{"validation",
-                         "Number or share for validation: users; ratio: of each one's ratings; time: of all"},
+                   Field{"validation", "Number or share for validation: users; ratio, time: of ratings"},
                    split.validation, AmountForm{});
   fields.record_if(draws, Field{"test", "The same for test"}, split.test, AmountForm{});
   fields.record_if(
