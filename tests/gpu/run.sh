@@ -93,6 +93,21 @@ compile() {
   compilers+=($!)
 }
 
+# A bundle's module is for the Python that made it; for another one it is built here, where pybind11 and Python.h are.
+build_module() {
+  local package=$1/python/chunkhit suffix includes sources
+  suffix=$("$python" -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))') || return
+  [ -d "$package" ] && [ ! -e "$package/_chunkhit$suffix" ] || return 0
+  includes=$("$python" -m pybind11 --includes 2>/dev/null) || { skip "building the Python module" "$python has no pybind11"; return; }
+  # The binding, and what tables of fields need of the library's sources.
+  sources=$(ls lib/python/binding_*.cpp)
+  sources+=$(grep -A1 'set(field_sources' lib/python/CMakeLists.txt | grep -oE '[a-z_/]+\.cpp' | sed 's|^| lib/|' | tr -d '\n')
+  xargs -n 1 -P "$(nproc)" sh -c 'g++ -std=c++20 -O1 -fPIC -fvisibility=hidden '"$includes"' -I lib -I lib/include \
+    -c "$0" -o "'"$out"'/$(basename "$0").o"' <<<"$sources" &&
+    g++ -shared -o "$package/_chunkhit$suffix" "$out"/*.cpp.o -L "$1" -l:libchunkhit.so.0 -l:libchunkhit_pack.so.0 \
+      -Wl,--allow-shlib-undefined '-Wl,-rpath,$ORIGIN/../..'
+}
+
 # Only what uses the library gets its folder: a bundle's copies of other libraries are not for all programs.
 library= with_library=()
 if [ -e "$build/lib/libchunkhit.so" ]; then
@@ -100,6 +115,7 @@ if [ -e "$build/lib/libchunkhit.so" ]; then
   with_library=(env "LD_LIBRARY_PATH=$library${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" PYTHONDONTWRITEBYTECODE=1
     "PYTHONPATH=$library/python${PYTHONPATH:+:$PYTHONPATH}")
 fi
+[ -z "$library" ] || [ -n "$compile_only" ] || build_module "$library" || { echo "FAILED: Python module"; failed=1; }
 if [ -z "$nvcc" ]; then
   skip "C++ tests and figures" "no nvcc on PATH or in /usr/local/cuda/bin"
 elif ! command -v g++ >/dev/null; then
