@@ -37,6 +37,7 @@ pkg_check_modules(DEFLATE REQUIRED IMPORTED_TARGET libdeflate)
 pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
 pkg_check_modules(EXIF REQUIRED IMPORTED_TARGET libexif)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
+pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
 pkg_check_modules(TIFF REQUIRED IMPORTED_TARGET libtiff-4>=4.5)
 # The headers only: libcurl is loaded when the first URL is opened (base/remote/curl.h).
 pkg_check_modules(CURL REQUIRED libcurl>=7.85)
@@ -56,7 +57,7 @@ pkg_check_modules(TURBOJPEG REQUIRED libturbojpeg)
 
 set(CHUNKHIT_LIBRARIES
   "HDF5 ${HDF5_VERSION},libjpeg-turbo ${TURBOJPEG_VERSION},oneTBB ${TBB_VERSION},zstd ${ZSTD_VERSION},\
-libdeflate ${DEFLATE_VERSION},xxHash ${XXHASH_VERSION},libarchive ${ARCHIVE_VERSION},zlib ${ZLIB_VERSION_STRING},libexif ${EXIF_VERSION},libwebp ${WEBP_VERSION},libtiff ${TIFF_VERSION},\
+libdeflate ${DEFLATE_VERSION},xxHash ${XXHASH_VERSION},libarchive ${ARCHIVE_VERSION},zlib ${ZLIB_VERSION_STRING},libexif ${EXIF_VERSION},libwebp ${WEBP_VERSION},libpng ${PNG_VERSION},libtiff ${TIFF_VERSION},\
 Highway ${hwy_VERSION},nlohmann-json ${nlohmann_json_VERSION},CLI11 ${CLI11_VERSION}")
 foreach(type AVIF JXL)
   if(CHUNKHIT_${type} AND ${type}_FOUND)

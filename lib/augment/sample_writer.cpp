@@ -51,6 +51,13 @@ SampleFormat resized_format(SampleFormat format, const ResizedCrop& resized_crop
 
 }  // namespace
 
+SampleFormat mask_format(const SampleFormat& image) {
+  SampleFormat format{image.stored.mask(), image.augment};
+  const bool resizes = image.augment.resized_crop.height != 0 || image.augment.resize_short != 0;
+  if (resizes) format.augment.resample = Filter::nearest;
+  return format;
+}
+
 SampleWriter::SampleWriter(const SampleFormat& format)
     : image_(checked(format).stored),
       resized_crop_(format.augment),
@@ -100,7 +107,7 @@ void SampleWriter::write(const std::uint8_t* stored, const SampleUse& use, std::
   if (copies_) return resize(stored, use, out);
   static PerThread<ByteBuffer> buffer;
   ByteBuffer& resized = buffer.get();
-  resize_empty(resized, format_.stored.byte_count());
+  resize_empty(resized, format_.stored.pixel_bytes());
   resize(stored, use, resized.data());
   write_whole(resized.data(), use, out);
 }
@@ -113,7 +120,7 @@ void SampleWriter::resize(const std::uint8_t* stored, const SampleUse& use, std:
   const ResampleRequest& request = part.request;
   const ResizedCanvas canvas = resized_crop_.canvas(request);
   if (canvas.height != request.window.height || canvas.width != request.window.width)
-    std::memset(out, 0, format_.stored.byte_count());
+    std::memset(out, 0, format_.stored.pixel_bytes());
   const auto values = static_cast<std::uint32_t>(stored_values());
   if (values == 1 && weighs_alpha(request, shape_.channels))
     return resize_planes(stored, part, resampler.get(), out);

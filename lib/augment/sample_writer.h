@@ -24,6 +24,9 @@ struct SampleFormat {
   NormalizeSpec normalize;  ///< one mean and std per channel; only for f32
 };
 
+/// What becomes of the mask behind each sample: the same crops and flips, but whole class ids.
+[[nodiscard]] SampleFormat mask_format(const SampleFormat& image);
+
 /// Writes samples; holds tables only, so any thread may use it.
 class SampleWriter {
  public:
@@ -36,7 +39,7 @@ class SampleWriter {
   [[nodiscard]] Dtype dtype() const { return format_.dtype; }
   /// Whether samples are copied byte for byte.
   [[nodiscard]] bool copies() const;
-  /// Writes one sample to `out` (sample_bytes(), aligned to 4 for f32) from its stored bytes. What it wrote
+  /// Writes one sample to `out` (sample_bytes(), aligned to 4 for f32) from its stored pixels. What it wrote
   /// is seen by a thread that synchronizes afterwards, by a mutex or an atomic.
   void write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const;
 

@@ -1,5 +1,6 @@
 #include "codec/photo_predictor.h"
 
+#include <algorithm>
 #include <cstring>
 
 // Compiled once for each instruction set; the one to run is chosen at run time.
@@ -108,8 +109,10 @@ void for_each_sample(SampleFunction function, Bytes from, const SampleShape& sha
   if (kept.size() < row_bytes * 3) kept.resize(row_bytes * 3);
   const MutableBytes scratch(kept.data(), row_bytes * 3);
   std::memset(scratch.data(), 0, row_bytes);
-  for (std::size_t at = 0; at + sample_bytes <= from.size(); at += sample_bytes)
+  for (std::size_t at = 0; at + sample_bytes <= from.size(); at += sample_bytes) {
     function(from.data() + at, shape, scratch, to + at);
+    std::copy_n(from.data() + at + shape.pixel_bytes(), shape.mask_bytes(), to + at + shape.pixel_bytes());
+  }
 }
 
 bool lies_in_planes(const SampleShape& shape) { return shape.layout == Layout::nchw || shape.channels == 1; }

@@ -130,13 +130,11 @@ std::uint64_t version_of(const PackManifest& manifest) {
 }  // namespace
 
 Json sample_json(const SampleShape& sample) {
-  if (sample.height == 0)
-    return {{"channels", sample.channels}, {"layout", name_of(sample.layout)}, {"dtype", "uint8"}};
-  return {{"height", sample.height},
-          {"width", sample.width},
-          {"channels", sample.channels},
-          {"layout", name_of(sample.layout)},
-          {"dtype", "uint8"}};
+  Json json = Json::object();
+  if (sample.height != 0) json.update(Json{{"height", sample.height}, {"width", sample.width}});
+  json.update(Json{{"channels", sample.channels}, {"layout", name_of(sample.layout)}, {"dtype", "uint8"}});
+  if (sample.has_mask) json["mask"] = "uint8";
+  return json;
 }
 
 SampleShape parse_sample(const Json& object) {
@@ -153,6 +151,8 @@ SampleShape parse_sample(const Json& object) {
     throw_bad_data("sample: layout: expected nhwc where images have sizes of their own");
   if (sample.channels > 4)
     throw_bad_data("sample: channels: expected 1 to 4, found " + std::to_string(sample.channels));
+  sample.has_mask = object.contains("mask");
+  if (sample.has_mask && object.at("mask") != "uint8") throw_bad_data("sample: mask: expected uint8");
   return sample;
 }
 
@@ -184,7 +184,7 @@ Json shared_stats_json(const SharedStats& stats) {
 
 std::string manifest_text(const Manifest& manifest) {
   Json json{{"format", kImagesFormat},
-            {"version", version_of(manifest)},
+            {"version", manifest.sample.has_mask ? kMasksVersion : version_of(manifest)},
             {"pack_id", hash_text(manifest.pack_id)},
             {"tool", manifest.tool},
             {"spec", spec_json(manifest.spec)},
@@ -215,7 +215,7 @@ std::string manifest_text(const Manifest& manifest) {
 
 Manifest parse_manifest(std::string_view text, const std::string& name) {
   return with_name(name, [&] {
-    const Json json = open_format(text, name, kImagesFormat, kMergedVersion);
+    const Json json = open_format(text, name, kImagesFormat, kMasksVersion);
     Manifest manifest;
     parse_common(json, kChunkSamples, manifest);
     manifest.sample = parse_sample(json.at("sample"));

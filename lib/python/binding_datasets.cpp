@@ -74,6 +74,30 @@ py::object read_images(const Images& dataset, const IndexArray& samples) {
   return images;
 }
 
+/// uint8 (n, height, width); a list of (height, width) where images have their own sizes.
+py::object read_masks(const Images& dataset, const IndexArray& samples) {
+  const std::span<const std::uint64_t> all = indices_of(samples);
+  if (!dataset.info().images().own_sizes) {
+    const BatchShape shape = dataset.sample_shape();
+    py::array_t<std::uint8_t> masks(
+        ArrayShape{static_cast<py::ssize_t>(all.size()), shape.height, shape.width});
+    std::uint8_t* const out = masks.mutable_data();
+    const auto bytes = static_cast<std::size_t>(masks.size());
+    read_interruptible(dataset, [&] { dataset.read_masks(all, {out, bytes}); });
+    return masks;
+  }
+  py::list masks;
+  for (const std::uint64_t sample : all) {
+    const BatchShape shape = dataset.sample_shape(sample);
+    py::array_t<std::uint8_t> mask(ArrayShape{shape.height, shape.width});
+    std::uint8_t* const out = mask.mutable_data();
+    const auto bytes = static_cast<std::size_t>(mask.size());
+    read_interruptible(dataset, [&] { dataset.read_masks({&sample, 1}, {out, bytes}); });
+    masks.append(std::move(mask));
+  }
+  return masks;
+}
+
 /// int64 (n,), or float32 (n, columns).
 py::array read_labels(const Images& dataset, const IndexArray& samples) {
   const std::span<const std::uint64_t> all = indices_of(samples);
@@ -143,6 +167,7 @@ void bind_datasets(py::module_& module) {
            }),
            py::arg("paths"), py::arg("options"))
       .def("read", &read_images, py::arg("samples"))
+      .def("masks", &read_masks, py::arg("samples"))
       .def("labels", &read_labels, py::arg("samples"))
       .def("stored_jpeg", &read_jpeg, py::arg("sample"))
       .def("info_json", [](const Images& self) { return pack_info_json(self.info()); })

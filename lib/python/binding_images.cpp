@@ -14,7 +14,7 @@ ArrayShape array_shape(const BatchShape& shape) {
   return {batch, shape.channels, shape.height, shape.width};
 }
 
-/// (images, labels, samples, epoch, index), which keep the batch.
+/// (images, labels, samples, epoch, index, masks or None), which keep the batch.
 py::tuple batch_tuple(const std::shared_ptr<const ImageBatch>& batch, Dtype dtype) {
   const py::capsule owner = owner_of(batch);
   const auto count = static_cast<py::ssize_t>(batch->shape.batch);
@@ -24,8 +24,13 @@ py::tuple batch_tuple(const std::shared_ptr<const ImageBatch>& batch, Dtype dtyp
   const auto columns = count == 0 ? 0 : static_cast<py::ssize_t>(batch->label_values.size()) / count;
   py::array labels = columns == 0 ? array_view(batch->labels, {count}, owner)
                                   : array_view(batch->label_values, {count, columns}, owner);
-  return py::make_tuple(std::move(images), std::move(labels), array_view(batch->samples, {count}, owner),
-                        batch->epoch, batch->index);
+  const bool has_masks = !batch->masks.empty();
+  return py::make_tuple(
+      std::move(images), std::move(labels), array_view(batch->samples, {count}, owner), batch->epoch,
+      batch->index,
+      has_masks
+          ? py::object(array_view(batch->masks, {count, batch->shape.height, batch->shape.width}, owner))
+          : py::none());
 }
 
 class PyImageLoader : public BoundLoader<ImageLoader> {
@@ -49,7 +54,7 @@ void bind_images(py::module_& module) {
   py::class_<PyImageLoader> loader(module, "ImageLoader");
   loader.def(py::init<const std::vector<std::string>&, const py::dict&>(), py::arg("paths"),
              py::arg("options"));
-  bind_loader(loader, "The next (images, labels, samples, epoch, index), or None at the epoch's end.");
+  bind_loader(loader, "The next (images, labels, samples, epoch, index, masks), or None at the epoch's end.");
   bind_columns(loader, [](const PyImageLoader& self) -> const ImageLoader& { return self.loader(); });
   loader.def_property_readonly("batch_shape", [](const PyImageLoader& self) {
     return py::tuple(py::cast(array_shape(self.loader().batch_shape())));

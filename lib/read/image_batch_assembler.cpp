@@ -87,15 +87,16 @@ bool ImageBatchAssembler::write_sample(std::size_t at, const std::uint8_t* store
   const std::uint64_t number = samples_.number(each);
   const SampleUse use{context_.seed, task.epoch, number, pass + context_.echo * each.repeat};
   std::uint8_t* const out = buffer.pixels.data() + each.at * context_.writer.sample_bytes();
+  std::uint8_t* const mask =
+      context_.masks == nullptr ? nullptr : buffer.masks->data() + each.at * context_.masks->sample_bytes();
+  const ChunkSet& chunks = context_.source.chunks();
   if (context_.sized == nullptr) {
     context_.writer.write(stored, use, out);
+    if (mask != nullptr) context_.masks->write(stored + chunks.sample().pixel_bytes(), use, mask);
   } else {
-    const ChunkSet& chunks = context_.source.chunks();
     const ChunkSet::SampleLocation location = chunks.find_sample(number);
-    const ImageSizes& sizes = chunks.parts()[location.part]->samples().sizes;
     try {
-      counts_.decode_seconds +=
-          context_.sized->write(stored_image(sizes, location.sample, stored), *context_.decoded, use, out);
+      write_sized(stored, location, use, out, mask);
     } catch (const ImageError& error) {
       if (context_.cache.skips_corrupt()) return false;
       throw_bad_data(chunks.parts()[location.part]->path() + ": sample " + std::to_string(location.sample) +
@@ -107,10 +108,22 @@ bool ImageBatchAssembler::write_sample(std::size_t at, const std::uint8_t* store
   return true;
 }
 
+void ImageBatchAssembler::write_sized(const std::uint8_t* stored, ChunkSet::SampleLocation location,
+                                      const SampleUse& use, std::uint8_t* out, std::uint8_t* mask) {
+  const ImageSizes& sizes = context_.source.chunks().parts()[location.part]->samples().sizes;
+  const StoredImage image = stored_image(sizes, location.sample, stored);
+  counts_.decode_seconds += context_.sized->write(image, *context_.decoded, use, out);
+  if (mask != nullptr) context_.sized_masks->write_mask(image, use, mask);
+}
+
 void ImageBatchAssembler::move_sample(std::size_t from, std::size_t to, BatchBuffer& buffer) const {
   if (from == to) return;
   const std::size_t bytes = context_.writer.sample_bytes(), columns = context_.source.label_columns();
   std::memcpy(buffer.pixels.data() + to * bytes, buffer.pixels.data() + from * bytes, bytes);
+  if (context_.masks != nullptr) {
+    const std::size_t mask_bytes = context_.masks->sample_bytes();
+    std::memcpy(buffer.masks->data() + to * mask_bytes, buffer.masks->data() + from * mask_bytes, mask_bytes);
+  }
   buffer.samples[to] = buffer.samples[from];
   if (columns == 0) buffer.labels[to] = buffer.labels[from];
   for (std::size_t i = 0; i < columns; ++i)
@@ -124,6 +137,7 @@ void ImageBatchAssembler::show(const BatchTask& task, std::size_t count, BatchBu
     batch.pixels = {buffer.pixels.data(), bytes};
   else
     batch.values = {reinterpret_cast<const float*>(buffer.pixels.data()), bytes / sizeof(float)};
+  if (context_.masks != nullptr) batch.masks = {buffer.masks->data(), count * context_.masks->sample_bytes()};
   batch.samples = std::span(buffer.samples).first(count);
   if (context_.source.label_columns() == 0)
     batch.labels = std::span(buffer.labels).first(count);

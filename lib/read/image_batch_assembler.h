@@ -19,6 +19,8 @@ struct ImageBatchContext {
   const SampleWriter& writer;
   const SizedImageWriter* sized;  ///< of images of their own sizes, whose `writer` is its finish(); else null
   DecodedImages* decoded;         ///< of these
+  const SampleWriter* masks;      ///< of images with masks; else null
+  const SizedImageWriter* sized_masks;  ///< of these, where images have sizes of their own
   const BatchRing<BatchBuffer>& ring;
   std::uint64_t seed;
   std::uint64_t echo;
@@ -36,6 +38,8 @@ class ImageBatchAssembler final : public BatchAssembler {
                     BatchBuffer& buffer);
   [[nodiscard]] bool write_sample(std::size_t at, const std::uint8_t* stored, const BatchTask& task,
                                   std::uint32_t pass, BatchBuffer& buffer);
+  void write_sized(const std::uint8_t* stored, ChunkSet::SampleLocation location, const SampleUse& use,
+                   std::uint8_t* out, std::uint8_t* mask);
   void copy_label(std::uint64_t sample, std::size_t at, BatchBuffer& buffer) const;
   [[nodiscard]] std::size_t close_gaps(std::size_t batch_size, BatchBuffer& buffer) const;
   void move_sample(std::size_t from, std::size_t to, BatchBuffer& buffer) const;

@@ -13,9 +13,27 @@
 
 namespace chunkhit {
 
+namespace {
+
+void check_room(const std::string& call, std::span<const std::uint8_t> out, std::size_t expected) {
+  if (out.size() != expected)
+    throw_usage(call + ": out has " + std::to_string(out.size()) + " bytes, expected " +
+                std::to_string(expected));
+}
+
+}  // namespace
+
 struct ImageDataset::Impl {
   Impl(const std::vector<std::string>& paths, const ImageDatasetOptions& options)
       : source(paths, {options.images, options.labels}), reader(source.chunks(), options) {}
+  /// Calls use(at, sample) for the bytes of each of `samples`, samples[at], which have one shape.
+  template <class Use>
+  void visit_samples(std::span<const std::uint64_t> samples, const Use& use) {
+    ByteBuffer room;
+    reader.visit(samples, [&](std::size_t at, ChunkGrid::Location location, const std::uint8_t* chunk) {
+      use(at, reader.image(location, chunk, room));
+    });
+  }
   /// Calls use(at, image) for each of `samples`, samples[at], of images of their own sizes.
   template <class Use>
   void visit_sized(std::span<const std::uint64_t> samples, const Use& use);
@@ -82,20 +100,39 @@ void ImageDataset::Impl::read_sized(std::span<const std::uint64_t> samples,
 }
 
 void ImageDataset::read(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const {
-  const std::uint64_t sample_bytes = impl_->source.chunks().sample().byte_count();
   for (const std::uint64_t sample : samples) require_below("read: sample", sample, size());
   std::vector<std::size_t> offsets{0};
   for (const std::uint64_t sample : samples) {
     const BatchShape shape = sample_shape(sample);
     offsets.push_back(offsets.back() + std::size_t{shape.height} * shape.width * shape.channels);
   }
-  if (out.size() != offsets.back())
-    throw_usage("read: out has " + std::to_string(out.size()) + " bytes, expected " +
-                std::to_string(offsets.back()));
+  check_room("read", out, offsets.back());
   if (impl_->source.chunks().own_sizes()) return impl_->read_sized(samples, offsets, out.data());
-  ByteBuffer room;
-  impl_->reader.visit(samples, [&](std::size_t at, ChunkGrid::Location location, const std::uint8_t* chunk) {
-    std::memcpy(out.data() + at * sample_bytes, impl_->reader.image(location, chunk, room), sample_bytes);
+  const std::uint64_t bytes = impl_->source.chunks().sample().pixel_bytes();
+  impl_->visit_samples(samples, [&](std::size_t at, const std::uint8_t* sample) {
+    std::memcpy(out.data() + at * bytes, sample, bytes);
+  });
+}
+
+void ImageDataset::read_masks(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const {
+  const ChunkSet& chunks = impl_->source.chunks();
+  if (!chunks.sample().has_mask) throw_usage("read_masks: the samples have no masks");
+  std::vector<std::size_t> offsets{0};
+  for (const std::uint64_t sample : samples) {
+    const BatchShape shape = sample_shape(sample);
+    offsets.push_back(offsets.back() + std::size_t{shape.height} * shape.width);
+  }
+  check_room("read_masks", out, offsets.back());
+  if (chunks.own_sizes()) {
+    SizedImageDecoder decoder;
+    return impl_->visit_sized(samples, [&](std::size_t at, const StoredImage& image) {
+      const ImageView mask = decoder.decode_mask(image);
+      std::copy_n(mask.pixels, mask.row_bytes * mask.height, out.data() + offsets[at]);
+    });
+  }
+  impl_->visit_samples(samples, [&](std::size_t at, const std::uint8_t* sample) {
+    std::memcpy(out.data() + offsets[at], sample + chunks.sample().pixel_bytes(),
+                chunks.sample().mask_bytes());
   });
 }
 
@@ -125,7 +162,7 @@ StoredJpeg ImageDataset::stored_jpeg(std::uint64_t sample) const {
   StoredJpeg jpeg;
   impl_->visit_sized({&sample, 1}, [&](std::size_t, const StoredImage& image) {
     ByteBuffer room;
-    const Bytes payload = payload_of(image, room);
+    const Bytes payload = image_payload(image, room);
     jpeg = {{payload.begin(), payload.end()}, image.orientation};
   });
   return jpeg;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "base/resources.h"
@@ -94,11 +95,16 @@ SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource&
   return format;
 }
 
-BatchBuffer make_buffer(const ImageSource& source, const SampleWriter& writer,
-                        const BatchAllocator& allocator, std::size_t batch_size) {
+std::size_t batch_bytes(const SampleWriter& writer, std::size_t batch_size) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(batch_size, writer.sample_bytes(), &bytes)) throw std::bad_alloc();
-  BatchBuffer buffer{BatchMemory(allocator, bytes), {}, {}, {}, {}, {}};
+  return bytes;
+}
+
+BatchBuffer make_buffer(const ImageSource& source, const SampleWriter& writer, const SampleWriter* masks,
+                        const BatchAllocator& allocator, std::size_t batch_size) {
+  BatchBuffer buffer{BatchMemory(allocator, batch_bytes(writer, batch_size)), {}, {}, {}, {}, {}, {}};
+  if (masks != nullptr) buffer.masks.emplace(allocator, batch_bytes(*masks, batch_size));
   buffer.samples.resize(batch_size);
   buffer.left_out.resize(batch_size);
   if (source.label_columns() == 0)
@@ -112,19 +118,40 @@ BatchBuffer make_buffer(const ImageSource& source, const SampleWriter& writer,
 
 template class Loader<ImageBatch>;
 
+namespace {
+
+/// Writes samples of one shape, or images of their own sizes; or the masks of either.
+struct Writers {
+  Writers(const SampleFormat& format, bool are_sized)
+      : sized(are_sized ? std::make_unique<SizedImageWriter>(format) : nullptr),
+        own(sized ? nullptr : std::make_unique<SampleWriter>(format)),
+        writer(sized ? sized->finish() : *own) {}
+  std::unique_ptr<SizedImageWriter> sized;
+  std::unique_ptr<SampleWriter> own;
+  const SampleWriter& writer;
+};
+
+std::optional<Writers> mask_writers(const ImageLoaderOptions& options, const ImageSource& source) {
+  if (!source.chunks().sample().has_mask) return std::nullopt;
+  return std::make_optional<Writers>(mask_format(sample_format(options, source)),
+                                     source.chunks().own_sizes());
+}
+
+}  // namespace
+
 struct ImageLoader::Images final : Loader<ImageBatch>::Impl {
   Images(const std::vector<std::string>& paths, const ImageLoaderOptions& options,
          const EpochReaderSpec& spec)
       : source(paths, {options.images, options.labels}),
-        sized(source.chunks().own_sizes() ? std::make_unique<SizedImageWriter>(sample_format(options, source))
-                                          : nullptr),
-        own_writer(sized ? nullptr : std::make_unique<SampleWriter>(sample_format(options, source))),
-        writer(sized ? sized->finish() : *own_writer),
+        images(sample_format(options, source), source.chunks().own_sizes()),
+        sized(images.sized.get()),
+        writer(images.writer),
+        masks(mask_writers(options, source)),
         notices(normalize_notices(options, source)),
         core(source.chunks(), spec, sampling_spec(options, source),
-             static_cast<double>(spec.batches.batch_size) * static_cast<double>(writer.sample_bytes()),
+             static_cast<double>(spec.batches.batch_size) * static_cast<double>(bytes_of_sample()),
              [this, allocator = options.allocator, size = spec.batches.batch_size] {
-               return make_buffer(source, writer, allocator, size);
+               return make_buffer(source, writer, masks ? &masks->writer : nullptr, allocator, size);
              }) {
     for (const auto& part : source.chunks().parts())
       if (sized) sized->check(*part);
@@ -135,7 +162,8 @@ struct ImageLoader::Images final : Loader<ImageBatch>::Impl {
     core.reader().set_assembler([this] {
       EpochReader& reader = core.reader();
       return std::make_unique<ImageBatchAssembler>(ImageBatchContext{
-          source, reader.grid(), reader.cache(), writer, sized.get(), decoded.get(), core.ring(),
+          source, reader.grid(), reader.cache(), writer, sized, decoded.get(),
+          masks ? &masks->writer : nullptr, masks ? masks->sized.get() : nullptr, core.ring(),
           reader.spec().order.seed, reader.spec().batches.echo, reader.batch_chunks()});
     });
   }
@@ -148,11 +176,16 @@ struct ImageLoader::Images final : Loader<ImageBatch>::Impl {
     if (decoded) stats.decoded_images = decoded->count();
   }
 
+  [[nodiscard]] std::size_t bytes_of_sample() const {
+    return writer.sample_bytes() + (masks ? masks->writer.sample_bytes() : 0);
+  }
+
   ImageSource source;
-  std::unique_ptr<SizedImageWriter> sized;   // images of their own sizes
-  std::unique_ptr<DecodedImages> decoded;    // their pixels
-  std::unique_ptr<SampleWriter> own_writer;  // images of one size
+  Writers images;
+  const SizedImageWriter* sized;  // images of their own sizes
   const SampleWriter& writer;
+  std::optional<Writers> masks;
+  std::unique_ptr<DecodedImages> decoded;  // pixels of images of their own sizes
   std::vector<std::string> notices;
   LoaderCore<BatchBuffer> core;  // last: its threads use all above
 };

@@ -33,6 +33,7 @@ void set_shape(ImagesInfo& info, const SampleShape& sample) {
   info.width = sample.width;
   info.channels = sample.channels;
   info.layout = sample.layout;
+  info.has_masks = sample.has_mask;
 }
 
 /// Predicts how well the chunks fit HDF5's chunk cache, by default and with the advised settings.
@@ -258,7 +259,7 @@ PackInfo part_info(const ChunkReader& part) {
     info.raw_bytes = info.samples * part.spec().sample.byte_count();
     const ImageSizes& sizes = part.samples().sizes;
     for (std::size_t i = 0; i < sizes.heights.size(); ++i)
-      info.raw_bytes += std::uint64_t{sizes.heights[i]} * sizes.widths[i] * part.spec().sample.channels;
+      info.raw_bytes += std::uint64_t{sizes.heights[i]} * sizes.widths[i] * part.spec().sample.values();
     info.contents = part_images(part);
     return info;
   }

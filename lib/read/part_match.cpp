@@ -116,7 +116,7 @@ std::vector<std::string> compare_with_parts(const std::string& manifest_path, co
   if (inputs != manifest.inputs)
     problems.push_back(manifest_path + ": the sizes of the input images are not those of the parts");
   if (manifest.own_sizes()) {
-    const std::uint64_t raw_bytes = pixels.pixel_count * channels;
+    const std::uint64_t raw_bytes = pixels.pixel_count * manifest.sample.values();
     if (manifest.raw_bytes != raw_bytes)
       problems.push_back(differ(manifest_path, "bytes of all pixels", std::to_string(manifest.raw_bytes),
                                 std::to_string(raw_bytes)));

@@ -43,6 +43,7 @@ StoredImage stored_image(const ImageSizes& sizes, std::uint64_t at, const std::u
   const Bytes bytes = frame == nullptr ? Bytes() : Bytes(frame, sizes.stored_bytes(at));
   return {bytes,
           sizes.payload_bytes[at],
+          sizes.mask_bytes_of(at),
           sizes.heights[at],
           sizes.widths[at],
           static_cast<PayloadKind>(sizes.kinds[at]),
@@ -57,7 +58,9 @@ std::uint64_t decoding_bytes(const ImageSizes& sizes, std::uint64_t at, std::uin
   const auto kind = static_cast<PayloadKind>(sizes.kinds[at]);
   const std::uint64_t images = (kind == PayloadKind::raw ? 0 : 1) + (kind == PayloadKind::photo ? 1 : 0) +
                                (sizes.orientations[at] != 1 ? 1 : 0);
-  return kPayloads * sizes.payload_bytes[at] + images * sizes.heights[at] * sizes.widths[at] * channels;
+  const std::uint64_t pixels = std::uint64_t{sizes.heights[at]} * sizes.widths[at];
+  return kPayloads * sizes.payload_bytes[at] + images * pixels * channels +
+         (sizes.mask_bytes_of(at) == 0 ? 0 : pixels);
 }
 
 }  // namespace
@@ -82,6 +85,10 @@ Bytes payload_of(const StoredImage& image, ByteBuffer& room) {
   }
 }
 
+Bytes image_payload(const StoredImage& image, ByteBuffer& room) {
+  return payload_of(image, room).first(image.payload_bytes - image.mask_bytes);
+}
+
 namespace {
 
 /// Checks what a JPEG says of its size, before memory is taken for its pixels.
@@ -96,7 +103,7 @@ void check_sides(std::uint32_t width, std::uint32_t height, const StoredImage& i
 
 ImageView SizedImageDecoder::decode_jpeg(const StoredImage& image, const Rect& region,
                                          std::uint32_t channels) {
-  const Bytes payload = payload_of(image, payload_);
+  const Bytes payload = image_payload(image, payload_);
   // The chunk's hash vouches for the bytes; packing read them to their end.
   DecodeMonitor monitor({.check = Check::region, .requires_end = false});
   const bool has_tiles = tiles_.find(payload);
@@ -109,7 +116,7 @@ ImageView SizedImageDecoder::decode_jpeg(const StoredImage& image, const Rect& r
 }
 
 Bytes SizedImageDecoder::pixels_of(const StoredImage& image, std::uint32_t channels) {
-  const Bytes payload = payload_of(image, payload_);
+  const Bytes payload = image_payload(image, payload_);
   if (image.kind == PayloadKind::raw) return payload;
   const SampleShape shape{image.height, image.width, channels, Layout::nhwc};
   try {
@@ -148,6 +155,18 @@ void SizedImageDecoder::decode_whole(const StoredImage& image, std::uint32_t cha
     out = std::copy_n(pixels.row(y), std::size_t{pixels.width} * channels, out);
 }
 
+ImageView SizedImageDecoder::decode_mask(const StoredImage& image) {
+  upright_.reshape(image.upright_width(), image.upright_height(), 1);
+  const SampleShape shape{upright_.height, upright_.width, 1, Layout::nhwc};
+  try {
+    chunk_codec("deflate").decode(payload_of(image, payload_).last(image.mask_bytes), shape, {},
+                                  upright_.pixels);
+  } catch (const Error& error) {
+    throw ImageError(std::string("mask: ") + error.what());
+  }
+  return upright_.view();
+}
+
 std::uint64_t SizedImageDecoder::held_bytes() const {
   return payload_.capacity() + cut_.capacity() + decoded_.pixels.capacity() + upright_.pixels.capacity();
 }
@@ -172,6 +191,12 @@ SampleFormat finish_format(SampleFormat format) {
   return format;
 }
 
+/// The region of the upright image that a part of it is resized from.
+Rect wanted_region(const ResizedPart& part) {
+  const Rect region = source_region(part.request);
+  return {part.box.x + region.x, part.box.y + region.y, region.width, region.height};
+}
+
 /// A region of an upright image whose pixels are there.
 ImageView part_of(const std::uint8_t* pixels, const StoredImage& image, const Rect& region,
                   std::uint32_t channels) {
@@ -187,7 +212,16 @@ struct Tools {
   SizedImageDecoder decoder;
   AlphaResampler resampler;
   ByteBuffer resized;
+  void release() {
+    if (decoder.held_bytes() > kMaxKeptBytes) decoder = {};
+    if (resampler.held_bytes() > kMaxKeptBytes) resampler.release();
+  }
 };
+
+Tools& own_tools() {
+  static PerThread<Tools> tools;
+  return tools.get();
+}
 
 }  // namespace
 
@@ -209,19 +243,30 @@ void SizedImageWriter::check(const ChunkReader& part) const {
 
 double SizedImageWriter::write(const StoredImage& image, DecodedImages& decoded, const SampleUse& use,
                                std::uint8_t* out) const {
-  static PerThread<Tools> tools;
-  Tools& own = tools.get();
-  SizedImageDecoder& decoder = own.decoder;
+  SizedImageDecoder& decoder = own_tools().decoder;
   const BatchShape& shape = finish_.shape();
   const ResizedPart part = resized_crop_(image.upright_height(), image.upright_width(), use);
-  const Rect region = source_region(part.request);
-  const Rect wanted{part.box.x + region.x, part.box.y + region.y, region.width, region.height};
+  const Rect wanted = wanted_region(part);
   const auto begin = std::chrono::steady_clock::now();
   const std::uint8_t* const kept = decoded.find(
       use.sample, [&](std::uint8_t* room) { decoder.decode_whole(image, shape.channels, room); });
   const ImageView pixels = kept == nullptr ? decoder.decode(image, wanted, shape.channels)
                                            : part_of(kept, image, wanted, shape.channels);
   const std::chrono::duration<double> decoding = std::chrono::steady_clock::now() - begin;
+  resize(pixels, part, use, out);
+  return decoding.count();
+}
+
+void SizedImageWriter::write_mask(const StoredImage& image, const SampleUse& use, std::uint8_t* out) const {
+  const ResizedPart part = resized_crop_(image.upright_height(), image.upright_width(), use);
+  const ImageView mask = own_tools().decoder.decode_mask(image);
+  resize(part_of(mask.pixels, image, wanted_region(part), 1), part, use, out);
+}
+
+void SizedImageWriter::resize(ImageView pixels, const ResizedPart& part, const SampleUse& use,
+                              std::uint8_t* out) const {
+  Tools& own = own_tools();
+  const BatchShape& shape = finish_.shape();
   const std::size_t row_bytes = std::size_t{shape.width} * shape.channels;
   if (!finish_.copies()) resize_empty(own.resized, row_bytes * shape.height);
   std::uint8_t* const resized = finish_.copies() ? out : own.resized.data();
@@ -232,9 +277,7 @@ double SizedImageWriter::write(const StoredImage& image, DecodedImages& decoded,
   const std::size_t paste = canvas.paste_y * row_bytes + std::size_t{canvas.paste_x} * shape.channels;
   own.resampler.resample(part.request, pixels, resized + paste, row_bytes);
   if (!finish_.copies()) finish_.write(resized, use, out);
-  if (decoder.held_bytes() > kMaxKeptBytes) decoder = {};
-  if (own.resampler.held_bytes() > kMaxKeptBytes) own.resampler.release();
-  return decoding.count();
+  own.release();
 }
 
 std::uint64_t DecodedImages::bytes_of_all(const ChunkSet& chunks) {

@@ -16,11 +16,12 @@
 
 namespace chunkhit {
 
-/// One stored image.
+/// One stored image, and its mask.
 struct StoredImage {
   Bytes frame;  ///< the payload, or a zstd frame of raw blocks around it
   std::uint32_t payload_bytes = 0;
-  std::uint32_t height = 0;  ///< of the payload, pixels
+  std::uint32_t mask_bytes = 0;  ///< of the payload's end
+  std::uint32_t height = 0;      ///< of the payload, pixels
   std::uint32_t width = 0;
   PayloadKind kind = PayloadKind::raw;
   int orientation = 1;  ///< how it is to be turned
@@ -32,8 +33,10 @@ struct StoredImage {
 [[nodiscard]] StoredImage stored_image(const ImageSizes& sizes, std::uint64_t sample,
                                        const std::uint8_t* frame = nullptr);
 
-/// The payload, in `room` where it is not in one piece. Throws ImageError where its frame is damaged.
+/// The payload, or that of the image without its mask, in `room` where it is not in one piece. Throws
+/// ImageError where its frame is damaged.
 [[nodiscard]] Bytes payload_of(const StoredImage& image, ByteBuffer& room);
+[[nodiscard]] Bytes image_payload(const StoredImage& image, ByteBuffer& room);
 
 /// What decoding takes on so many threads: as much as their largest images.
 [[nodiscard]] std::uint64_t decoding_bytes(const ChunkSet& chunks, std::uint64_t threads);
@@ -46,6 +49,8 @@ class SizedImageDecoder {
   [[nodiscard]] ImageView decode(const StoredImage& image, const Rect& region, std::uint32_t channels);
   /// Writes the whole upright image to `out`, row by row. Throws the same.
   void decode_whole(const StoredImage& image, std::uint32_t channels, std::uint8_t* out);
+  /// The whole upright mask, valid until the next call; nothing of it is cached. Throws the same.
+  [[nodiscard]] ImageView decode_mask(const StoredImage& image);
   /// Memory that is kept for the next image.
   [[nodiscard]] std::uint64_t held_bytes() const;
 
@@ -117,8 +122,12 @@ class SizedImageWriter {
   /// where they are there. Returns the seconds of decoding. Throws as SizedImageDecoder.
   double write(const StoredImage& image, DecodedImages& decoded, const SampleUse& use,
                std::uint8_t* out) const;
+  /// Writes the same part of the image's mask; the format is that of masks (`mask_format`). Throws the same.
+  void write_mask(const StoredImage& image, const SampleUse& use, std::uint8_t* out) const;
 
  private:
+  void resize(ImageView pixels, const ResizedPart& part, const SampleUse& use, std::uint8_t* out) const;
+
   ResizedCrop resized_crop_;
   SampleWriter finish_;
 };

@@ -104,6 +104,7 @@ void check_sized_images(const ChunkReader& part, std::size_t index, Bytes raw, C
                          hash_text(sizes.payload_xxh3[sample]));
       pixels.resize(shape.byte_count());
       decoder.decode_whole(image, channels, pixels.data());
+      if (image.mask_bytes != 0) static_cast<void>(decoder.decode_mask(image));
     } catch (const ImageError& error) {
       throw_bad_data(part.location(index) + ": sample " + std::to_string(sample) + ": " + error.reason());
     }

@@ -56,7 +56,7 @@ struct Labels {
   std::vector<float> values;
 };
 
-/// What is known of images of their own sizes, by sample.
+/// What is known of images of their own sizes, by sample. A payload is the image, and behind it its mask.
 struct ImageSizes {
   std::vector<std::uint32_t> payload_bytes;
   std::vector<std::uint32_t> heights;       ///< of the payload, pixels
@@ -64,7 +64,12 @@ struct ImageSizes {
   std::vector<std::uint8_t> kinds;          ///< PayloadKind
   std::vector<std::uint8_t> orientations;   ///< how the payload is to be turned, as EXIF numbers it
   std::vector<std::uint64_t> payload_xxh3;  ///< hash of the payload
+  std::vector<std::uint32_t> mask_bytes;  ///< of the payload's end: a zlib stream of the upright mask; empty
+                                          ///< without masks
   bool framed = true;  ///< payloads lie in zstd frames of raw blocks, as in shards; false: they lie bare
+  [[nodiscard]] std::uint32_t mask_bytes_of(std::uint64_t sample) const {
+    return mask_bytes.empty() ? 0 : mask_bytes[sample];
+  }
   /// Bytes of a sample as it is stored: its payload, or the frame around it.
   [[nodiscard]] std::uint64_t stored_bytes(std::uint64_t sample) const {
     return framed ? raw_frame_bytes(payload_bytes[sample]) : payload_bytes[sample];

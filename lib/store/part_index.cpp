@@ -81,7 +81,9 @@ std::vector<std::string> list_of(const TextList& names) {
 namespace {
 
 constexpr std::size_t kFilterNameBytes = 16;
-constexpr std::uint32_t kSizedFields = 1;  // of a sample of its own size: the image
+// What a sample consists of; 0 stands for an image of the part's shape.
+constexpr std::uint32_t kImageAlone = 1;
+constexpr std::uint32_t kImageAndMask = 2;
 
 Labels decode_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64_t sample_count,
                      std::uint64_t columns) {
@@ -127,7 +129,7 @@ PartSpecBytes encode_part_spec(const PartSpec& spec) {
     store_little(bytes.data() + 16, spec.sample.height);
     store_little(bytes.data() + 20, spec.sample.width);
     store_little(bytes.data() + 24, spec.sample.channels);
-    store_little(bytes.data() + 28, spec.own_sizes ? kSizedFields : 0);
+    store_little(bytes.data() + 28, spec.sample.has_mask ? kImageAndMask : spec.own_sizes ? kImageAlone : 0);
   }
   std::memcpy(bytes.data() + 32, spec.codec.data(), std::min(spec.codec.size(), kFilterNameBytes));
   store_little(bytes.data() + 48, spec.chunk_samples);
@@ -141,6 +143,11 @@ PartSpec decode_part_spec(const PartSpecBytes& bytes) {
     throw_bad_data("layout " + std::to_string(layout) + ", expected 0 or 1");
   spec.sample = {load_little<std::uint32_t>(bytes.data() + 16), load_little<std::uint32_t>(bytes.data() + 20),
                  load_little<std::uint32_t>(bytes.data() + 24), static_cast<Layout>(layout)};
+  const auto fields = load_little<std::uint32_t>(bytes.data() + 28);
+  if (fields > kImageAndMask)
+    throw_bad_data(std::to_string(fields) + " fields a sample, this reader knows up to " +
+                   std::to_string(kImageAndMask));
+  spec.sample.has_mask = fields == kImageAndMask;
   return spec;
 }
 
@@ -158,10 +165,8 @@ PartSpec decode_matrix_part_spec(const PartSpecBytes& bytes) {
 
 PartSpec decode_sized_part_spec(const PartSpecBytes& bytes) {
   PartSpec spec = decode_part_spec(bytes);
-  const auto fields = load_little<std::uint32_t>(bytes.data() + 28);
-  if (fields != kSizedFields)
-    throw_bad_data(std::to_string(fields) + " fields a sample, this reader knows " +
-                   std::to_string(kSizedFields));
+  if (load_little<std::uint32_t>(bytes.data() + 28) == 0)
+    throw_bad_data("0 fields a sample, expected at least " + std::to_string(kImageAlone));
   spec.own_sizes = true;
   return spec;
 }
@@ -177,9 +182,11 @@ void append_sizes(const ImageSizes& sizes, ByteBuffer& bytes) {
   const std::uint64_t filled = sizes.kinds.size() * kPlaneBytes;
   bytes.insert(bytes.end(), round_up(filled, 8) - filled, std::uint8_t{0});
   append(bytes_of(sizes.payload_xxh3));
+  append(bytes_of(sizes.mask_bytes));
+  if (sizes.mask_bytes.size() % 2 != 0) append_little(bytes, std::uint32_t{0});
 }
 
-ImageSizes decode_sizes(IndexCursor& cursor, std::uint64_t sample_count) {
+ImageSizes decode_sizes(IndexCursor& cursor, std::uint64_t sample_count, bool has_masks) {
   ImageSizes sizes;
   for (auto* plane : {&sizes.payload_bytes, &sizes.heights, &sizes.widths})
     *plane = cursor.numbers<std::uint32_t>(sample_count);
@@ -188,6 +195,10 @@ ImageSizes decode_sizes(IndexCursor& cursor, std::uint64_t sample_count) {
   for (const std::uint8_t zero : cursor.take(round_up(bytes, 8) - bytes, 1))
     if (zero != 0) throw_bad_index("bytes that should be zero are not");
   sizes.payload_xxh3 = cursor.numbers<std::uint64_t>(sample_count);
+  if (!has_masks) return sizes;
+  sizes.mask_bytes = cursor.numbers<std::uint32_t>(sample_count);
+  if (sample_count % 2 != 0 && cursor.numbers<std::uint32_t>(1)[0] != 0)
+    throw_bad_index("bytes that should be zero are not");
   return sizes;
 }
 
@@ -233,7 +244,8 @@ void decode_part_index(Bytes index, PartContents& contents) {
   contents.chunks = decode_chunks(cursor, chunk_count);
   samples.labels = decode_labels(cursor, label_kind, sample_count, column_count);
   samples.rows = cursor.numbers<std::uint64_t>(sample_count);
-  if (contents.spec.own_sizes) samples.sizes = decode_sizes(cursor, sample_count);
+  if (contents.spec.own_sizes)
+    samples.sizes = decode_sizes(cursor, sample_count, contents.spec.sample.has_mask);
   auto file_ends = cursor.numbers<std::uint64_t>(sample_count);
   auto class_ends = cursor.numbers<std::uint64_t>(class_count);
   auto column_ends = cursor.numbers<std::uint64_t>(column_count);

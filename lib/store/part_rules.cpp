@@ -112,7 +112,9 @@ void check_size(const ImageSizes& sizes, std::size_t sample, std::uint32_t chann
   if (height * width > kMaxOwnPixels)
     throw_bad_data(std::to_string(height) + " x " + std::to_string(width) + " pixels, expected at most " +
                    std::to_string(kMaxOwnPixels) + " in all");
-  if (sizes.payload_bytes[sample] == 0) throw_bad_data("no bytes");
+  if (sizes.payload_bytes[sample] <= sizes.mask_bytes_of(sample)) throw_bad_data("no bytes");
+  if (!sizes.mask_bytes.empty() && sizes.mask_bytes[sample] == 0) throw_bad_data("no bytes of a mask");
+  const std::uint32_t image_bytes = sizes.payload_bytes[sample] - sizes.mask_bytes_of(sample);
   const auto kind = static_cast<PayloadKind>(sizes.kinds[sample]);
   if (!sizes.framed && kind != PayloadKind::jpeg && kind != PayloadKind::raw)
     throw_bad_data("kind " + std::to_string(sizes.kinds[sample]) + ", expected 1 (jpeg) or 2 (raw)");
@@ -121,7 +123,7 @@ void check_size(const ImageSizes& sizes, std::size_t sample, std::uint32_t chann
                    ", expected 1 (jpeg), 2 (raw), 3 (zstd) or 4 (photo)");
   if (kind == PayloadKind::photo && channels != 3)
     throw_bad_data("kind 4 (photo) with " + std::to_string(channels) + " channels, expected 3");
-  if (kind == PayloadKind::raw) check_count("bytes", sizes.payload_bytes[sample], height * width * channels);
+  if (kind == PayloadKind::raw) check_count("bytes", image_bytes, height * width * channels);
   if (sizes.orientations[sample] < 1 || sizes.orientations[sample] > kOrientations)
     throw_bad_data("orientation " + std::to_string(sizes.orientations[sample]) + ", expected 1 to 8");
 }
@@ -131,6 +133,8 @@ void check_sizes(const PartSpec& spec, const PartSamples& samples) {
   for (const std::size_t count : {sizes.payload_bytes.size(), sizes.heights.size(), sizes.widths.size(),
                                   sizes.kinds.size(), sizes.orientations.size(), sizes.payload_xxh3.size()})
     check_count("sizes of images", count, spec.own_sizes ? samples.rows.size() : 0);
+  check_count("sizes of masks", sizes.mask_bytes.size(),
+              spec.own_sizes && spec.sample.has_mask ? samples.rows.size() : 0);
   for (std::size_t sample = 0; sample < sizes.kinds.size(); ++sample) {
     try {
       check_size(sizes, sample, spec.sample.channels);
@@ -174,7 +178,7 @@ void check_sample_shape(const PartSpec& spec, const Container& container) {
   const SampleShape& sample = spec.sample;
   const std::uint64_t pixels = std::uint64_t{sample.height} * sample.width;
   if (pixels == 0 || sample.channels == 0) throw_bad_data("a sample without bytes");
-  if (pixels > container.max_chunk_bytes / sample.channels)
+  if (pixels > container.max_chunk_bytes / sample.values())
     throw_bad_data("a sample of " + std::to_string(sample.height) + " x " + std::to_string(sample.width) +
                    " x " + std::to_string(sample.channels) + " bytes is larger than a chunk may be (" +
                    std::to_string(container.max_chunk_bytes) + ")");

@@ -84,7 +84,7 @@ void fill_surroundings(const TransformPlan& plan, const std::array<std::uint8_t,
                        std::uint8_t* sample) {
   const Rect whole{0, 0, plan.sample.width, plan.sample.height};
   const Rect window{plan.paste_x, plan.paste_y, plan.window.width, plan.window.height};
-  if (plan.canvas != whole) std::memset(sample, 0, plan.sample.byte_count());
+  if (plan.canvas != whole) std::memset(sample, 0, plan.sample.pixel_bytes());
   if (plan.canvas != window)
     fill_rect(plan.sample, plan.canvas, opaque_pixel(pad_color, plan.channels), sample);
 }

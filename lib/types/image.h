@@ -56,13 +56,21 @@ struct Image {
   [[nodiscard]] ImageView view() const { return {pixels.data(), width, height, channels, row_bytes()}; }
 };
 
-/// The shape of one sample of 8-bit values.
+/// The shape of one sample of 8-bit values: an image, and behind it a mask where it has one, of as many rows
+/// and columns, a class id each.
 struct SampleShape {
   std::uint32_t height = 0;
   std::uint32_t width = 0;
   std::uint32_t channels = 0;
   Layout layout = Layout::nhwc;
-  [[nodiscard]] std::uint64_t byte_count() const { return std::uint64_t{height} * width * channels; }
+  bool has_mask = false;
+  /// Bytes of a pixel and of its class.
+  [[nodiscard]] std::uint32_t values() const { return channels + (has_mask ? 1 : 0); }
+  [[nodiscard]] std::uint64_t pixel_bytes() const { return std::uint64_t{height} * width * channels; }
+  [[nodiscard]] std::uint64_t mask_bytes() const { return has_mask ? std::uint64_t{height} * width : 0; }
+  [[nodiscard]] std::uint64_t byte_count() const { return pixel_bytes() + mask_bytes(); }
+  /// The mask's own shape, as that of a gray image.
+  [[nodiscard]] SampleShape mask() const { return {height, width, 1, Layout::nhwc}; }
   bool operator==(const SampleShape&) const = default;
 };
 

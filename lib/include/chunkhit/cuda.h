@@ -84,6 +84,9 @@ class DeviceImageLoader {
         dtype_(dtype),
         feed_(ImageLoader(paths, host_options(options, dtype)), device,
               [this](const ImageBatch& host, cudaStream_t stream, Made& made) { copy(host, stream, made); }) {
+    if (feed_.loader().info().images().has_masks)
+      throw Error(ErrorCode::usage, feed_.loader().info().path +
+                                        ": has masks, which only ImageLoader gives: crop and flip there");
     stored_ = feed_.loader().batch_shape();
     if (augments_on_device(options_)) augment_ = options_.augment;
     shape_ = written_shape();

@@ -196,6 +196,7 @@ struct InputSizes {
 /// Contents of a pack (or single part) of images.
 struct ImagesInfo {
   bool own_sizes = false;    ///< each image has its own size; height, width and chunk_samples are 0
+  bool has_masks = false;    ///< each image has a mask of its height and width, uint8
   std::uint32_t height = 0;  ///< height of a sample, pixels
   std::uint32_t width = 0;
   std::uint32_t channels = 0;  ///< uint8 values per pixel

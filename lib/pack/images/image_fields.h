@@ -86,6 +86,10 @@ void show_labels(Spec& spec, Fields& fields) {
   fields.record_if(spec.labels.empty(),
                    Field{"include", "Without labels: pack only files whose names match these globs", "GLOBS"},
                    spec.folders.include, NamesForm{});
+  fields.record_if(
+      !spec.pair.empty(),
+      Field{"pair", "Folder of masks (class maps), a file for each image, of its name", "FOLDER"}, spec.pair,
+      PathForm{});
   fields(Field{"classes", "Take class ids from a list (one name per line) or a pack", "FILE|PACK"},
          spec.classes, PathForm{});
   fields(Field{"follow_symlinks", "Follow links to folders and out of ROOT (DVC, git-annex, Hugging Face)"},

@@ -45,6 +45,7 @@ void SizedChunks::take(const SizedSample& sample, ImageSizes& sizes) {
   sizes.kinds.push_back(static_cast<std::uint8_t>(sample.kind));
   sizes.orientations.push_back(static_cast<std::uint8_t>(sample.orientation));
   sizes.payload_xxh3.push_back(sample.xxh3);
+  if (sample.mask_bytes != 0) sizes.mask_bytes.push_back(sample.mask_bytes);
 }
 
 void SizedChunks::finish() {

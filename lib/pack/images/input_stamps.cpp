@@ -13,6 +13,7 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "listing/sample_list.h"
+#include "pack/images/mask_decoder.h"
 
 namespace chunkhit {
 namespace {
@@ -33,11 +34,24 @@ ByteBuffer encode_header(const StampedPart& part, std::uint64_t row_count) {
   return bytes;
 }
 
-bool is_changed(const RootFolder& root, const SampleList& list, std::size_t index, const FileStamp& before) {
+/// The stamp of a file, and of its mask.
+FileStamp joined_stamp(const InputFolders& folders, const SampleList& list, std::size_t index) {
+  const FileStamp stamp = stamp_sample(folders.images, list, index);
+  if (!folders.masks) return stamp;
+  try {
+    std::string extension;
+    return joined_stamp(stamp, open_mask(*folders.masks, list.file(index), extension).file.stamp);
+  } catch (const ImageError&) {
+    return stamp;  // as it was stamped where it was rejected
+  }
+}
+
+bool is_changed(const InputFolders& folders, const SampleList& list, std::size_t index,
+                const FileStamp& before) {
   return with_retries([&] {
     // What could not be opened was stamped with zeros, though it may have had a size.
-    return before !=
-           (before == FileStamp{} ? open_sample(root, list, index).stamp : stamp_sample(root, list, index));
+    return before != (before == FileStamp{} ? open_sample(folders.images, list, index).stamp
+                                            : joined_stamp(folders, list, index));
   });
 }
 
@@ -82,12 +96,12 @@ std::optional<std::vector<FileStamp>> read_stamps(const std::string& path, const
   }
 }
 
-std::vector<std::uint32_t> find_changed(const RootFolder& root, const SampleList& list,
+std::vector<std::uint32_t> find_changed(const InputFolders& folders, const SampleList& list,
                                         std::span<const std::uint32_t> indices,
                                         std::span<const FileStamp> stamps) {
   std::vector<char> changed(indices.size());
   tbb::parallel_for(std::size_t{0}, indices.size(), [&](std::size_t row) {
-    changed[row] = is_changed(root, list, indices[row], stamps[row]) ? 1 : 0;
+    changed[row] = is_changed(folders, list, indices[row], stamps[row]) ? 1 : 0;
   });
   std::vector<std::uint32_t> found;
   for (std::size_t row = 0; row < indices.size(); ++row)

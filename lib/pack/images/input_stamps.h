@@ -28,9 +28,15 @@ struct StampedPart {
                                                                 const StampedPart& part,
                                                                 std::size_t row_count);
 
+/// Where the files of a list lie.
+struct InputFolders {
+  const RootFolder& images;
+  const std::optional<RootFolder>& masks;
+};
+
 /// Gives those of the rows `indices` whose files are not as `stamps` say, in order; several threads look.
 /// Throws MachineError.
-[[nodiscard]] std::vector<std::uint32_t> find_changed(const RootFolder& root, const SampleList& list,
+[[nodiscard]] std::vector<std::uint32_t> find_changed(const InputFolders& folders, const SampleList& list,
                                                       std::span<const std::uint32_t> indices,
                                                       std::span<const FileStamp> stamps);
 

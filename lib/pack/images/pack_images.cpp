@@ -42,6 +42,7 @@ PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions&
 
   DecoderContext context{
       spec, root, input.first.sample, input.first.file, MemoryBudget(memory.decode_bytes), memory.kept_bytes};
+  context.masks = mask_folder(spec);
   RejectLimit rejects(options, input.list.row_count);
   progress.rows_total = input.list.size();
   RunContext run{spec,

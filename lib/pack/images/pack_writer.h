@@ -63,7 +63,7 @@ class PackWriter {
   [[nodiscard]] bool is_sized() const { return run_.spec.sizes == Sizes::own; }
   [[nodiscard]] std::uint64_t raw_bytes(std::uint64_t samples, std::uint64_t pixel_count) const {
     const SampleShape& sample = run_.context.sample;
-    return is_sized() ? pixel_count * sample.channels : samples * sample.byte_count();
+    return is_sized() ? pixel_count * sample.values() : samples * sample.byte_count();
   }
   /// Counts the rows of a part.
   [[nodiscard]] std::uint64_t row_count(std::uint64_t part_index) const;

@@ -154,6 +154,7 @@ class SheetPainter {
   /// Samples as pixels of one image, whatever the pack's are.
   static PackImagesSpec shown_spec(PackImagesSpec spec) {
     spec.sizes = Sizes::fixed;
+    spec.pair.clear();
     spec.transform.layout = Layout::nhwc;
     return spec;
   }

@@ -215,6 +215,7 @@ class PlanRun {
     DecoderContext context{
         specs_.front(),   root_, plan_.sample, plan_.first_file, MemoryBudget(memory.decode_bytes),
         memory.kept_bytes};
+    context.masks = mask_folder(specs_.front());
     RejectLimit rejects(plan_.max_rejected, plan_.rows);
     PackProgress progress;
     progress.rows_total = rows_to_do();

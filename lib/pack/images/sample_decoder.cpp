@@ -76,9 +76,11 @@ TransformSpec sample_transform(const PackImagesSpec& spec, const ImageHeader& he
 
 TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header) {
   const bool swapped = swaps_sides(effective_orientation(spec, header));
-  return plan_transform(sample_transform(spec, header), swapped ? header.height : header.width,
-                        swapped ? header.width : header.height, header.channels, header.scales,
-                        effective_orientation(spec, header));
+  TransformPlan plan = plan_transform(sample_transform(spec, header), swapped ? header.height : header.width,
+                                      swapped ? header.width : header.height, header.channels, header.scales,
+                                      effective_orientation(spec, header));
+  plan.sample.has_mask = !spec.pair.empty();
+  return plan;
 }
 
 /// An image of this header, how its aspect ratio changes, and what the crop removes of it.
@@ -156,7 +158,7 @@ std::uint64_t SampleDecoder::needed_bytes(const ImageHeader& header, const Decod
 std::uint64_t SampleDecoder::sized_bytes(const ImageHeader& header, std::uint64_t held) const {
   const bool is_tiled = context_.spec.own_sizes.jpeg_tile != 0;
   if (keeps_jpeg_) return held + (is_tiled ? header.block_bytes : 0) + 2 * expected_payload();
-  const std::uint64_t pixel_bytes = plan_.sample.byte_count();
+  const std::uint64_t pixel_bytes = plan_.sample.pixel_bytes();
   const std::uint64_t transforming = held + pixel_bytes + transform_.needed_bytes(plan_);
   if (is_encoded()) return std::max(transforming, held + pixel_bytes + 2 * expected_payload());
   if (!is_compressed()) return transforming;
@@ -251,6 +253,32 @@ void SampleDecoder::read_and_decode(const SampleFile& opened, std::string_view f
 
 void SampleDecoder::make(const SampleList& list, std::size_t index, std::uint8_t* slot) {
   make(list, index, [&] { transform(slot); });
+  if (context_.masks) make_mask(list.file(index), slot + context_.sample.pixel_bytes());
+}
+
+void SampleDecoder::make_mask(std::string_view file, std::uint8_t* out) {
+  try {
+    with_retries([&] { mask_.make(*context_.masks, file, input_.width, input_.height, out); });
+  } catch (const MachineError& error) {
+    throw_unreadable(file, error);
+  } catch (const ImageError&) {
+    stamp_ = joined_stamp(stamp_, mask_.stamp());
+    throw;
+  }
+  stamp_ = joined_stamp(stamp_, mask_.stamp());
+}
+
+/// Its rows are made upright; a class map shrinks to a few bytes.
+void SampleDecoder::append_mask(std::string_view file, SizedSample& sample) {
+  const SampleShape shape = mask_.plan(input_.width, input_.height).sample;
+  ByteBuffer pixels(shape.byte_count()), compressed;
+  make_mask(file, pixels.data());
+  const ChunkCodec& codec = chunk_codec("deflate");
+  codec.encode(pixels, shape, codec.default_level, false, compressed);
+  sample.mask_bytes = static_cast<std::uint32_t>(compressed.size());
+  sample.payload.insert(sample.payload.end(), compressed.begin(), compressed.end());
+  check_payload(sample.payload.size(), context_.spec);
+  sample.xxh3 = xxh3(sample.payload);
 }
 
 void SampleDecoder::make(const SampleList& list, std::size_t index, const Finish& finish) {
@@ -284,6 +312,7 @@ bool SampleDecoder::make_sized(const SampleList& list, std::size_t index, SizedS
   payloads_ = payloads;
   lacks_payload_share_ = false;
   make(list, index, [&] { store_sized(sample); });
+  if (!lacks_payload_share_ && context_.masks) append_mask(list.file(index), sample);
   return !lacks_payload_share_;
 }
 
@@ -305,7 +334,7 @@ bool SampleDecoder::is_photo() const {
 std::uint64_t SampleDecoder::expected_payload() const {
   constexpr std::uint64_t kEncodedShare = 4;  // JPEG of quality 90 has an eighth of the pixels' bytes
   if (keeps_jpeg_) return file_.size();
-  return std::max<std::uint64_t>(1, plan_.sample.byte_count() / (is_encoded() ? kEncodedShare : 1));
+  return std::max<std::uint64_t>(1, plan_.sample.pixel_bytes() / (is_encoded() ? kEncodedShare : 1));
 }
 
 bool SampleDecoder::take_payload_share() {
@@ -364,7 +393,7 @@ void SampleDecoder::store_pixels(SizedSample& sample) {
   } else {
     sample.height = plan_.sample.height;
     sample.width = plan_.sample.width;
-    resize_empty(sample.payload, plan_.sample.byte_count());
+    resize_empty(sample.payload, plan_.sample.pixel_bytes());
     transform(sample.payload.data());
   }
   if (is_encoded()) return encode(sample);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,7 @@
 #include "decode/image_decoder.h"
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
+#include "pack/images/mask_decoder.h"
 #include "store/part.h"
 #include "transform/image_transform.h"
 #include "types/image.h"
@@ -23,10 +25,11 @@ namespace chunkhit {
 struct DecoderContext {
   const PackImagesSpec& spec;
   const RootFolder& root;
-  SampleShape sample;            ///< every sample must have this shape
-  std::string first_file;        ///< the image that the shape comes from, for messages
-  MemoryBudget budget;           ///< for images that need more than kept_bytes
-  std::uint64_t kept_bytes = 0;  ///< what each decoder may hold without a share of the budget
+  SampleShape sample;                 ///< every sample must have this shape
+  std::string first_file;             ///< the image that the shape comes from, for messages
+  MemoryBudget budget;                ///< for images that need more than kept_bytes
+  std::uint64_t kept_bytes = 0;       ///< what each decoder may hold without a share of the budget
+  std::optional<RootFolder> masks{};  ///< folder of the masks, where the spec has one
 };
 
 /// An image of its own size, as it is stored.
@@ -35,16 +38,18 @@ struct SizedSample {
   std::uint32_t height = 0;  ///< of the payload, pixels
   std::uint32_t width = 0;
   PayloadKind kind = PayloadKind::raw;
-  int orientation = 1;     ///< how the payload is to be turned
-  std::uint64_t xxh3 = 0;  ///< of the payload
-  PixelSums pixels;        ///< of the payload's pixels
+  std::uint32_t mask_bytes = 0;  ///< of the payload's end
+  int orientation = 1;           ///< how the payload is to be turned
+  std::uint64_t xxh3 = 0;        ///< of the payload
+  PixelSums pixels;              ///< of the payload's pixels
   MemoryBudget::Share share;
 };
 
 /// Makes samples; each thread has its own, because it keeps buffers and tables.
 class SampleDecoder {
  public:
-  explicit SampleDecoder(DecoderContext& context) : context_(context), transform_(context.spec.transform) {}
+  explicit SampleDecoder(DecoderContext& context)
+      : context_(context), transform_(context.spec.transform), mask_(context.spec) {}
   /// Writes the bytes of a list's sample to `slot`. Throws ImageError where it cannot be packed, bad_data
   /// when the image's shape differs from the pack's or its container changed, try_again when the machine
   /// could not read the file in several tries.
@@ -69,6 +74,9 @@ class SampleDecoder {
   /// Decodes what is wanted into stored_; false where the budget has less memory left than that takes.
   [[nodiscard]] bool decode(std::string_view file);
   void transform(std::uint8_t* slot);
+  /// Makes the mask of the image that was made last.
+  void make_mask(std::string_view file, std::uint8_t* out);
+  void append_mask(std::string_view file, SizedSample& sample);
   [[nodiscard]] bool is_sized() const { return context_.spec.sizes == Sizes::own; }
   [[nodiscard]] bool is_encoded() const;
   /// Whether pixels that are not encoded are compressed, and by which codec.
@@ -98,6 +106,7 @@ class SampleDecoder {
   std::string warnings_;
   InputImage input_;
   ImageTransform transform_;
+  MaskDecoder mask_;
   ByteBuffer file_;
   Image stored_;
   Image upright_;

@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 
 
 class ImageBatch(Tuple[Any, Any]):
-    """A batch of images: `images, labels = batch`.
+    """A batch of images: `images, labels = batch`; of a pack with masks `images, masks = batch`.
 
     images   uint8 or float32, (batch, height, width, channels) or (batch, channels, height, width)
     labels   int64 class ids (batch,), -1 where there are none; float32 (batch, columns) where labels are numbers,
              also (batch, 1): labels[:, 0] goes with an output (batch,), with which (batch, 1) would broadcast
+    masks    uint8 (batch, height, width): a class id per pixel, cropped, flipped and resized (nearest) as the images; None
+             where the pack has none
     samples  uint64 (batch,): which samples of the source these are
     keys     their names: the file of each, as the input named it
     epoch    which epoch this is of
@@ -23,6 +25,8 @@ class ImageBatch(Tuple[Any, Any]):
     The arrays look into the loader's memory, which is theirs as long as any of them lives; they may be written to.
     """
 
+    labels: Any
+    masks: Any
     samples: Any
     epoch: int
     index: int  # type: ignore[assignment]
@@ -31,10 +35,6 @@ class ImageBatch(Tuple[Any, Any]):
     @property
     def images(self) -> Any:
         return self[0]
-
-    @property
-    def labels(self) -> Any:
-        return self[1]
 
     @property
     def keys(self) -> List[str]:
@@ -49,10 +49,12 @@ class ImageBatch(Tuple[Any, Any]):
         return np.asarray(samples, np.uint64)
 
     @classmethod
-    def of(cls, core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int) -> "ImageBatch":
+    def of(cls, core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int, masks: Any = None) -> "ImageBatch":
         """A batch of these parts, of a loader of the binding."""
-        batch = cls((images, labels))
+        batch = cls((images, labels if masks is None else masks))
         batch.core = core
+        batch.labels = labels
+        batch.masks = masks
         batch.samples = samples
         batch.epoch = epoch
         batch.index = index

@@ -118,6 +118,8 @@ class ImageDataset(OfImages, Dataset):
     dataset[3:9], [[1, 5]]     (images, labels) of all of them, with one axis more; images are a list where each has its
                                own size
 
+    Where the pack has masks, uint8 (height, width), they stand in the place of labels.
+
     paths           one path or URL (https://, http://, s3://), or several that are concatenated; their classes are joined
                     by name, as by ImageLoader
     cache_bytes     memory for chunks and decoding; 0: half of the memory available to the process, of which each worker of a
@@ -131,6 +133,11 @@ class ImageDataset(OfImages, Dataset):
 
     def __init__(self, paths: Paths, **options: Any) -> None:
         super().__init__(paths, with_native_paths(with_defaults("image_dataset", options), "cache_dir"))
+
+    def masks(self, samples: Any) -> Any:
+        """The masks of samples: uint8 (n, height, width), a list where each has its own size; raises Error "usage" where there
+        are none."""
+        return self._core.masks(self._numbers(samples))
 
     def labels(self) -> NDArray[Any]:
         """Those of all samples: int64 (n,), or float32 (n, columns); no image is read."""
@@ -156,14 +163,19 @@ class ImageDataset(OfImages, Dataset):
         return f"{len(self)} samples"
 
     def _read(self, numbers: NDArray[Any], is_one: bool) -> Tuple[Any, Any]:
-        images, labels = self._core.read(numbers), self._core.labels(numbers)
+        images = self._core.read(numbers)
+        if self.info.get("masks"):
+            masks = self._core.masks(numbers)
+            return (images[0], masks[0]) if is_one else (images, masks)
+        labels = self._core.labels(numbers)
         if not is_one:
             return images, labels
         return images[0], int(labels[0]) if labels.ndim == 1 else labels[0]
 
     def _split(self, read: Any) -> List[Any]:
-        images, labels = read
-        return list(zip(images, labels.tolist() if labels.ndim == 1 else labels))
+        images, targets = read
+        is_list = isinstance(targets, np.ndarray) and targets.ndim == 1  # of class ids
+        return list(zip(images, targets.tolist() if is_list else targets))
 
 
 @has_options("sparse_dataset")

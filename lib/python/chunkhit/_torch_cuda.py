@@ -29,7 +29,7 @@ def to_device(array: Any, device: torch.device) -> Any:
 
 
 class DeviceImages:
-    """Copies (images, labels, samples) and makes float32 of the images there: (x / 255 - mean) / std. `stats`: mean and std
+    """Copies (images, labels, samples, ..., masks) and makes float32 of the images there: (x / 255 - mean) / std. `stats`: mean and std
     where `normalize` gives none."""
 
     def __init__(self, device: torch.device, is_float: bool, info: ImageInfo, layout: Optional[str],
@@ -49,10 +49,10 @@ class DeviceImages:
 
     def __call__(self, found: Any) -> Tuple[Any, ...]:
         # Images last: the driver may end what is on the stream before it copies from memory that is not pinned.
-        labels, samples, images = (to_device(found[part], self._device) for part in (1, 2, 0))
+        labels, samples, masks, images = (to_device(found[part], self._device) for part in (1, 2, 5, 0))
         if self._is_float:
             images = images.to(torch.float32).div_(255).sub_(self._mean).div_(self._std)
-        return images, labels, samples, *found[3:]
+        return images, labels, samples, *found[3:5], masks
 
 
 class DeviceRows:

@@ -37,7 +37,7 @@ def signature_of(function: Callable[..., Any]) -> Tuple[int, bool]:
 
 
 class Transform:
-    """Makes new batches of batches by a function of (images), which returns images, or of (images, labels), which
+    """Makes new batches of batches by a function of (images), which returns images, or of (images, labels or masks), which
     returns both; a keyword-only parameter `batch` of it is the batch itself."""
 
     def __init__(self, function: Any) -> None:
@@ -48,22 +48,24 @@ class Transform:
 
     def __call__(self, batch: ImageBatch) -> ImageBatch:
         try:
-            images, labels = self._apply(batch)
+            images, targets = self._apply(batch)
         except Exception as error:
             if hasattr(error, "add_note"):  # Python 3.11
                 error.add_note(f"transform: batch {batch.index} of epoch {batch.epoch}")
             raise
-        return ImageBatch.of(batch.core, images, labels, batch.samples, batch.epoch, batch.index)
+        labels, masks = (targets, None) if batch.masks is None else (batch.labels, targets)
+        return ImageBatch.of(batch.core, images, labels, batch.samples, batch.epoch, batch.index, masks)
 
     def _apply(self, batch: ImageBatch) -> Tuple[Any, Any]:
         keywords = {"batch": batch} if self._takes_batch else {}
         made = self._function(*batch[: self._tensors], **keywords)
         if self._tensors == 2 and not (isinstance(made, (tuple, list)) and len(made) == 2):
-            raise Error(f"transform: expected (images, labels), found {type(made).__name__}", "usage")
-        images, labels = made if self._tensors == 2 else (made, batch.labels)
+            targets = "labels" if batch.masks is None else "masks"
+            raise Error(f"transform: expected (images, {targets}), found {type(made).__name__}", "usage")
+        images, targets = made if self._tensors == 2 else (made, batch[1])
         if not isinstance(images, torch.Tensor):
             raise Error(f"transform: expected a tensor of images, found {type(images).__name__}", "usage")
-        return images, labels
+        return images, targets
 
 
 class Steps:
@@ -212,7 +214,7 @@ class TransformFeed:
         self._fill(core)
         batch, state, event = found
         if event:
-            hand_over((batch.images, batch.labels, batch.samples), event, self._device)
+            hand_over((batch.images, batch.labels, batch.samples, batch.masks), event, self._device)
         return batch, state
 
     def _fill(self, core: Any) -> None:

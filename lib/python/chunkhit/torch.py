@@ -92,8 +92,8 @@ class TensorLoader:
         return self._feed.take(self._core)  # type: ignore[attr-defined]
 
 
-def image_batch(core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int) -> ImageBatch:
-    return ImageBatch.of(core, tensor(images), tensor(labels), tensor(samples), epoch, index)
+def image_batch(core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int, masks: Any) -> ImageBatch:
+    return ImageBatch.of(core, tensor(images), tensor(labels), tensor(samples), epoch, index, tensor(masks))
 
 
 @has_options("image_loader", _loaders.ImageLoader, elsewhere=_loaders.ELSEWHERE)
@@ -107,8 +107,8 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             this reader's rank, and the number of ranks that share an epoch; None: those of torch.distributed where it is
             initialised, else 0 of 1
     transform
-            function of a batch's (images), which returns images, or of (images, labels), which returns both; *args gets
-            both. Modules are functions, too. It is called when the batch is asked for, with tensors of the device and
+            function of a batch's (images), which returns images, or of (images, labels), with masks (images, masks), which
+            returns both; *args gets both. Modules are functions, too. It is called when the batch is asked for, with tensors of the device and
             of the current stream. With a keyword-only parameter `batch` it gets the ImageBatch by that name: samples,
             epoch and index, to seed by. What it raises is raised where the batch is asked for; the next call
             gives the same batch

@@ -146,21 +146,50 @@ ImageDimensions image_dimensions(const SampleShape& sample, hsize_t count) {
   return {count, sample.channels, sample.height, sample.width};
 }
 
-/// Creates `/images` without samples.
-Hdf5Handle create_images(const Hdf5Check& check, hid_t file, const PartSpec& spec) {
-  const ImageDimensions none = image_dimensions(spec.sample, 0);
-  const ImageDimensions most = image_dimensions(spec.sample, H5S_UNLIMITED);
-  const ImageDimensions chunk = image_dimensions(spec.sample, spec.chunk_samples);
-  const Hdf5Handle space(check(H5Screate_simple(4, none.data(), most.data()), "create a dataspace"),
+/// Dimensions of the dataset of chunks: an image's, or all bytes of an image and its mask.
+std::vector<hsize_t> sample_dimensions(const SampleShape& sample, hsize_t count) {
+  if (sample.has_mask) return {count, sample.byte_count()};
+  const ImageDimensions dimensions = image_dimensions(sample, count);
+  return {dimensions.begin(), dimensions.end()};
+}
+
+/// Creates `/images` without samples; `/samples` where they have masks.
+Hdf5Handle create_samples(const Hdf5Check& check, hid_t file, const PartSpec& spec) {
+  const std::vector<hsize_t> none = sample_dimensions(spec.sample, 0);
+  const std::vector<hsize_t> most = sample_dimensions(spec.sample, H5S_UNLIMITED);
+  const std::vector<hsize_t> chunk = sample_dimensions(spec.sample, spec.chunk_samples);
+  const int rank = static_cast<int>(none.size());
+  const Hdf5Handle space(check(H5Screate_simple(rank, none.data(), most.data()), "create a dataspace"),
                          H5Sclose);
   const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
-  check(H5Pset_chunk(list.get(), 4, chunk.data()), "set the chunk's shape");
+  check(H5Pset_chunk(list.get(), rank, chunk.data()), "set the chunk's shape");
   check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
   check(H5Pset_obj_track_times(list.get(), false), "leave out times");
   set_filter(check, list.get(), spec.codec);
-  return {check(H5Dcreate2(file, kImagesName, H5T_NATIVE_UINT8, space.get(), H5P_DEFAULT, list.get(),
-                           H5P_DEFAULT),
-                "create /images"),
+  const char* const name = spec.sample.has_mask ? kSamplesName : kImagesName;
+  return {check(H5Dcreate2(file, name, H5T_NATIVE_UINT8, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
+                "create the samples"),
+          H5Dclose};
+}
+
+/// Creates a dataset of which each sample shows bytes of a sample in `/samples`, from `first` on.
+Hdf5Handle create_view(const Hdf5Check& check, hid_t file, const char* name, const SampleShape& sample,
+                       std::span<const hsize_t> dimensions, hsize_t first) {
+  const hsize_t samples = dimensions.front();
+  const Hdf5Handle space = make_space(check, dimensions);
+  const Hdf5Handle source = make_space(check, std::array{samples, hsize_t{sample.byte_count()}});
+  const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
+  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
+  if (samples > 0) {
+    const hsize_t bytes =
+        std::accumulate(dimensions.begin() + 1, dimensions.end(), hsize_t{1}, std::multiplies<>());
+    const std::array from{hsize_t{0}, first}, count{hsize_t{1}, hsize_t{1}}, block{samples, bytes};
+    check(H5Sselect_hyperslab(source.get(), H5S_SELECT_SET, from.data(), nullptr, count.data(), block.data()),
+          "select bytes of the samples");
+    check(H5Pset_virtual(list.get(), space.get(), ".", kSamplesName, source.get()), "show the samples");
+  }
+  return {check(H5Dcreate2(file, name, H5T_NATIVE_UINT8, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
+                "create a view of the samples"),
           H5Dclose};
 }
 
@@ -347,8 +376,8 @@ class ImagesWriter final : public Hdf5PartWriter {
  public:
   ImagesWriter(const std::string& path, const PartSpec& spec)
       : Hdf5PartWriter(path, spec, spec.chunk_samples * spec.sample.byte_count()) {
-    images_ = create_images(output_.check(), output_.file(), spec_);
-    write_part_attributes(output_.check(), output_.file(), images_.get(), spec_);
+    samples_ = create_samples(output_.check(), output_.file(), spec_);
+    if (!spec_.sample.has_mask) write_part_attributes(output_.check(), output_.file(), samples_.get(), spec_);
   }
 
   void append(const EncodedChunk& chunk) override { write_at(add_chunk(chunk), chunk); }
@@ -356,17 +385,34 @@ class ImagesWriter final : public Hdf5PartWriter {
  private:
   std::uint64_t add_chunk(const EncodedChunk& chunk) {
     const Hdf5Session session;
-    const ImageDimensions extent = image_dimensions(spec_.sample, sample_count_ + chunk.sample_count);
+    const std::vector<hsize_t> extent = sample_dimensions(spec_.sample, sample_count_ + chunk.sample_count);
     const ImageDimensions at{sample_count_, 0, 0, 0};
     const std::uint32_t mask = chunk.filtered || spec_.codec == "none" ? 0 : 1;
-    output_.check()(H5Dset_extent(images_.get(), extent.data()), "make room in /images");
-    return output_.add_chunk(images_.get(), at, mask, chunk.stored);
+    output_.check()(H5Dset_extent(samples_.get(), extent.data()), "make room for samples");
+    return output_.add_chunk(samples_.get(), at, mask, chunk.stored);
+  }
+
+  /// Creates /images and /masks, which HDF5 1.10 and later know how to read; returns /images.
+  Hdf5Handle create_views() {
+    const Hdf5Check& check = output_.check();
+    check(H5Fset_libver_bounds(output_.file(), H5F_LIBVER_EARLIEST, H5F_LIBVER_V110),
+          "set the version bounds");
+    const std::array masks{hsize_t{sample_count_}, hsize_t{spec_.sample.height}, hsize_t{spec_.sample.width}};
+    static_cast<void>(
+        create_view(check, output_.file(), kMasksName, spec_.sample, masks, spec_.sample.pixel_bytes()));
+    Hdf5Handle images = create_view(check, output_.file(), kImagesName, spec_.sample,
+                                    image_dimensions(spec_.sample, sample_count_), 0);
+    write_part_attributes(check, output_.file(), images.get(), spec_);
+    return images;
   }
 
   void finish_hdf5(const PartSamples& samples) override {
     const Hdf5Session session;
-    write_sample_columns(output_.check(), output_.file(), images_.get(), spec_, samples);
-    output_.check()(images_.close(), "close /images");
+    Hdf5Handle views = spec_.sample.has_mask ? create_views() : Hdf5Handle();
+    const hid_t images = spec_.sample.has_mask ? views.get() : samples_.get();
+    write_sample_columns(output_.check(), output_.file(), images, spec_, samples);
+    if (spec_.sample.has_mask) output_.check()(views.close(), "close /images");
+    output_.check()(samples_.close(), "close the samples");
     output_.close();
     check_hdf5_file(samples);
   }
@@ -376,11 +422,14 @@ class ImagesWriter final : public Hdf5PartWriter {
     const Hdf5Check& check = output_.check();
     const Hdf5Handle file = open_hdf5_file(check, output_.pending().aside_path());
     const Hdf5Handle images = open_dataset(check, file.get(), kImagesName);
-    check_library_index(check, images.get(), chunks_);
+    if (spec_.sample.has_mask)
+      check_library_index(check, open_dataset(check, file.get(), kSamplesName).get(), chunks_);
+    else
+      check_library_index(check, images.get(), chunks_);
     check_sample_columns(check, file.get(), images.get(), spec_, samples);
   }
 
-  Hdf5Handle images_;
+  Hdf5Handle samples_;
 };
 
 /// Visits the columns by which h5py finds a sample in /data: name, dimensions, numbers.
@@ -401,6 +450,7 @@ void visit_size_columns(const ImageSizes& sizes, std::uint32_t channels, Visit v
   visit("kinds", list, sizes.kinds);
   visit("orientations", list, sizes.orientations);
   visit("xxh3", list, sizes.payload_xxh3);
+  if (!sizes.mask_bytes.empty()) visit("mask_sizes", list, sizes.mask_bytes);
 }
 
 /// Creates /data in one piece of the file; its bytes are not written.

@@ -1,0 +1,114 @@
+#include "pack/images/mask_decoder.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "decode/formats.h"
+#include "pack/images/sample_decoder.h"
+
+namespace chunkhit {
+namespace {
+
+/// Of files whose values are classes: without loss, and not scaled by the decoder.
+constexpr std::array<std::string_view, 4> kExtensions{".png", ".npy", ".bmp", ".gif"};
+
+PackImagesSpec spec_of_masks(PackImagesSpec spec) {
+  spec.transform.resample = Filter::nearest;
+  spec.transform.channels = Channels::gray;
+  spec.transform.background.reset();
+  spec.transform.pad_color = {};
+  spec.transform.layout = Layout::nhwc;
+  spec.exif = Exif::ignore;
+  spec.pair.clear();
+  return spec;
+}
+
+std::string_view without_extension(std::string_view path) {
+  const std::size_t dot = path.rfind('.'), slash = path.rfind('/');
+  const bool has_extension =
+      dot != std::string_view::npos && (slash == std::string_view::npos || dot > slash + 1);
+  return path.substr(0, has_extension ? dot : path.size());
+}
+
+/// Opens a mask's pixels, each of one value.
+std::unique_ptr<OpenedImage> open_pixels(Bytes file, DecodeMonitor& monitor) {
+  if (is_png(file)) return open_png_indices(file);
+  if (is_npy(file)) return open_npy(file, monitor);
+  if (is_bmp(file)) return open_bmp(file, monitor);
+  if (is_gif(file)) return open_gif(file, monitor);
+  throw ImageError("is of another type, expected PNG, npy, BMP or GIF, which keep class ids");
+}
+
+}  // namespace
+
+std::optional<RootFolder> mask_folder(const PackImagesSpec& spec) {
+  if (spec.pair.empty()) return std::nullopt;
+  return RootFolder(spec.pair, spec.follow_symlinks);
+}
+
+MaskFile open_mask(const RootFolder& folder, std::string_view image, std::string& extension) {
+  const std::string stem(without_extension(image));
+  std::array<std::string, kExtensions.size() + 2> tried{extension, std::string(image.substr(stem.size()))};
+  std::ranges::copy(kExtensions, tried.begin() + 2);
+  for (const std::string& each : tried) {
+    if (each.empty()) continue;
+    MaskFile mask{stem + each, folder.open(stem + each)};
+    if (mask.file.error.starts_with("no such file")) continue;
+    if (!mask.file.error.empty()) throw ImageError("its mask " + mask.name + " " + mask.file.error);
+    extension = each;
+    return mask;
+  }
+  folder.check_mounted(stem + tried.back());
+  throw ImageError("has no mask: expected " + stem + ".png, or .npy, .bmp, .gif, in the folder of `pair`");
+}
+
+FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask) {
+  return {image.bytes + mask.bytes, std::max(image.mtime_ns, mask.mtime_ns)};
+}
+
+MaskDecoder::MaskDecoder(const PackImagesSpec& spec)
+    : spec_(spec_of_masks(spec)), transform_(spec_.transform) {}
+
+TransformPlan MaskDecoder::plan(std::uint32_t width, std::uint32_t height) const {
+  ImageHeader header;
+  header.width = width;
+  header.height = height;
+  header.channels = 1;
+  return plan_sample(spec_, header);
+}
+
+void MaskDecoder::make(const RootFolder& folder, std::string_view image, std::uint32_t width,
+                       std::uint32_t height, std::uint8_t* out) {
+  stamp_ = {};
+  const MaskFile mask = open_mask(folder, image, extension_);
+  stamp_ = mask.file.stamp;
+  try {
+    if (const std::string reason = mask.file.read(file_); !reason.empty()) throw ImageError(reason);
+    DecodeMonitor monitor({.max_seconds = spec_.max_seconds_per_image});
+    const std::unique_ptr<OpenedImage> opened = open_pixels(file_, monitor);
+    const ImageHeader& header = opened->header;
+    if (header.width != width || header.height != height)
+      throw ImageError("has " + std::to_string(header.width) + " x " + std::to_string(header.height) +
+                       " pixels, expected " + std::to_string(width) + " x " + std::to_string(height) +
+                       " as its image");
+    if (header.channels != 1)
+      throw ImageError("has " + std::to_string(header.channels) + " channels, expected 1, of class ids");
+    const TransformPlan plan = this->plan(width, height);
+    opened->decode({1, {0, 0, width, height}, 1}, pixels_);
+    const Rect& region = plan.region;
+    transform_.apply(
+        plan, {pixels_.row(region.y) + region.x, region.width, region.height, 1, pixels_.row_bytes()}, out);
+  } catch (const ImageError& error) {
+    throw ImageError("its mask " + mask.name + " " + error.reason());
+  }
+}
+
+void MaskDecoder::release() {
+  ByteBuffer().swap(file_);
+  ByteBuffer().swap(pixels_.pixels);
+  transform_.release();
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,56 @@
+// Masks: for each image of a list a class map, in the file of its name below another folder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "chunkhit/image_spec.h"
+#include "decode/image_decoder.h"
+#include "listing/root_folder.h"
+#include "transform/image_transform.h"
+#include "types/image.h"
+
+namespace chunkhit {
+
+/// Opens the folder of a spec's masks, if it has one; throws as RootFolder.
+[[nodiscard]] std::optional<RootFolder> mask_folder(const PackImagesSpec& spec);
+
+/// The mask of an image's file.
+struct MaskFile {
+  std::string name;  ///< below the folder
+  RootFolder::File file;
+};
+
+/// Opens the mask of an image: of its name, or with another extension. `extension` is tried first, and set.
+/// Throws ImageError where there is none, MachineError.
+[[nodiscard]] MaskFile open_mask(const RootFolder& folder, std::string_view image, std::string& extension);
+
+/// The stamp of an image and of its mask as one.
+[[nodiscard]] FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask);
+
+/// Reads masks; each thread has its own.
+class MaskDecoder {
+ public:
+  explicit MaskDecoder(const PackImagesSpec& spec);
+  /// Writes a mask, resized and cropped as the image of `width` × `height` upright pixels, by nearest pixels,
+  /// to `out`, of `plan(width, height).sample`. Throws ImageError, and MachineError.
+  void make(const RootFolder& folder, std::string_view image, std::uint32_t width, std::uint32_t height,
+            std::uint8_t* out);
+  [[nodiscard]] TransformPlan plan(std::uint32_t width, std::uint32_t height) const;
+  /// The stamp of the last mask's file.
+  [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
+  void release();
+
+ private:
+  PackImagesSpec spec_;  // of masks
+  ImageTransform transform_;
+  std::string extension_;
+  FileStamp stamp_;
+  ByteBuffer file_;
+  Image pixels_;
+};
+
+}  // namespace chunkhit
