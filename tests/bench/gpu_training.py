@@ -17,9 +17,11 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 
 import h5py
 import numpy as np
+import PIL
 from PIL import Image
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -40,11 +42,11 @@ CHUNK_IMAGES = 32  # of the HDF5 file with many images a chunk
 CLASSES = 10
 CPUS = len(os.sched_getaffinity(0))
 STEPS_AHEAD = 2  # the CPU is so far ahead of the GPU: what it waits for then is data
-CAPTION = """{images:,} files in {classes} folders, hard links to {seeds} photos of {bytes:,.0f} bytes on average: few distinct ones, and the page \
-cache is warm for all. Batches of {batch}; {workers} DataLoader workers; files by {reader}, the faster one here.
-Waiting: the epoch but for its steps on a batch that stays on the device. Idle: between steps, on
-the device's own clock. CPU: of all processes, training itself included. A first epoch includes opening. Both chunkhit packs
-and the files give random resized crops, the HDF5 files random crops of {stored}×{stored}."""
+CAPTION = """{images:,} files in {classes} folders, hard links to {seeds} photos of {bytes:,.0f} bytes on average: few distinct photos, and
+the page cache is warm for all. Batches of {batch}; {workers} DataLoader workers; files read by {reader}, the faster one here.
+Waiting: the epoch less the time of its steps on a batch that stays on the device. Idle: between steps, on the device's clock.
+CPU: all processes, training included. A first epoch includes opening the loader. Files and chunkhit give random resized crops, the HDF5
+files random crops of {stored}×{stored}."""
 
 
 def cpu_seconds():
@@ -113,11 +115,12 @@ class Resident:
 
     def __init__(self, options):
         images = torch.randint(0, 256, (options.batch, 3, SIDE, SIDE), dtype=torch.uint8)
+        self.steps = min(options.steps or options.images, options.images // options.batch)
         self.batch = (images.to(options.device).contiguous(memory_format=torch.channels_last),
                       torch.randint(0, CLASSES, (options.batch,)).to(options.device))
 
     def epoch(self, _):
-        return itertools.repeat(self.batch)
+        return itertools.repeat(self.batch, self.steps)
 
     def stats(self):
         return {}
@@ -235,7 +238,7 @@ class Ways:
     def __init__(self, files, folder, options, read):
         own, fixed = f"{folder}/own", f"{folder}/fixed"
         one, many = f"{folder}/one.h5", f"{folder}/many.h5"
-        self.seconds = {}
+        self.seconds, self.failures = {}, 0
         self.pack = {
             one: lambda: write_hdf5(files, one, 1, options),
             many: lambda: write_hdf5(files, many, CHUNK_IMAGES, options),
@@ -260,13 +263,13 @@ class Ways:
         return self.seconds.get(path)
 
 
-def measure_epochs(open_loader, step, steps, options):
+def measure_epochs(open_loader, step, options):
     """A record of each epoch, and what the loader says itself."""
     loader, epochs, clock = None, [], Clock(options.device)
     for epoch in range(options.epochs):
         cpu, begin = cpu_seconds(), time.perf_counter()
         loader = loader or open_loader()
-        count, idle = run_steps(itertools.islice(loader.epoch(epoch), steps), step, clock)
+        count, idle = run_steps(itertools.islice(loader.epoch(epoch), options.steps), step, clock)
         epochs.append(dict(seconds=time.perf_counter() - begin, cpu_seconds=cpu_seconds() - cpu, idle_seconds=idle, steps=count))
     stats = loader.stats()
     loader.close()
@@ -281,15 +284,19 @@ def later(epochs):
 
 def measure_model(model, ways, options, deadline):
     step, limit, rows = make_step(model, options.device), None, []
-    steps = min(options.steps or options.images, options.images // options.batch)
-    run_steps(itertools.islice(Resident(options).epoch(0), min(10, steps)), step, Clock(options.device))  # tries algorithms
+    run_steps(itertools.islice(Resident(options).epoch(0), 10), step, Clock(options.device))  # tries algorithms
     for name, (path, open_loader) in ways.loaders.items():
         if time.monotonic() > deadline:
             print(f"left out, no time: {model}, {name}", file=sys.stderr)
             continue
-        packing = ways.packing_seconds(path)
-        epochs, stats = measure_epochs(open_loader, step, steps, options)
-        limit = limit or later(epochs)["seconds"] / steps
+        try:
+            packing = ways.packing_seconds(path)
+            epochs, stats = measure_epochs(open_loader, step, options)
+        except Exception:  # time on the device is short: the other ways are still measured
+            ways.failures += 1
+            print(f"FAILED: {model}, {name}: {traceback.format_exc()}", file=sys.stderr, flush=True)
+            continue
+        limit = limit or later(epochs)["seconds"] / epochs[0]["steps"]
         for epoch in epochs:
             epoch["wait_seconds"] = epoch["seconds"] - epoch["steps"] * limit
         rows.append(dict(model=model, way=name, packing_seconds=packing, first=epochs[0], later=later(epochs), **stats))
@@ -326,7 +333,7 @@ def parse_options():
     arguments.add_argument("--images", type=int, default=25_000)
     arguments.add_argument("--models", default="resnet18,resnet50", help="of torchvision, or tiny (%(default)s)")
     arguments.add_argument("--batch", type=int, default=256)
-    arguments.add_argument("--epochs", type=int, default=2, help="of each way; what is called later are all but the first (2)")
+    arguments.add_argument("--epochs", type=int, default=2, help="of each way; the last columns are the mean of all but the first (2)")
     arguments.add_argument("--steps", type=int, help="steps an epoch at most (all)")
     arguments.add_argument("--workers", type=int, default=CPUS, help="of a DataLoader (the CPUs)")
     arguments.add_argument("--seconds", type=float, default=230, help="begin nothing after so many (230)")
@@ -352,7 +359,7 @@ def main():
         for model in options.models.split(","):
             rows += measure_model(model, ways, options, deadline)
     device = torch.cuda.get_device_name() if options.device == "cuda" else "CPU"
-    versions = {module.__name__: module.__version__ for module in (torch, torchvision, h5py, Image, chunkhit)}
+    versions = {module.__name__: module.__version__ for module in (torch, torchvision, h5py, PIL, chunkhit)}
     header = dict(device=device, cpus=CPUS, python=sys.version.split()[0], **versions, folder=options.folder, date=time.strftime("%Y-%m-%d"))
     print(", ".join(f"{name} {value}" for name, value in header.items()))
     print(CAPTION.format(images=options.images, classes=CLASSES, seeds=len(seeds), bytes=sum(map(os.path.getsize, seeds)) / len(seeds),
@@ -360,6 +367,7 @@ def main():
                          reader={read_tensor: "torchvision.io", read_pillow: "Pillow"}[read]) + "\n")
     print_table(rows, options.batch)
     print("\n" + json.dumps(dict(header, images=options.images, batch=options.batch, workers=options.workers, rows=rows)))
+    sys.exit(1 if ways.failures else 0)
 
 
 if __name__ == "__main__":
