@@ -3,20 +3,22 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
-usage="usage: bash tests/gpu/run.sh [--compile-only | --bundle FILE.tar.xz]
+usage="usage: bash tests/gpu/run.sh [--compile-only | --bundle FILE.tar.xz | --training SEEDS [OPTION]...]
 Builds and runs the tests and figures that need a GPU; says what it skips, and why. It installs and fetches nothing.
 The exit status is 1 if something failed that ran.
   --compile-only    Compile for sm_80 and sm_90, and run nothing
   --bundle FILE     Run nothing; archive what a bare machine needs of the build: libraries, Python module (for the
                     Python that it was built for), packs. There: CHUNKHIT_BUILD=FILE bash tests/gpu/run.sh
+  --training SEEDS  Run only tests/bench/gpu_training.py, with its options
   -h, --help        Print this help
 Variables: CHUNKHIT_BUILD, a build folder or bundle (build/release); NVCC; PYTHON (python3); GPU_TESTS_OUT, where
 programs are built (build/gpu)"
-compile_only= bundle=
+compile_only= bundle= training=()
 while [ $# -gt 0 ]; do
   case $1 in
     --compile-only) compile_only=1; shift ;;
     --bundle) bundle=${2:?"--bundle: expected a file"}; shift 2 ;;
+    --training) training=("${@:2}"); : "${2:?"--training: expected a folder of JPEGs"}"; break ;;
     -h | --help) echo "$usage"; exit 0 ;;
     *) echo "tests/gpu/run.sh: unknown argument: $1" >&2; echo "$usage" >&2; exit 2 ;;
   esac
@@ -116,6 +118,10 @@ if [ -e "$build/lib/libchunkhit.so" ]; then
     "PYTHONPATH=$library/python${PYTHONPATH:+:$PYTHONPATH}")
 fi
 [ -z "$library" ] || [ -n "$compile_only" ] || build_module "$library" || { echo "FAILED: Python module"; failed=1; }
+if [ ${#training[@]} -gt 0 ]; then
+  try 400 "training" "${with_library[@]}" "$python" tests/bench/gpu_training.py "${training[@]}"
+  exit $failed
+fi
 if [ -z "$nvcc" ]; then
   skip "C++ tests and figures" "no nvcc on PATH or in /usr/local/cuda/bin"
 elif ! command -v g++ >/dev/null; then
