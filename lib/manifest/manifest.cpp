@@ -219,6 +219,10 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
     Manifest manifest;
     parse_common(json, kChunkSamples, manifest);
     manifest.sample = parse_sample(json.at("sample"));
+    if (const std::uint64_t found = count_field(json, "version");
+        (found == kMasksVersion) != manifest.sample.has_mask)
+      throw_bad_data(std::string("version: expected ") + (manifest.sample.has_mask ? "3" : "1 or 2") +
+                     ", found " + std::to_string(found));
     manifest.chunk_samples = count_field(json, "chunk_samples");
     manifest.chunk_bytes = count_field(json, "chunk_bytes");
     manifest.samples = count_field(json, "samples");

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/bytes.h"
+#include "decode/formats.h"
 #include "decode/image_decoder.h"
 #include "fuzz/picked_plan.h"
 
@@ -44,10 +46,25 @@ void decode_region(Bytes input) {
   require(sum <= 255u * image.pixels.size());
 }
 
+void decode_mask(Bytes file) {
+  try {
+    const std::unique_ptr<OpenedImage> opened = open_png_indices(file);
+    const ImageHeader& header = opened->header;
+    if (std::uint64_t{header.width} * header.height > 4'000'000) return;
+    Image image;
+    opened->decode({1, {0, 0, header.width, header.height}, 1}, image);
+    require(image.pixels.size() == std::size_t{header.width} * header.height);
+  } catch (const ImageError&) {
+    return;
+  }
+}
+
 }  // namespace
 }  // namespace chunkhit
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size >= chunkhit::kChoiceBytes) chunkhit::decode_region({data, size});
+  if (size >= chunkhit::kChoiceBytes)
+    chunkhit::decode_mask({data + chunkhit::kChoiceBytes, size - chunkhit::kChoiceBytes});
   return 0;
 }

@@ -13,7 +13,6 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "listing/sample_list.h"
-#include "pack/images/mask_decoder.h"
 
 namespace chunkhit {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
+#include "pack/images/mask_decoder.h"
 
 namespace chunkhit {
 
@@ -27,12 +28,6 @@ struct StampedPart {
 [[nodiscard]] std::optional<std::vector<FileStamp>> read_stamps(const std::string& path,
                                                                 const StampedPart& part,
                                                                 std::size_t row_count);
-
-/// Where the files of a list lie.
-struct InputFolders {
-  const RootFolder& images;
-  const std::optional<RootFolder>& masks;
-};
 
 /// Gives those of the rows `indices` whose files are not as `stamps` say, in order; several threads look.
 /// Throws MachineError.

@@ -18,6 +18,12 @@ namespace chunkhit {
 /// Opens the folder of a spec's masks, if it has one; throws as RootFolder.
 [[nodiscard]] std::optional<RootFolder> mask_folder(const PackImagesSpec& spec);
 
+/// Where the files of a list lie.
+struct InputFolders {
+  const RootFolder& images;
+  const std::optional<RootFolder>& masks;
+};
+
 /// The mask of an image's file.
 struct MaskFile {
   std::string name;  ///< below the folder

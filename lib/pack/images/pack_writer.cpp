@@ -174,8 +174,7 @@ std::vector<std::uint64_t> PackWriter::changed_parts() {
     const auto stamps = read_stamps(path, {pack_.identity().pack_id, part_index}, rows.indices.size());
     unknown += stamps ? 0 : 1;
     if (!stamps) continue;
-    const auto found =
-        find_changed({run_.context.root, run_.context.masks}, *rows.list, rows.indices, *stamps);
+    const auto found = find_changed(run_.context.folders(), *rows.list, rows.indices, *stamps);
     if (!found.empty()) parts.push_back(part_index);
     for (const std::uint32_t index : found) files.emplace_back(rows.list->file(index));
   }

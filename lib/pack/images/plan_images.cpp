@@ -117,7 +117,8 @@ PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions
   std::optional<ImageInput> input = read_image_input(given_spec, options);
   report.interrupted = !input;
   if (!input) return report;
-  const PackImagesSpec spec = with_part_samples(given_spec, options, input->list);
+  PackImagesSpec spec = with_part_samples(given_spec, options, input->list);
+  if (!spec.pair.empty()) spec.pair = std::filesystem::canonical(spec.pair).string();
   report.rows = input->list.row_count;
   report.rejected = input->list.rejects.size();
   report.notices = std::move(input->notices);

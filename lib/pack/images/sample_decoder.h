@@ -30,6 +30,7 @@ struct DecoderContext {
   MemoryBudget budget;                ///< for images that need more than kept_bytes
   std::uint64_t kept_bytes = 0;       ///< what each decoder may hold without a share of the budget
   std::optional<RootFolder> masks{};  ///< folder of the masks, where the spec has one
+  [[nodiscard]] InputFolders folders() const { return {root, masks}; }
 };
 
 /// An image of its own size, as it is stored.

@@ -17,7 +17,6 @@
 #include "base/hash.h"
 #include "base/throw_error.h"
 #include "chunkhit/error.h"
-#include "codec/chunk_codec.h"
 #include "store/hdf5/attributes.h"
 #include "store/hdf5/dataset.h"
 #include "store/hdf5/external.h"
@@ -26,6 +25,7 @@
 #include "store/hdf5/index.h"
 #include "store/hdf5/numbers.h"
 #include "store/hdf5/output.h"
+#include "store/hdf5/sample_dataset.h"
 #include "store/part.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
@@ -128,69 +128,6 @@ void check_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, cons
   require(read_attribute<double>(check, images, "mean") == samples.mean &&
               read_attribute<double>(check, images, "std") == samples.std,
           kImagesName);
-}
-
-void set_filter(const Hdf5Check& check, hid_t list, const std::string& filter) {
-  const auto level = static_cast<unsigned>(chunk_codec(filter).default_level);
-  if (filter == "deflate") check(H5Pset_deflate(list, level > 9 ? 9 : level), "set the deflate filter");
-  // Optional, or creating the dataset would need the plug-in, which only readers through HDF5 need.
-  if (filter == "zstd")
-    check(H5Pset_filter(list, kZstdFilter, H5Z_FLAG_OPTIONAL, 1, &level), "set the zstd filter");
-}
-
-using ImageDimensions = std::array<hsize_t, 4>;
-
-/// Gives the dimensions of `count` samples.
-ImageDimensions image_dimensions(const SampleShape& sample, hsize_t count) {
-  if (sample.layout == Layout::nhwc) return {count, sample.height, sample.width, sample.channels};
-  return {count, sample.channels, sample.height, sample.width};
-}
-
-/// Dimensions of the dataset of chunks: an image's, or all bytes of an image and its mask.
-std::vector<hsize_t> sample_dimensions(const SampleShape& sample, hsize_t count) {
-  if (sample.has_mask) return {count, sample.byte_count()};
-  const ImageDimensions dimensions = image_dimensions(sample, count);
-  return {dimensions.begin(), dimensions.end()};
-}
-
-/// Creates `/images` without samples; `/samples` where they have masks.
-Hdf5Handle create_samples(const Hdf5Check& check, hid_t file, const PartSpec& spec) {
-  const std::vector<hsize_t> none = sample_dimensions(spec.sample, 0);
-  const std::vector<hsize_t> most = sample_dimensions(spec.sample, H5S_UNLIMITED);
-  const std::vector<hsize_t> chunk = sample_dimensions(spec.sample, spec.chunk_samples);
-  const int rank = static_cast<int>(none.size());
-  const Hdf5Handle space(check(H5Screate_simple(rank, none.data(), most.data()), "create a dataspace"),
-                         H5Sclose);
-  const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
-  check(H5Pset_chunk(list.get(), rank, chunk.data()), "set the chunk's shape");
-  check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
-  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
-  set_filter(check, list.get(), spec.codec);
-  const char* const name = spec.sample.has_mask ? kSamplesName : kImagesName;
-  return {check(H5Dcreate2(file, name, H5T_NATIVE_UINT8, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
-                "create the samples"),
-          H5Dclose};
-}
-
-/// Creates a dataset of which each sample shows bytes of a sample in `/samples`, from `first` on.
-Hdf5Handle create_view(const Hdf5Check& check, hid_t file, const char* name, const SampleShape& sample,
-                       std::span<const hsize_t> dimensions, hsize_t first) {
-  const hsize_t samples = dimensions.front();
-  const Hdf5Handle space = make_space(check, dimensions);
-  const Hdf5Handle source = make_space(check, std::array{samples, hsize_t{sample.byte_count()}});
-  const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
-  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
-  if (samples > 0) {
-    const hsize_t bytes =
-        std::accumulate(dimensions.begin() + 1, dimensions.end(), hsize_t{1}, std::multiplies<>());
-    const std::array from{hsize_t{0}, first}, count{hsize_t{1}, hsize_t{1}}, block{samples, bytes};
-    check(H5Sselect_hyperslab(source.get(), H5S_SELECT_SET, from.data(), nullptr, count.data(), block.data()),
-          "select bytes of the samples");
-    check(H5Pset_virtual(list.get(), space.get(), ".", kSamplesName, source.get()), "show the samples");
-  }
-  return {check(H5Dcreate2(file, name, H5T_NATIVE_UINT8, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
-                "create a view of the samples"),
-          H5Dclose};
 }
 
 /// Runs a step; prefixes the messages of its errors by the path.
@@ -325,7 +262,7 @@ constexpr std::uint64_t kMaxMetadataBlockBytes = 1 << 20;
 /// Looks up every chunk in HDF5's own index, through which other programs read the file.
 void check_library_index(const Hdf5Check& check, hid_t images, const std::vector<StoredChunk>& chunks) {
   for (const StoredChunk& chunk : chunks) {
-    const ImageDimensions at{chunk.first_sample, 0, 0, 0};
+    const std::array<hsize_t, 4> at{chunk.first_sample, 0, 0, 0};
     hsize_t found = 0;
     check(H5Dget_chunk_storage_size(images, at.data(), &found), "look up a chunk");
     if (found != chunk.stored_bytes) check.refuse("a chunk was not written whole");
@@ -386,32 +323,22 @@ class ImagesWriter final : public Hdf5PartWriter {
   std::uint64_t add_chunk(const EncodedChunk& chunk) {
     const Hdf5Session session;
     const std::vector<hsize_t> extent = sample_dimensions(spec_.sample, sample_count_ + chunk.sample_count);
-    const ImageDimensions at{sample_count_, 0, 0, 0};
+    const std::array<hsize_t, 4> at{sample_count_, 0, 0, 0};
     const std::uint32_t mask = chunk.filtered || spec_.codec == "none" ? 0 : 1;
     output_.check()(H5Dset_extent(samples_.get(), extent.data()), "make room for samples");
     return output_.add_chunk(samples_.get(), at, mask, chunk.stored);
   }
 
-  /// Creates /images and /masks, which HDF5 1.10 and later know how to read; returns /images.
-  Hdf5Handle create_views() {
-    const Hdf5Check& check = output_.check();
-    check(H5Fset_libver_bounds(output_.file(), H5F_LIBVER_EARLIEST, H5F_LIBVER_V110),
-          "set the version bounds");
-    const std::array masks{hsize_t{sample_count_}, hsize_t{spec_.sample.height}, hsize_t{spec_.sample.width}};
-    static_cast<void>(
-        create_view(check, output_.file(), kMasksName, spec_.sample, masks, spec_.sample.pixel_bytes()));
-    Hdf5Handle images = create_view(check, output_.file(), kImagesName, spec_.sample,
-                                    image_dimensions(spec_.sample, sample_count_), 0);
-    write_part_attributes(check, output_.file(), images.get(), spec_);
-    return images;
-  }
-
   void finish_hdf5(const PartSamples& samples) override {
     const Hdf5Session session;
-    Hdf5Handle views = spec_.sample.has_mask ? create_views() : Hdf5Handle();
-    const hid_t images = spec_.sample.has_mask ? views.get() : samples_.get();
-    write_sample_columns(output_.check(), output_.file(), images, spec_, samples);
-    if (spec_.sample.has_mask) output_.check()(views.close(), "close /images");
+    Hdf5Handle view;
+    if (spec_.sample.has_mask) {
+      view = create_views(output_.check(), output_.file(), spec_.sample, sample_count_);
+      write_part_attributes(output_.check(), output_.file(), view.get(), spec_);
+    }
+    write_sample_columns(output_.check(), output_.file(), (spec_.sample.has_mask ? view : samples_).get(),
+                         spec_, samples);
+    output_.check()(view.close(), "close /images");
     output_.check()(samples_.close(), "close the samples");
     output_.close();
     check_hdf5_file(samples);

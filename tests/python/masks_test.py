@@ -1,0 +1,253 @@
+"""Images with masks: packed, read, cropped and flipped as Pillow does both."""
+import os
+
+import chunkhit
+import h5py
+import numpy as np
+import pytest
+from PIL import Image
+
+COUNT, CLASSES = 40, 21
+
+
+def smooth(random, height, width, count):
+    """Values below `count` that change slowly."""
+    small = Image.fromarray(random.integers(0, 256, (height // 16 + 2, width // 16 + 2), dtype=np.uint8))
+    return (np.asarray(small.resize((width, height), Image.BICUBIC)).astype(int) * count // 256).astype(np.uint8)
+
+
+def save_mask(mask, path, is_palette):
+    image = Image.fromarray(mask)
+    if is_palette:
+        image = image.convert("P")
+        image.putdata(mask.ravel().tolist())
+        image.putpalette([value for k in range(256) for value in (k * 7 % 256, k * 31 % 256, 255 - k)])
+    image.save(path)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """The folder of images/ and masks/, and both as arrays by the image's name."""
+    folder = tmp_path_factory.mktemp("pairs")
+    random = np.random.default_rng(5)
+    arrays = {}
+    for number in range(COUNT):
+        name = f"{'ab'[number % 2]}/{number:03}"
+        for kind in ("images", "masks"):
+            (folder / kind / name).parent.mkdir(parents=True, exist_ok=True)
+        height, width = (int(side) for side in random.integers(60, 120, 2))
+        file = f"{name}.{'jpg' if number % 3 else 'png'}"
+        image = np.stack([smooth(random, height, width, 256) for _ in range(3)], -1)
+        Image.fromarray(image).save(folder / "images" / file, quality=92)
+        mask = smooth(random, height, width, CLASSES)
+        save_mask(mask, folder / "masks" / f"{name}.png", number % 4 == 0)
+        arrays[file] = np.asarray(Image.open(folder / "images" / file).convert("RGB")), mask
+    return folder, arrays
+
+
+FORMS = [(container, sizes) for container in ("hdf5", "shard") for sizes in ("fixed", "own")]
+
+
+def pack(folder, out, container="hdf5", sizes="fixed", **options):
+    if sizes == "fixed":
+        options = {"resize": (48, 40), **options}
+    report = chunkhit.pack_images(folder / "images", out, pair=folder / "masks", container=container, sizes=sizes, progress=False, **options)
+    assert chunkhit.verify_pack(out)["problems"] == []
+    return report
+
+
+def resized(array, size, resample):
+    return np.asarray(Image.fromarray(array).resize(size, resample))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("container, sizes", FORMS)
+def test_samples_are_those_of_pillow(pairs, tmp_path, container, sizes):
+    folder, arrays = pairs
+    pack(folder, tmp_path / "out", container, sizes, chunk_bytes=100_000 if sizes == "own" else 0)
+    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    assert dataset.info["masks"]
+    for number, key in enumerate(dataset.keys()):
+        image, mask = arrays[key]
+        if sizes == "fixed":
+            image, mask = resized(image, (48, 40), Image.BILINEAR), resized(mask, (48, 40), Image.NEAREST)
+        found_image, found_mask = dataset[number]
+        np.testing.assert_array_equal(found_image, image)
+        np.testing.assert_array_equal(found_mask, mask)
+    images, masks = dataset[[3, 1]]
+    np.testing.assert_array_equal(masks[1], dataset[1][1])
+    np.testing.assert_array_equal(images[0], dataset[3][0])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout", ["nhwc", "nchw"])
+@pytest.mark.parametrize("codec", ["none", "zstd", "photo"])
+def test_crops_and_flips_are_those_of_the_image(pairs, tmp_path, layout, codec):
+    """A mask that is the image's red channel stays it, as nothing is mixed."""
+    folder, arrays = pairs
+    for file, (image, _) in arrays.items():
+        red = tmp_path / "masks" / f"{file.rsplit('.', 1)[0]}.png"
+        red.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image[..., 0]).save(red)
+    chunkhit.pack_images(folder / "images", tmp_path / "out", pair=tmp_path / "masks", container="shard", codec=codec, layout=layout,
+                         crop=60, progress=False)
+    augment = dict(flip_horizontal=0.5, crop_height=41, crop_width=37, random_crop=True, crop_padding=3)
+    loader = chunkhit.ImageLoader(tmp_path / "out", batch_size=7, shuffle="window", seed=3, augment=augment, layout="nhwc")
+    seen = 0
+    for images, masks in loader:
+        assert masks.shape == images.shape[:3]
+        np.testing.assert_array_equal(masks, images[..., 0])
+        seen += len(masks)
+    assert seen == COUNT
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("container, sizes", FORMS)
+def test_random_resized_crops_take_the_nearest_class(pairs, tmp_path, container, sizes):
+    """The box is found by a mask of coordinates: its rows, and its columns."""
+    folder, arrays = pairs
+    boxes = {}
+    for axis in (0, 1):
+        for file, (image, _) in arrays.items():
+            path = tmp_path / f"masks{axis}" / f"{file.rsplit('.', 1)[0]}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            height, width = (40, 48) if sizes == "fixed" else image.shape[:2]
+            numbers = np.broadcast_to(np.arange(height)[:, None] if axis == 0 else np.arange(width)[None], (height, width))
+            Image.fromarray(numbers.astype(np.uint8)).resize(image.shape[1::-1], Image.NEAREST).save(path)
+        out = tmp_path / f"out{axis}"
+        chunkhit.pack_images(folder / "images", out, pair=tmp_path / f"masks{axis}", container=container, sizes=sizes, progress=False,
+                             **(dict(resize=(48, 40)) if sizes == "fixed" else {}))
+        loader = chunkhit.ImageLoader(out, batch_size=8, shuffle="window", seed=3,
+                                      augment=dict(resized_crop=dict(height=29, width=31), flip_horizontal=0.5))
+        for batch in loader.epoch(2):
+            for key, mask in zip(batch.keys, batch.masks):
+                boxes.setdefault(key, []).append(mask)
+    pack(folder, tmp_path / "out", container, sizes)
+    loader = chunkhit.ImageLoader(tmp_path / "out", batch_size=8, shuffle="window", seed=3,
+                                  augment=dict(resized_crop=dict(height=29, width=31), flip_horizontal=0.5))
+    stored = dict(zip(loader_keys(tmp_path / "out"), chunkhit.ImageDataset(tmp_path / "out")[:][1]))
+    for batch in loader.epoch(2):
+        for key, mask in zip(batch.keys, batch.masks):
+            rows, columns = boxes[key]
+            np.testing.assert_array_equal(mask, stored[key][rows, columns])
+
+
+def loader_keys(path):
+    return chunkhit.ImageDataset(path).keys()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_h5py_reads_both(pairs, tmp_path):
+    folder, _ = pairs
+    for codec in ("none", "deflate"):
+        pack(folder, tmp_path / codec, codec=codec, chunk_samples=7)
+        images, masks = chunkhit.ImageDataset(tmp_path / codec)[:]
+        with h5py.File(tmp_path / codec / "part-00000.h5") as file:
+            np.testing.assert_array_equal(file["images"][:], images)
+            np.testing.assert_array_equal(file["masks"][:], masks)
+            assert file["images"].attrs["layout"] == "nhwc"
+
+
+def test_bad_masks_are_rejects(pairs, tmp_path):
+    folder, arrays = pairs
+    masks = tmp_path / "masks"
+    for file, (_, mask) in arrays.items():
+        path = masks / f"{file.rsplit('.', 1)[0]}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(mask).save(path)
+    os.remove(masks / "a/000.png")
+    Image.new("L", (3, 4)).save(masks / "b/001.png")
+    Image.new("RGB", arrays["a/002.jpg"][1].shape[::-1]).save(masks / "a/002.png")
+    Image.fromarray(np.zeros(arrays["b/003.png"][1].shape, np.uint16)).save(masks / "b/003.png")
+    with open(masks / "a/004.png", "r+b") as file:
+        file.truncate(100)
+    os.rename(masks / "b/005.png", masks / "b/005.jpg")
+    Image.fromarray(arrays["b/005.jpg"][1]).save(masks / "b/005.jpg", quality=90)
+    np.save(masks / "a/006.npy", arrays["a/006.png"][1])
+    os.remove(masks / "a/006.png")
+    report = chunkhit.pack_images(folder / "images", tmp_path / "out", pair=masks, sizes="own", progress=False, max_errors=10)
+    with open(tmp_path / "out" / "rejects.csv") as file:
+        reasons = {line.split(",")[1]: line for line in file.read().splitlines()[1:]}
+    assert report["samples"] == COUNT - 6
+    for name, words in (("a/000.png", "has no mask: expected a/000.png, or .npy, .bmp, .gif"),
+                        ("b/001.jpg", "its mask b/001.png has 3 x 4 pixels, expected"), ("a/002.jpg", "has colors, expected one value"),
+                        ("b/003.png", "has 16 bits a pixel, expected at most 8"), ("a/004.jpg", "truncated"),
+                        ("b/005.jpg", "its mask b/005.jpg is of another type, expected PNG")):
+        assert words in reasons[name], reasons[name]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_changed_mask_is_packed_again(pairs, tmp_path):
+    folder, arrays = pairs
+    masks = tmp_path / "masks"
+    for file, (_, mask) in arrays.items():
+        path = masks / f"{file.rsplit('.', 1)[0]}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(mask).save(path)
+    Image.new("L", (3, 4)).save(masks / "b/001.png")  # a reject, which does not count as changed either
+
+    def pack_again():
+        chunkhit.pack_images(folder / "images", tmp_path / "out", pair=masks, resize=(48, 40), progress=False, max_errors=1)
+        return (tmp_path / "out" / "part-00000.h5").stat().st_mtime_ns
+
+    first = pack_again()
+    assert pack_again() == first
+    Image.fromarray(arrays["a/000.png"][1] // 2 + 100).save(masks / "a/000.png")
+    assert pack_again() > first
+    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    assert dataset[dataset.keys().index("a/000.png")][1].min() >= 100
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_plans_and_merges_keep_masks(pairs, tmp_path, monkeypatch):
+    folder, _ = pairs
+    monkeypatch.chdir(folder)
+    for seed, name in enumerate(("one", "two")):
+        chunkhit.pack_images("images", tmp_path / name, pair="masks", resize=(48, 40), part_bytes=100_000, plan=2, order="input", seed=seed)
+    monkeypatch.chdir(tmp_path)  # the plan knows where the masks are
+    for name in ("one", "two"):
+        for task in (0, 1, None):
+            chunkhit.run_plan(tmp_path / name, task=task, progress=False)
+    chunkhit.merge_packs([tmp_path / "one", tmp_path / "two"], tmp_path / "both")
+    assert chunkhit.verify_pack(tmp_path / "both")["problems"] == []
+    images, masks = chunkhit.ImageDataset(tmp_path / "both")[:]
+    np.testing.assert_array_equal(masks[:COUNT], masks[COUNT:])
+    np.testing.assert_array_equal(masks[:COUNT], chunkhit.ImageDataset(tmp_path / "one")[:][1])
+
+
+def test_masks_are_not_for_archives(pairs, tmp_path):
+    folder, _ = pairs
+    os.system(f"tar -C {folder}/images -cf {tmp_path}/images.tar .")
+    with pytest.raises(chunkhit.Error, match="pair: is for images that are files of a folder"):
+        chunkhit.pack_images(tmp_path / "images.tar", tmp_path / "out", pair=folder / "masks", resize=(48, 40))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_torch_gives_tensors_of_both(pairs, tmp_path):
+    torch = pytest.importorskip("torch")
+    import chunkhit.torch
+    folder, _ = pairs
+    pack(folder, tmp_path / "out")
+    loader = chunkhit.torch.ImageLoader(tmp_path / "out", batch_size=8, dtype="float32", transform=lambda images, masks: (images * 2, masks + 1))
+    batch = next(iter(loader))
+    images, masks = batch
+    assert images.dtype == torch.float32 and masks.dtype == torch.uint8 and masks.shape == (8, 40, 48)
+    expected = chunkhit.ImageDataset(tmp_path / "out").masks(batch.samples.numpy())
+    assert torch.equal(masks, torch.from_numpy(expected) + 1)
+    assert batch.labels.shape == (8,) and batch.labels.dtype == torch.int64
+    with pytest.raises(chunkhit.Error, match="expected .images, masks."):
+        next(iter(chunkhit.torch.ImageLoader(tmp_path / "out", batch_size=8, transform=lambda images, masks: images)))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_damaged_masks_are_found(pairs, tmp_path):
+    folder, _ = pairs
+    for container, sizes in FORMS:
+        out = tmp_path / f"{container}_{sizes}"
+        pack(folder, out, container, sizes)
+        part = next(out.glob("part-00000.[hz]*"))
+        data = part.read_bytes()
+        for at in range(5000, len(data), len(data) // 20):
+            part.write_bytes(data[:at] + bytes([data[at] ^ 64]) + data[at + 1:])
+            assert chunkhit.verify_pack(out)["problems"], (container, sizes, at)
+        part.write_bytes(data)
