@@ -280,11 +280,12 @@ void print_info(const PackInfo& info) {
     std::printf("samples    %s (%s rows, %s rejected%s)\n", count_text(info.samples).c_str(),
                 count_text(images.rows).c_str(), count_text(images.rejected).c_str(),
                 warned_text(images.warned).c_str());
+  const char* const masks = images.has_masks ? "; masks, uint8" : "";
   if (images.own_sizes)
-    std::printf("shape      each image its own size, channels %u, uint8, nhwc\n", images.channels);
+    std::printf("shape      each image its own size, channels %u, uint8, nhwc%s\n", images.channels, masks);
   else
-    std::printf("shape      height %u, width %u, channels %u, uint8, %s\n", images.height, images.width,
-                images.channels, name_of(images.layout).c_str());
+    std::printf("shape      height %u, width %u, channels %u, uint8, %s%s\n", images.height, images.width,
+                images.channels, name_of(images.layout).c_str(), masks);
   if (images.sizes) print_sizes(*images.sizes);
   if (images.inputs) print_inputs(*images.inputs);
   print_labels(info);
