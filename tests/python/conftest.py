@@ -47,22 +47,23 @@ def ratings(tmp_path_factory):
 
 @pytest.fixture(scope="session", params=["fixed", "own"])
 def masked(request, tmp_path_factory):
-    """A pack `pack` of 24 images, PNG and JPEG, with masks: 0 around, a square of 1 and 4, and a pixel of 255."""
+    """A pack of 36 images with masks: 0 around a square of 1 or 4, and a pixel of 255; 9 in one, nothing but 0 in another."""
     folder = tmp_path_factory.mktemp("masked")
     random = np.random.default_rng(3)
-    for number in range(24):
+    for number in range(36):
         height, width = (20, 30) if request.param == "fixed" else random.integers(12, 40, 2)
         mask = np.zeros((height, width), np.uint8)
         if number:
             mask[2:9, 3:10] = 1 + number % 2 * 3
             mask[0, number % 8] = 255
+            mask[1, 1] = 9 * (number == 5)
         for kind, pixels, ending in (("images", random.integers(0, 256, (height, width, 3), np.uint8), ("png", "jpg")[number % 2]),
                                      ("masks", mask, "png")):
             place = folder / kind / "ab"[number % 3 == 0]
             place.mkdir(parents=True, exist_ok=True)
             Image.fromarray(pixels).save(place / f"{number:02}.{ending}")
-    chunkhit.pack_images(folder / "images", folder / "pack", pair=folder / "masks", sizes=request.param, chunk_samples=None
-                         if request.param == "own" else 7)
+    chunks = dict(chunk_samples=7) if request.param == "fixed" else {}
+    chunkhit.pack_images(folder / "images", folder / "pack", pair=folder / "masks", sizes=request.param, **chunks)
     return folder
 
 
