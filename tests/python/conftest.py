@@ -45,6 +45,28 @@ def ratings(tmp_path_factory):
     return folder, entries.tocsr()
 
 
+@pytest.fixture(scope="session", params=["fixed", "own"])
+def masked(request, tmp_path_factory):
+    """A pack of 36 images with masks: 0 around a square of 1 or 4, and a pixel of 255; 9 in one, nothing but 0 in another."""
+    folder = tmp_path_factory.mktemp("masked")
+    random = np.random.default_rng(3)
+    for number in range(36):
+        height, width = (20, 30) if request.param == "fixed" else random.integers(12, 40, 2)
+        mask = np.zeros((height, width), np.uint8)
+        if number:
+            mask[2:9, 3:10] = 1 + number % 2 * 3
+            mask[0, number % 8] = 255
+            mask[1, 1] = 9 * (number == 5)
+        for kind, pixels, ending in (("images", random.integers(0, 256, (height, width, 3), np.uint8), ("png", "jpg")[number % 2]),
+                                     ("masks", mask, "png")):
+            place = folder / kind / "ab"[number % 3 == 0]
+            place.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(place / f"{number:02}.{ending}")
+    chunks = dict(chunk_samples=7) if request.param == "fixed" else {}
+    chunkhit.pack_images(folder / "images", folder / "pack", pair=folder / "masks", sizes=request.param, **chunks)
+    return folder
+
+
 def own_numbers(reader, matrix_rows, matrix_columns):
     """The numbers in own ids such as "u17" of these rows, and of all columns."""
     rows = [int(reader.row_id(int(row))[1:]) for row in matrix_rows]

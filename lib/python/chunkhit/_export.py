@@ -47,6 +47,8 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
               and KEY.json (label, class, key, kept columns); ".npz": arrays images (n, height, width, channels), labels,
               classes, keys and columns/NAME; without an ending a folder: CLASS/NAME.png or .jpg and labels.csv (label, key,
               columns). pack_images takes tars and folders back
+    masks     KEY.mask.png of a tar, the array masks (n, height, width) of a .npz; a folder then has images/CLASS/NAME.png and
+              masks/CLASS/NAME.png, which pack_images("OUTPUT/images", pair="OUTPUT/masks") takes back
     ratings   ".npz": scipy.sparse.load_npz reads it, with the ids in OUTPUT.users.csv and OUTPUT.items.csv; ".csv":
               user,item,value. What is held out is in OUTPUT.held_out.npz or .csv. Times, where the pack keeps them, are
               a column of the table, or in OUTPUT.times.npz and OUTPUT.held_out.times.npz

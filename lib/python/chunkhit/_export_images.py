@@ -41,6 +41,7 @@ class Export(NamedTuple):
 class EncodedImage(NamedTuple):
     suffix: str
     content: bytes
+    mask: Optional[bytes] = None  # PNG of its class ids, where the pack has masks
 
 
 def safe_name(text: str) -> str:
@@ -124,9 +125,12 @@ def encoded_images(export: Export) -> Generator[Tuple[int, EncodedImage], None, 
     is_own = bool(export.info.get("own_sizes"))
 
     def encode(run: NDArray[Any]) -> List[EncodedImage]:
-        if is_own:
-            return [encode_own_size(export.dataset, int(sample)) for sample in run]
-        return [png(image) for image in read_images(export, run)]
+        images = [encode_own_size(export.dataset, int(sample)) for sample in run] if is_own else \
+            [png(image) for image in read_images(export, run)]
+        if not export.info.get("masks"):
+            return images
+        masks = export.dataset.masks(run)
+        return [image._replace(mask=png(mask[..., np.newaxis]).content) for image, mask in zip(images, masks)]
 
     pool = concurrent.futures.ThreadPoolExecutor(export.threads)
     pending: Deque[Any] = collections.deque()
@@ -209,7 +213,8 @@ def tar_key(key: str, sample: int) -> str:
 
 
 def export_tar(export: Export, output: str, force: bool) -> None:
-    """KEY.png or KEY.jpg of each sample, KEY.cls with its class id, and KEY.json with label, class, key and columns."""
+    """KEY.png or KEY.jpg of each sample, KEY.mask.png, KEY.cls with its class id, and KEY.json with label, class, key and
+    columns."""
     fields, names = Fields(export), Names()
 
     def append(tar: tarfile.TarFile, name: str, content: bytes) -> None:
@@ -222,6 +227,8 @@ def export_tar(export: Export, output: str, force: bool) -> None:
         for sample, image in images:
             key = names.unused(tar_key(fields.key(sample), sample))
             append(tar, f"{key}.{image.suffix}", image.content)
+            if image.mask is not None:
+                append(tar, f"{key}.mask.png", image.mask)
             if not fields.are_numbers and fields.labels[sample] >= 0:
                 append(tar, f"{key}.cls", str(fields.labels[sample]).encode())
             append(tar, f"{key}.json", json.dumps(fields.json(sample), ensure_ascii=False, allow_nan=False).encode())
@@ -230,8 +237,15 @@ def export_tar(export: Export, output: str, force: bool) -> None:
 
 
 def export_folder(export: Export, output: str, force: bool) -> None:
-    """CLASS/NAME.png, or .jpg where stored so, and labels.csv, which names them in order with labels, keys and columns."""
+    """CLASS/NAME.png, or .jpg where stored so, and labels.csv, which names them in order with labels, keys and columns. Of
+    images with masks images/CLASS/NAME.png and masks/CLASS/NAME.png."""
     fields, names = Fields(export), Names()
+
+    def write(path: str, content: bytes) -> None:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
+
     with new_folder(output, force) as folder, contextlib.closing(encoded_images(export)) as images:
         with open(os.path.join(folder, LIST), "w", newline="", encoding="utf-8") as file:
             rows = csv.writer(LineFeeds(file))
@@ -241,11 +255,12 @@ def export_folder(export: Export, output: str, force: bool) -> None:
                 stem = stem_of(fields.key(sample), sample).strip("/")
                 if kind is not None:
                     stem = stem[len(kind) + 1 :] if stem.startswith(kind + "/") else stem
-                    os.makedirs(os.path.join(folder, safe_name(kind)), exist_ok=True)
                 place = "" if kind is None else safe_name(kind) + "/"
-                name = f"{names.unused(place + safe_name(stem.replace('/', '_')))}.{image.suffix}"
-                with open(os.path.join(folder, name), "wb") as written:
-                    written.write(image.content)
+                stem = names.unused(place + safe_name(stem.replace("/", "_")))
+                name = f"{stem}.{image.suffix}"
+                write(os.path.join(folder, "" if image.mask is None else "images", name), image.content)
+                if image.mask is not None:
+                    write(os.path.join(folder, "masks", f"{stem}.png"), image.mask)
                 rows.writerow([name, *fields.row(sample)])
                 export.done(1)
 
@@ -256,7 +271,8 @@ def text_array(texts: Any) -> NDArray[Any]:
 
 
 def export_arrays(export: Export, output: str, force: bool) -> None:
-    """images, uint8 (n, height, width, channels); labels; classes, their names by id where there are any; keys; columns/NAME."""
+    """images, uint8 (n, height, width, channels); masks (n, height, width) where there are any; labels; classes, their names by
+    id where there are any; keys; columns/NAME."""
     info, fields = export.info, Fields(export)
     if info.get("own_sizes"):
         raise Error(f"{output}: images of their own sizes make no array; expected a .tar or a folder as output", "usage")
@@ -270,6 +286,9 @@ def export_arrays(export: Export, output: str, force: bool) -> None:
     with new_file(output, force) as file, ArrayArchive(file) as archive:
         shape = (len(export.samples), sample["height"], sample["width"], sample["channels"])
         archive.append_pieces("images", np.uint8, shape, read())
+        if info.get("masks"):
+            runs = runs_of(export.samples, run_length(info))
+            archive.append_pieces("masks", np.uint8, shape[:3], map(export.dataset.masks, runs))
         archive.append("labels", fields.labels[export.samples])
         if fields.has_names:
             archive.append("classes", fields.class_list())

@@ -78,6 +78,7 @@ class ImageInfo(PackInfo, total=False):
     default_cache, advised_cache
                of HDF5 files: what h5py's rdcc_* are, and what they are best set to
     own_sizes  True where each image has its own size; height, width and chunk_samples are missing or 0 then
+    masks      True where each image has a mask
     sizes      min, median and max of height, width, stored_bytes; jpeg and raw, the numbers of images stored so
 
     And the keys of chunkhit.PackInfo. Keys that do not apply are missing.
@@ -99,6 +100,7 @@ class ImageInfo(PackInfo, total=False):
     default_cache: Dict[str, float]
     advised_cache: Dict[str, float]
     own_sizes: bool
+    masks: bool
     sizes: Dict[str, Any]
 
 

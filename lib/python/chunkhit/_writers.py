@@ -427,7 +427,8 @@ def label_value(label: Any) -> Union[int, str, NDArray[Any]]:
     except (TypeError, ValueError):
         pass
     if numbers.ndim > 1:
-        raise Error(f"label: expected the id or the name of a class, or numbers, found {label!r}", "usage")
+        found = f"shape {numbers.shape}; masks are packed from files, by pack_images(pair=FOLDER)" if numbers.size else repr(label)
+        raise Error(f"label: expected the id or the name of a class, or numbers, found {found}", "usage")
     return np.ascontiguousarray(numbers.reshape(-1))
 
 

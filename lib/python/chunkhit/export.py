@@ -15,7 +15,8 @@ def parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 done; 2 usage; 65 bad input data; 73 output cannot be written; 75 try again later.")
     flags.add_argument("pack", metavar="PACK", help="folder or URL of a pack, a part, or an HDF5 file")
     flags.add_argument("-o", "--output", metavar="OUTPUT", required=True, help=(
-        "images: FILE.tar (WebDataset), FILE.npz, or a folder (CLASS/NAME.png and labels.csv); "
+        "images: FILE.tar (WebDataset), FILE.npz, or a folder (CLASS/NAME.png and labels.csv; "
+        "with masks images/CLASS/NAME.png and masks/CLASS/NAME.png); "
         "ratings: FILE.npz (scipy.sparse.load_npz) or FILE.csv (user,item,value, and time where it is kept)"))
     flags.add_argument("--classes", metavar="NAME,...", help="only the samples of these classes")
     flags.add_argument("--force", action="store_true", help="replace an existing output")

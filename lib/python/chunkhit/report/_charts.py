@@ -2,6 +2,7 @@
 have their own."""
 from __future__ import annotations
 
+import colorsys
 import io
 import re
 import warnings
@@ -31,7 +32,7 @@ class Series(NamedTuple):
 
     name: str
     values: Any
-    color: str = ACCENT
+    color: Any = ACCENT  #: one, or of bars one each
 
 
 class Mark(NamedTuple):
@@ -49,6 +50,12 @@ class Panel(NamedTuple):
     x_label: str
     marks: Sequence[Mark] = ()
     log: bool = False
+
+
+def mask_colors() -> List[str]:
+    """Colors of the 256 values of masks: steps of an irrational part of the hues, so that those in use differ."""
+    return ["#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hsv_to_rgb(value * 2 ** 0.5 % 1, 0.85, 0.9))
+            for value in range(256)]
 
 
 def short(text: str, most: int = 28) -> str:

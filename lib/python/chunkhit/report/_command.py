@@ -67,11 +67,12 @@ def check_libraries() -> None:
 
 
 def image_sections(packs: Sequence[Tuple[str, str]], options: LookOptions) -> List[Section]:
-    from . import _column_section, _duplicate_sections, _image_sections, _size_section
+    from . import _column_section, _duplicate_sections, _image_sections, _mask_section, _size_section
 
     scans = [scan_images(name, path, options) for name, path in packs]
     sections = [_image_sections.overview(scans), _image_sections.class_section(scans), _column_section.label_section(scans),
-                _column_section.column_section(scans), _image_sections.sheet_section(scans, options.seed),
+                _column_section.column_section(scans), _mask_section.mask_section(scans),
+                _image_sections.sheet_section(scans, options.seed),
                 _size_section.size_section(scans), _image_sections.brightness_section(scans),
                 _image_sections.reject_section(scans)]
     sections += [_duplicate_sections.duplicate_section(scans)] if options.duplicates != "none" else []

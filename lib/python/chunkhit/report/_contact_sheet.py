@@ -7,6 +7,7 @@ from typing import Any, List, Sequence, Tuple
 
 import numpy as np
 
+from ._charts import mask_colors
 from ._image_scan import ImageScan, chosen_of_classes, keys_of, upright
 from ._page import Block, Figure, counted, shown
 
@@ -36,21 +37,37 @@ def encode(image: np.ndarray[Any, Any]) -> Tuple[str, bool]:
     return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode(), is_shrunk
 
 
+def encode_mask(mask: np.ndarray[Any, Any]) -> str:
+    """A data URI of the mask in mask_colors; 0 is transparent. It is shrunk as its image."""
+    from PIL import Image
+
+    pil_image = Image.fromarray(mask)
+    if mask.size > MAX_PIXELS:
+        pil_image.thumbnail((256, 256), Image.NEAREST)
+    pil_image.putpalette(bytes.fromhex("".join(mask_colors()).replace("#", "")))
+    written = io.BytesIO()
+    pil_image.save(written, "PNG", optimize=True, transparency=0)
+    return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode()
+
+
 def figures_of(scan: ImageScan, samples: Sequence[int], prefix: str) -> List[Figure]:
     """Figures of these samples, with their numbers and files; `prefix` tells figures of the same sample apart."""
     samples = [int(sample) for sample in samples]
     if not samples:
         return []
-    images, labels = scan.dataset[samples]
+    images, targets = scan.dataset[samples]
     figures = []
-    for sample, image, label, key in zip(samples, images, labels, keys_of(scan, samples)):
+    for sample, image, target, key in zip(samples, images, targets, keys_of(scan, samples)):
         pixels = upright(image, scan.info)
         source, is_shrunk = encode(pixels)
         height, width = pixels.shape[:2]
         detail = f"{scan.name}, {width} x {height}" + (", shrunk for this page" if is_shrunk else ", as stored")
-        if np.ndim(label):
-            detail += "; " + ", ".join(f"{value:g}" for value in label[:4])
-        figures.append(Figure(f"{prefix}-{sample}", source, width, height, f"#{sample}", shown(key), detail))
+        mask = encode_mask(target) if scan.info.get("masks") else ""
+        if mask:
+            detail += "; mask " + ", ".join(map(str, np.unique(target)))
+        elif np.ndim(target):
+            detail += "; " + ", ".join(f"{value:g}" for value in target[:4])
+        figures.append(Figure(f"{prefix}-{sample}", source, width, height, f"#{sample}", shown(key), detail, mask))
     return figures
 
 
@@ -77,8 +94,10 @@ def contact_sheet(scan: ImageScan, number: int, scans: Sequence[ImageScan], seed
     return blocks
 
 
-def sheet_note(scan_count: int, class_count: int) -> str:
+def sheet_note(scans: Sequence[ImageScan], class_count: int) -> str:
     note = "Drawn by the seed. A click enlarges an image, a click beside it closes it."
+    if any(scan.info.get("masks") for scan in scans):
+        note += " Masks lie over their images, except where they are 0; the pointer over an image hides its mask."
     if class_count > MAX_CLASSES:
         note += f" {MAX_CLASSES} of {class_count:,} classes are shown, evenly spread over their ids."
     return note

@@ -85,6 +85,7 @@ class ImageScan:
     brightness: Array
     contrast: Array
     counts: Array  # (channels, 256)
+    masks: Array  # (3, 256), as mask_counts; zeros without masks
     hashes: Hashes
 
     @property
@@ -140,6 +141,12 @@ def glance(image: Array, counts: Array) -> Glance:
     return Glance(height, width, float(luma(some).mean()), float(some.std(axis=(0, 1)).max()))
 
 
+def mask_counts(mask: Array) -> Array:
+    """(3, 256) of a mask: how many pixels have each value, whether there are any, and whether all have it."""
+    pixels = np.bincount(mask.ravel(), minlength=256)
+    return np.stack([pixels, pixels > 0, pixels == mask.size])
+
+
 class Progress:
     """Says how far a pack is read, and about how long that will take, a few times a second."""
 
@@ -160,9 +167,9 @@ class Progress:
 
 
 def read_images(dataset: ImageDataset, info: Dict[str, Any], looked: Array, hashes: Hashes,
-                progress: Progress) -> Tuple[List[Glance], Array]:
+                progress: Progress) -> Tuple[List[Glance], Array, Array]:
     """Looks at some samples and hashes some, in groups, by as many threads as there are CPUs; no more than a group each
-    is in memory. Returns also the sums of how many pixels have each value, (channels, 256)."""
+    is in memory. Returns also the sums of how many pixels have each value, (channels, 256), and of mask_counts."""
     size = info["sample"]
     image_bytes = size.get("height", 0) * size.get("width", 0) * size["channels"] or 1 << 20
     group = max(1, min(256, GROUP_BYTES // image_bytes))
@@ -170,25 +177,28 @@ def read_images(dataset: ImageDataset, info: Dict[str, Any], looked: Array, hash
     is_looked, is_hashed = np.isin(samples, looked), np.isin(samples, hashes.samples)
     hash_at = np.cumsum(is_hashed) - 1
 
-    def read(begin: int) -> Tuple[List[Glance], Array]:
-        counts = np.zeros((size["channels"], 256), np.int64)
-        images, _ = dataset[samples[begin:begin + group]]
+    def read(begin: int) -> Tuple[List[Glance], Array, Array]:
+        counts, masks = np.zeros((size["channels"], 256), np.int64), np.zeros((3, 256), np.int64)
+        images, targets = dataset[samples[begin:begin + group]]
         seen = []
         for at, image in enumerate((upright(image, info) for image in images), begin):
             if is_hashed[at]:
                 hashes.add(int(hash_at[at]), image)
             if is_looked[at]:
                 seen.append(glance(image, counts))
+                if info.get("masks"):
+                    masks += mask_counts(targets[at - begin])
         progress.add(len(images))
-        return seen, counts
+        return seen, counts, masks
 
     seen: List[Glance] = []
-    counts = np.zeros((size["channels"], 256), np.int64)
+    counts, masks = np.zeros((size["channels"], 256), np.int64), np.zeros((3, 256), np.int64)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for group_seen, group_counts in pool.map(read, range(0, len(samples), group)):
+        for group_seen, group_counts, group_masks in pool.map(read, range(0, len(samples), group)):
             seen += group_seen
             counts += group_counts
-    return seen, counts
+            masks += group_masks
+    return seen, counts, masks
 
 
 def scan_images(name: str, path: str, options: LookOptions) -> ImageScan:
@@ -198,11 +208,11 @@ def scan_images(name: str, path: str, options: LookOptions) -> ImageScan:
     looked = spread_samples(len(dataset), options.samples, options.seed)
     hashes = Hashes.room(hashed_samples(info, len(dataset), looked, options.duplicates), options.near_duplicates)
     progress = Progress(name, max(len(looked), len(hashes.samples)), options.on_progress)
-    seen, counts = read_images(dataset, info, looked, hashes, progress)
+    seen, counts, masks = read_images(dataset, info, looked, hashes, progress)
     sizes = np.array([(one.height, one.width) for one in seen])
     return ImageScan(
         name, path, info, class_names(info), dataset, dataset.labels(), looked, sizes,
-        np.array([one.brightness for one in seen]), np.array([one.contrast for one in seen]), counts, hashes)
+        np.array([one.brightness for one in seen]), np.array([one.contrast for one in seen]), counts, masks, hashes)
 
 
 def class_names(info: Dict[str, Any]) -> Dict[int, str]:

@@ -135,7 +135,7 @@ def has_same_classes(table: Dict[str, int], other: Dict[str, int]) -> bool:
 def sheet_section(scans: Sequence[ImageScan], seed: int) -> Section:
     blocks = [block for number, scan in enumerate(scans) for block in contact_sheet(scan, number, scans, seed)]
     most = max(len(scan.info["classes"]) for scan in scans)
-    return Section("sheet", "Contact sheet", [Block("Images as they are stored", sheet_note(len(scans), most)), *blocks])
+    return Section("sheet", "Contact sheet", [Block("Images as they are stored", sheet_note(scans, most)), *blocks])
 
 
 def brightness_section(scans: Sequence[ImageScan]) -> Section:

@@ -21,6 +21,7 @@ class Figure(NamedTuple):
     caption: str
     file: str = ""  #: shortened below the caption, whole where the image is enlarged
     detail: str = ""
+    mask: str = ""  #: data URI of colors that are laid over it
 
 
 class Block(NamedTuple):

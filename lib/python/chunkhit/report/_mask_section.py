@@ -1,0 +1,52 @@
+"""Values of masks."""
+from __future__ import annotations
+
+from typing import Dict, List, Sequence
+
+import numpy as np
+
+from . import _charts as charts
+from ._charts import Series
+from ._image_scan import ImageScan
+from ._page import Block, Section, counted, looked_at, share_text
+
+NAMES = {0: "0 (not colored)", 255: "255 (often: ignore)"}
+SHOWN_VALUES = 30
+RARE = 3  # masks
+ENOUGH = 10 * RARE  # masks that are looked at before a value can be rare
+
+
+def mask_section(scans: Sequence[ImageScan]) -> Section:
+    section = Section("masks", "Masks")
+    for index, scan in enumerate(scans):
+        if scan.info.get("masks"):
+            section.blocks.append(mask_block(scan, index))
+            section.warnings += mask_warnings(scan)
+    return section
+
+
+def mask_block(scan: ImageScan, index: int) -> Block:
+    pixels, masks, alone = scan.masks
+    values = np.flatnonzero(pixels)
+    most = int(pixels.argmax())
+    shown = np.sort(values[np.argsort(-pixels[values], kind="stable")][:SHOWN_VALUES])
+    left_out = f" The {SHOWN_VALUES} values of most pixels are shown." if len(values) > SHOWN_VALUES else ""
+    singles = ", ".join(f"{value} in {alone[value]:,}" for value in np.flatnonzero(alone)[:8])
+    note = (f"{looked_at(len(scan.looked), scan.total, 'mask')}. With a single value: {alone.sum():,}"
+            f"{f' ({singles})' if singles else ''}.{left_out} Colors are those of the contact sheet.")
+    colors = [charts.GRID, *charts.mask_colors()[1:]]
+    panels = [Series(name, 100 * counts[shown] / total, [colors[value] for value in shown])
+              for name, counts, total in (("pixels", pixels, pixels.sum()), ("masks that have it", masks, len(scan.looked)))]
+    title = f"{scan.name}: {counted(len(values), 'value')}; {most} has {share_text(pixels[most] / pixels.sum())} of the pixels"
+    return Block(title, note, charts.bars(f"masks{index}", [NAMES.get(value, str(value)) for value in shown], panels, " %"))
+
+
+def mask_warnings(scan: ImageScan) -> List[str]:
+    masks = scan.masks[1]
+    values, rare = np.flatnonzero(masks), np.flatnonzero((masks > 0) & (masks < RARE))
+    if len(values) == 1:
+        return [f"{scan.name}: all pixels of all masks are {values[0]}"]
+    if len(scan.looked) < ENOUGH or not len(rare):
+        return []
+    listed = ", ".join(map(str, rare[:8])) + (", …" if len(rare) > 8 else "")
+    return [f"{scan.name}: {counted(len(rare), 'value')} of masks in fewer than {RARE} of {len(scan.looked):,}: {listed}"]

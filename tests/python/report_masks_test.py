@@ -1,0 +1,57 @@
+"""What pack-report says of masks, and how it lays them over their images."""
+import base64
+import io
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import chunkhit
+from chunkhit.report import write_report
+
+from report_test import texts
+
+
+@pytest.fixture
+def page(masked, tmp_path):
+    write_report(masked / "pack", tmp_path / "report.html", near_duplicates=True)
+    return (tmp_path / "report.html").read_text()
+
+
+def test_values_have_their_shares_of_pixels_and_of_masks(masked, page):
+    masks = chunkhit.ImageDataset(masked / "pack").masks(slice(None))
+    found = " ".join(texts(page))
+    pixels = np.concatenate([np.ravel(mask) for mask in masks])
+    assert f"pack: 5 values; 0 has {100 * np.mean(pixels == 0):.0f} % of the pixels" in found
+    assert "All 36 masks. With a single value: 1 (0 in 1)." in found
+    for name, value in (("0 (not colored)", 0), ("255 (often: ignore)", 255), ("4", 4)):
+        assert name in texts(page)
+        for share in (np.mean(pixels == value), np.mean([value in mask for mask in masks])):
+            assert f"{100 * share:.3g} %" in texts(page)
+
+
+def test_a_value_that_few_masks_have_is_a_warning(page):
+    assert any("pack: 1 value of masks in fewer than 3 of 36: 9" in text for text in texts(page))
+
+
+def test_a_mask_lies_over_its_image(masked, page):
+    masks = chunkhit.ImageDataset(masked / "pack").masks(slice(None))
+    figures = re.findall(r'<figure id="sheet0-(\d+)">.*?class="mask" src="data:image/png;base64,([^"]*)"', page, re.DOTALL)
+    assert len(figures) == 24, "12 of each class"
+    for sample, source in figures:
+        drawn = np.asarray(Image.open(io.BytesIO(base64.b64decode(source))).convert("RGBA"))
+        mask = masks[int(sample)]
+        np.testing.assert_array_equal(drawn[..., 3], np.where(mask == 0, 0, 255))
+        colors = {tuple(color) for color in drawn[mask != 0].tolist()}
+        assert len(colors) == len(set(mask[mask != 0].tolist()))
+
+
+@pytest.mark.parametrize("masked", ["fixed"], indirect=True)
+def test_masks_of_one_value_alone_are_a_warning(masked, tmp_path):
+    for path in masked.glob("masks/*/*.png"):
+        (tmp_path / path.relative_to(masked)).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (30, 20), 7).save(tmp_path / path.relative_to(masked))
+    chunkhit.pack_images(masked / "images", tmp_path / "pack", pair=tmp_path / "masks")
+    write_report(tmp_path / "pack", tmp_path / "report.html")
+    assert any("pack: all pixels of all masks are 7" in text for text in texts((tmp_path / "report.html").read_text()))
