@@ -111,8 +111,14 @@ std::string first_names(const std::vector<std::string>& names, std::size_t count
 /// Lists one class after the other.
 class ClassFolders {
  public:
-  ClassFolders(const std::string& root, const ClassFoldersSpec& spec, bool follow_symlinks, SampleList& list)
-      : root_(root), spec_(spec), follow_symlinks_(follow_symlinks), list_(list), rows_(list) {}
+  ClassFolders(const std::string& root, const ClassFoldersSpec& spec, const FolderRules& rules,
+               SampleList& list)
+      : root_(root),
+        spec_(spec),
+        follow_symlinks_(rules.follow_symlinks),
+        has_classes_(rules.has_classes),
+        list_(list),
+        rows_(list) {}
 
   void list() {
     if (spec_.split_folders.empty()) list_folder("");
@@ -122,8 +128,9 @@ class ClassFolders {
     }
     if (list_.size() == 0) fail_without_files("");
     list_.xxh3 = hash_.value();
-    number_classes();
     for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
+    if (!has_classes_) return;
+    number_classes();
     notice_empty_folders();
     notice_missing_classes();
     notice_high_root();
@@ -141,7 +148,9 @@ class ClassFolders {
   void list_folder(const std::string& folder) {
     std::set<std::int64_t>& classes = classes_of_folders_.emplace_back();
     const std::size_t before = list_.size();
-    for (const auto& [name, kind] : with_retries([&] { return entries_of(folder); })) {
+    if (!has_classes_) list_class(folder.empty() ? "." : folder, "", classes);
+    for (const auto& [name, kind] :
+         !has_classes_ ? std::vector<NamedEntry>() : with_retries([&] { return entries_of(folder); })) {
       if (is_folder(kind))
         list_class(joined_path(folder, name), name, classes);
       else
@@ -176,6 +185,7 @@ class ClassFolders {
                      count_text(beside_classes_, "file") +
                      " in the folder itself; for images without class folders give their labels with " +
                      labels_advice(folder));
+    if (!has_classes_) throw_bad_data(path + ": no files to pack");
     throw_bad_data(
         path + ": no files to pack in sub-folders; a class is a sub-folder (or give a list with `labels`)");
   }
@@ -208,9 +218,10 @@ class ClassFolders {
   void list_class(const std::string& folder, const std::string& name, std::set<std::int64_t>& classes) {
     with_retries([&] { tree_.read(fd_.get(), root_, folder, follow_symlinks_); });
     const std::size_t before = list_.size();
-    const auto id = ids_.try_emplace(name, static_cast<std::int64_t>(ids_.size())).first->second;
+    const auto id =
+        has_classes_ ? ids_.try_emplace(name, static_cast<std::int64_t>(ids_.size())).first->second : -1;
     for (std::size_t index = 0; index < tree_.count(); ++index) {
-      const std::string path = tree_.path(index);
+      const std::string path = tree_.path(index).substr(folder == "." ? 2 : 0);
       if (tree_.kind(index) == EntryKind::file && !file_names_.take(path)) continue;
       if (tree_.kind(index) != EntryKind::file || !is_utf8(path)) {
         reject_entry(path, name, tree_.kind(index));
@@ -299,6 +310,7 @@ class ClassFolders {
   std::string root_;
   const ClassFoldersSpec& spec_;
   bool follow_symlinks_;
+  bool has_classes_;
   FileDescriptor fd_ = open_root(root_);
   SampleList& list_;
   SampleRows rows_;
@@ -314,10 +326,11 @@ class ClassFolders {
 
 }  // namespace
 
-SampleList list_class_folders(const std::string& root, const ClassFoldersSpec& spec, bool follow_symlinks) {
+SampleList list_class_folders(const std::string& root, const ClassFoldersSpec& spec,
+                              const FolderRules& rules) {
   SampleList list;
   list.label_columns = {"label"};
-  ClassFolders(root, spec, follow_symlinks, list).list();
+  ClassFolders(root, spec, rules, list).list();
   return list;
 }
 

@@ -76,13 +76,19 @@ struct SampleList {
   [[nodiscard]] std::vector<std::string> label_text(std::size_t index) const;
 };
 
+/// How folders are listed.
+struct FolderRules {
+  bool follow_symlinks = false;
+  bool has_classes = true;  ///< false: all files at any depth, with the class id -1
+};
+
 /// Lists a folder whose sub-folders are the classes, as torchvision's ImageFolder does: sorted by name
 /// (bytes), nested folders belong to their top one, hidden files and folders are skipped, links to folders
 /// (unless `follow_symlinks`) and special files are rejected. All `split_folders` have one list of classes.
 /// Throws bad_data when `root` or one of them is no folder or there is no class or no file, try_again when a
 /// folder cannot be read in three tries though nothing is wrong with it.
 [[nodiscard]] SampleList list_class_folders(const std::string& root, const ClassFoldersSpec& spec = {},
-                                            bool follow_symlinks = false);
+                                            const FolderRules& rules = {});
 
 /// Columns of a list, and whether numbers are names of classes, too: where classes are given.
 struct LabelColumns : LabelCsvSpec {

@@ -160,7 +160,7 @@ TEST(ClassFolders, FollowsLinksToFoldersWhereThatIsAskedFor) {
   fs::create_directory_symlink("../../outside", root.path("root/cat/more"));
   fs::create_directory_symlink("..", root.path("root/cat/loop"));
   fs::create_directory_symlink(".", root.path("root/cat/self"));
-  const SampleList list = list_class_folders(root.path("root"), {}, true);
+  const SampleList list = list_class_folders(root.path("root"), {}, {.follow_symlinks = true});
   EXPECT_EQ(files_of(list), (Texts{"cat/a.jpg", "cat/loop/dog/1.jpg", "cat/more/1.jpg", "dog/1.jpg"}));
   EXPECT_EQ(list.classes, (Texts{"cat", "dog"}));
   ASSERT_GE(list.rejects.size(), 2u);

@@ -215,6 +215,27 @@ def test_plans_and_merges_keep_masks(pairs, tmp_path, monkeypatch):
     np.testing.assert_array_equal(masks[:COUNT], chunkhit.ImageDataset(tmp_path / "one")[:][1])
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_flat_folder_needs_no_classes(pairs, tmp_path):
+    """Folders are no classes: images beside each other, as data sets for segmentation have them, were none to pack."""
+    folder, arrays = pairs
+    for kind, extensions in (("images", ("jpg", "png")), ("masks", ("png",))):
+        (tmp_path / kind / "more").mkdir(parents=True)
+        for number in range(8):
+            name = f"{'ab'[number % 2]}/{number:03}"
+            source = next(path for path in (folder / kind / f"{name}.{each}" for each in extensions) if path.exists())
+            (tmp_path / kind / ("more" if number > 5 else ".") / source.name).write_bytes(source.read_bytes())
+    info = chunkhit.pack_images(tmp_path / "images", tmp_path / "out", pair=tmp_path / "masks", sizes="own", order="input", progress=False)
+    assert info["samples"] == 8 and [each["id"] for each in info["classes"]] == [-1]
+    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    assert sorted(dataset.keys())[-2:] == ["more/006.png", "more/007.jpg"] and set(dataset.labels()) == {-1}
+    for key, mask in zip(dataset.keys(), dataset[:][1]):
+        number = int(key.split("/")[-1][:3])
+        np.testing.assert_array_equal(mask, arrays[f"{'ab'[number % 2]}/{key.split('/')[-1]}"][1])
+    with pytest.raises(chunkhit.Error, match="classes: folders are no classes with pair"):
+        chunkhit.pack_images(tmp_path / "images", tmp_path / "x", pair=tmp_path / "masks", classes=tmp_path / "out")
+
+
 def test_masks_are_not_for_archives(pairs, tmp_path):
     folder, _ = pairs
     os.system(f"tar -C {folder}/images -cf {tmp_path}/images.tar .")

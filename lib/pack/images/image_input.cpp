@@ -81,7 +81,8 @@ SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& opt
   SampleList list =
       !options.inputs.empty() ? list_archives(spec, options, existing_folder(options.output))
       : spec.labels.empty()
-          ? list_class_folders(options.root, spec.folders, spec.follow_symlinks)
+          // What pixels show is said by the masks: folders need not be classes.
+          ? list_class_folders(options.root, spec.folders, {spec.follow_symlinks, spec.pair.empty()})
           : list_label_csv(spec.labels, LabelColumns{spec.columns, !spec.classes.empty()}, options.stop);
   if (classes.empty() && spec.labels.empty()) notice_text_order(list);
   if (!classes.empty()) renumber_classes(list, std::move(classes));

@@ -70,6 +70,8 @@ void check_split_folders(const PackImagesSpec& spec) {
 }
 
 void check_classes(const PackImagesSpec& spec) {
+  if (!spec.pair.empty() && spec.labels.empty() && !spec.classes.empty())
+    throw_usage("`classes`: folders are no classes with `pair`; give `labels`, or leave it out");
   const LabelType type = spec.columns.label_type;
   if (type == LabelType::classes && spec.columns.label_column.size() > 1)
     throw_usage("`label_type` classes: is for one `label_column`; several are numbers");
