@@ -171,7 +171,7 @@ std::vector<PackSource> open_sources(const std::vector<std::string>& paths) {
 /// Names of datasets apply to external HDF5 files only; given for other sources alone they are an error.
 void check_names(std::span<const PackSource> sources, const Hdf5Names& names) {
   const auto takes_names = [](const PackSource& source) {
-    return !source.part.empty() && container_of(source.part).name == "hdf5";
+    return !source.part.empty() && container_of(source.part).is_read_by_library;
   };
   if (names == Hdf5Names{} || std::ranges::any_of(sources, takes_names)) return;
   const PackSource& first = sources.front();

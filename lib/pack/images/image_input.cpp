@@ -248,7 +248,7 @@ std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpe
   for (std::string notice :
        {squeeze_notice(first, spec.transform), size_notice(first, spec, list.size()), alpha_notice(first)})
     if (!notice.empty()) notices.push_back(std::move(notice));
-  if (spec.container == "hdf5" && codec_choice(spec).codec == "zstd")
+  if (container(spec.container).is_read_by_library && codec_choice(spec).codec == "zstd")
     notices.emplace_back(
         "readers need HDF5's zstd plug-in: HDF5_PLUGIN_PATH=…/hdf5-plugins, or Python's hdf5plugin; deflate "
         "opens everywhere");

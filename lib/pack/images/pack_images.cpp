@@ -88,7 +88,8 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
 PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, std::string path,
                        std::uint64_t rows) {
   const ChunkPlan plan = plan_pack(spec, sample, rows);
-  const SpaceNeed need = needed_space(plan, sample, spec.container == "hdf5", rows);
+  const Container& kind = container(spec.container);
+  const SpaceNeed need = needed_space(plan, sample, kind, rows);
   const bool is_sized = spec.sizes == Sizes::own;
   const std::uint64_t part_chunks =
       is_sized ? 0 : std::min(plan.chunk_count, plan.part_samples / plan.chunk_samples);
@@ -104,7 +105,7 @@ PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, st
                           .is_compressed = need.is_minimum,
                           .default_cache = {},
                           .advised_cache = {}};
-  if (spec.container == "hdf5" && !is_sized) {
+  if (kind.is_read_by_library && !is_sized) {
     foreseen.default_cache = predict_cache(plan, part_chunks, kDefaultCache);
     foreseen.advised_cache = predict_cache(plan, part_chunks, advise_cache(plan, part_chunks));
   }

@@ -48,8 +48,9 @@ ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample, std::
   ChunkPlanSpec plan;
   plan.sample_bytes = sample.byte_count();
   plan.sample_count = sample_count;
-  plan.hdf5 = spec.container == "hdf5";
-  plan.max_chunk_bytes = container(spec.container).max_chunk_bytes;
+  const Container& kind = container(spec.container);
+  plan.hdf5 = kind.is_read_by_library;
+  plan.max_chunk_bytes = kind.max_chunk_bytes;
   plan.compressed = codec_choice(spec).codec != "none";
   plan.chunk_samples = spec.chunk_samples;
   plan.chunk_bytes = spec.chunk_bytes;

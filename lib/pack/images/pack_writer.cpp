@@ -347,7 +347,7 @@ void PackWriter::report_phase(PackProgress::Phase phase) {
 
 /// Fails before the part is begun, not after hours of packing.
 void PackWriter::check_space(std::uint64_t row_count) const {
-  const SpaceNeed need = needed_space(plan_, run_.context.sample, run_.spec.container == "hdf5", row_count);
+  const SpaceNeed need = needed_space(plan_, run_.context.sample, container(run_.spec.container), row_count);
   const std::string error = space_error(need, folder_.free_bytes());
   if (!error.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + error);
 }

@@ -154,7 +154,7 @@ MatrixPackWriter::MatrixPackWriter(const MatrixRun& run, const PackRows& rows, c
       codec_(codec_choice(run.spec)),
       shape_(matrix_shape(run.packs, rows)),
       pack_(folder, std::move(identity)) {
-  if (run.spec.container != "shard") return;
+  if (!container(run.spec.container).holds_row_blocks) return;
   chunk_rows_ =
       run.spec.chunk_rows > 0 ? run.spec.chunk_rows : plan_chunk_rows(rows.stats(), rows.row_count(), shape_);
 }
@@ -175,8 +175,9 @@ void MatrixPackWriter::check_space() const {
 /// Keeps the finished parts at the front, packs the remaining rows, and publishes users.csv, items.csv and
 /// the manifest last.
 MatrixPackReport MatrixPackWriter::write() {
-  const bool shard = run_.spec.container == "shard";
-  const std::uint64_t piece_rows = shard ? chunk_rows_ : hdf5_piece_rows(rows_.stats(), shape_.has_times);
+  const bool makes_row_blocks = container(run_.spec.container).holds_row_blocks;
+  const std::uint64_t piece_rows =
+      makes_row_blocks ? chunk_rows_ : hdf5_piece_rows(rows_.stats(), shape_.has_times);
   keep_parts(piece_rows);
   check_space();
   CompleteList items = write_items(folder_.path(), run_.item_ids, run_.packs.columns().counts,
@@ -186,11 +187,11 @@ MatrixPackReport MatrixPackWriter::write() {
   const RowJob job{.rows = rows_,
                    .piece_rows = piece_rows,
                    .shape = shape_,
-                   .makes_row_blocks = shard,
+                   .makes_row_blocks = makes_row_blocks,
                    .compresses = codec_.codec == "zstd",
                    .level = codec_.level,
                    .part_bytes = run_.spec.part_bytes,
-                   .max_part_entries = shard ? UINT64_MAX : kMaxCsrEntries,
+                   .max_part_entries = makes_row_blocks ? UINT64_MAX : kMaxCsrEntries,
                    .kept_parts = pack_.parts_kept(),
                    .kept_rows = kept_rows_,
                    .threads = run_.call.threads,
@@ -300,10 +301,10 @@ void MatrixPackWriter::begin_part() {
   MatrixHdf5Options options;
   options.deflate_level = codec_.codec == "deflate" ? codec_.level : 0;
   options.item_counts = run_.packs.columns().counts;
-  if (run_.columns.items && kind.name == "hdf5")
+  if (run_.columns.items && !kind.holds_row_blocks)
     options.item_columns = columns_of(*run_.columns.items, run_.item_ids);
-  part_ = kind.name == "shard" ? create_matrix_shard(path, spec)
-                               : create_matrix_hdf5(path, spec, std::move(options));
+  part_ = kind.holds_row_blocks ? create_matrix_shard(path, spec)
+                                : create_matrix_hdf5(path, spec, std::move(options));
 }
 
 PartSamples MatrixPackWriter::samples(std::uint64_t first_row, std::uint64_t end_row) const {
@@ -322,7 +323,7 @@ PartSamples MatrixPackWriter::samples(std::uint64_t first_row, std::uint64_t end
     if (columns == 0) samples.labels.ids.push_back(-1);
   }
   // Shards have them in users.csv alone.
-  if (run_.columns.users && run_.spec.container == "hdf5") {
+  if (run_.columns.users && !container(run_.spec.container).holds_row_blocks) {
     std::vector<std::string> ids;
     for (std::uint64_t row = first_row; row < end_row; ++row)
       ids.push_back(run_.users.text(rows_.users()[row]));

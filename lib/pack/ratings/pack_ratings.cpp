@@ -114,7 +114,7 @@ void PackRatingReader::open_part() {
 }
 
 void PackRatingReader::check_memory(const PartRecord& listed) const {
-  if (manifest_.container != "hdf5" || manifest_.rows == 0) return;
+  if (container(manifest_.container).holds_row_blocks || manifest_.rows == 0) return;
   std::uint64_t entries = 0;
   for (const PackMatrix& matrix : manifest_.matrices) entries += matrix.nnz / manifest_.rows * listed.rows;
   const std::uint64_t entry_bytes = kHdf5EntryBytes + (manifest_.times.empty() ? 0 : kHdf5TimeBytes);

@@ -27,6 +27,7 @@
 #include "pack/ratings/sparse_run.h"
 #include "pack/run_fields.h"
 #include "ratings/rating_fields.h"
+#include "store/part.h"
 
 namespace chunkhit {
 namespace {
@@ -373,7 +374,7 @@ class SparseRun {
       pack.rows = rows.row_count();
       pack.columns = shape.column_count;
       pack.matrices = matrix_records(rows);
-      if (spec_.container == "shard")
+      if (container(spec_.container).holds_row_blocks)
         pack.chunk_rows =
             spec_.chunk_rows > 0 ? spec_.chunk_rows : plan_chunk_rows(rows.stats(), pack.rows, shape);
       report_.packs.push_back(std::move(pack));
