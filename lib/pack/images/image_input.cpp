@@ -23,7 +23,7 @@
 #include "pack/images/pack_task.h"
 #include "pack/images/plan_rows.h"
 #include "pack/images/sample_decoder.h"
-#include "pack/output_folder.h"
+#include "pack/output_pack.h"
 #include "pack/pack_folder.h"
 #include "pack/run_fields.h"
 #include "transform/image_transform.h"
@@ -44,7 +44,7 @@ constexpr double kLargeSampleBytes = 512 << 10;
 [[noreturn]] void fail_no_pack(const std::string& folder) {
   std::vector<std::string> packs;
   for (const std::string& name : folder_entries(folder))
-    if (held_format(folder + "/" + name) == kImagesFormat) packs.push_back(name);
+    if (holds_pack(folder + "/" + name, kImagePacks)) packs.push_back(name);
   std::ranges::sort(packs);
   if (packs.empty())
     throw Error(ErrorCode::bad_data, "`classes`: " + folder + " holds no " + std::string(kManifestName));
@@ -57,7 +57,7 @@ constexpr double kLargeSampleBytes = 512 << 10;
 std::vector<std::string> read_classes(const std::string& path) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
-  const std::string file = is_folder ? path + "/" + std::string(kManifestName) : path;
+  const std::string file = is_folder ? manifest_path(path) : path;
   if (is_folder && !std::filesystem::exists(file, error)) fail_no_pack(path);
   const ByteBuffer bytes = read_file(file, kMaxManifestBytes);
   if (!is_folder && std::filesystem::path(file).filename() != kManifestName)
@@ -339,7 +339,7 @@ std::vector<std::string> find_stale_shares(const SampleList& list, const PackIma
                                                ": holds a share of another split of the same images, which "
                                                "this run does not make; `force` removes it, another `output` "
                                                "keeps both");
-    OutputFolder::check(path, true);
+    OutputPack::check(kImagePacks, path, true);
   }
   return stale;
 }
@@ -442,7 +442,7 @@ ChunkPlan largest_chunks(const PackImagesSpec& spec, const ImageInput& input) {
 std::vector<std::string> check_outputs(const PackImagesSpec& spec, const PackImagesOptions& options,
                                        const ImageInput& input) {
   for (const PackSamples& samples : input.packs)
-    OutputFolder::check(pack_path(options, samples.name), options.force);
+    OutputPack::check(kImagePacks, pack_path(options.output, samples.name), options.force);
   check_plan(spec, options, input);
   return find_stale_shares(input.list, options, input.packs);
 }
