@@ -192,8 +192,7 @@ void print_preview(const PackImagesSpec& spec, const PackImagesOptions& options,
         preview.width, preview.height, preview.channels, printable_text(preview.first_file).c_str());
   for (const PackImagesPlan& plan : preview.packs) {
     print_plan(plan, preview.codec);
-    if (spec.container == "hdf5" && spec.sizes == Sizes::fixed)
-      print_caches(plan.default_cache, plan.advised_cache);
+    if (plan.default_cache.rdcc_nbytes > 0) print_caches(plan.default_cache, plan.advised_cache);
   }
   print_space(options.output, preview);
   if (!options.sheet.empty()) print_sheet(options.sheet, preview.sheet);

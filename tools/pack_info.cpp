@@ -316,7 +316,7 @@ void print_info(const PackInfo& info) {
               files == 0 ? 1.0 : static_cast<double>(info.raw_bytes) / static_cast<double>(files));
   print_parts(info);
   print_provenance(info);
-  if (info.container == "hdf5" && !images.own_sizes) {
+  if (images.default_cache.rdcc_nbytes > 0) {
     std::printf("h5py cache per part, h5py.File(part, rdcc_nbytes=…, rdcc_nslots=…):\n");
     print_caches(images);
   }

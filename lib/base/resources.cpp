@@ -86,6 +86,14 @@ std::string memory_limit_text() {
          limit_text("-d", limit_of(RLIMIT_DATA));
 }
 
+std::uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t all_pages = 0;
+  std::uint64_t resident_pages = 0;
+  file >> all_pages >> resident_pages;
+  return resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 std::uint64_t open_files_limit() { return limit_of(RLIMIT_NOFILE).value_or(UINT64_MAX); }
 
 std::string open_files_limit_text() {

@@ -16,6 +16,9 @@ namespace chunkhit {
 /// "needs more memory than can be had (ulimit -v is 200.0 MiB)".
 [[nodiscard]] std::string memory_limit_text();
 
+/// Memory that this process holds now.
+[[nodiscard]] std::uint64_t resident_bytes();
+
 /// How many files this process may have open.
 [[nodiscard]] std::uint64_t open_files_limit();
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/throw_error.h"
 #include "manifest/json_fields.h"
@@ -183,7 +184,7 @@ Json shared_stats_json(const SharedStats& stats) {
 }
 
 std::string manifest_text(const Manifest& manifest) {
-  Json json{{"format", kImagesFormat},
+  Json json{{"format", kImagePacks.format},
             {"version", manifest.sample.has_mask ? kMasksVersion : version_of(manifest)},
             {"pack_id", hash_text(manifest.pack_id)},
             {"tool", manifest.tool},
@@ -215,7 +216,7 @@ std::string manifest_text(const Manifest& manifest) {
 
 Manifest parse_manifest(std::string_view text, const std::string& name) {
   return with_name(name, [&] {
-    const Json json = open_format(text, name, kImagesFormat, kMasksVersion);
+    const Json json = open_format(text, name, kImagePacks.format, kMasksVersion);
     Manifest manifest;
     parse_common(json, kChunkSamples, manifest);
     manifest.sample = parse_sample(json.at("sample"));
@@ -360,7 +361,7 @@ Json stats_json(const RatingStats& stats) {
 
 std::string matrix_manifest_text(const MatrixManifest& manifest) {
   const bool has_columns = !manifest.item_columns.empty() || !manifest.user_columns.empty();
-  Json json{{"format", kMatrixFormat},
+  Json json{{"format", kMatrixPacks.format},
             {"version", has_columns || !manifest.times.empty() ? kColumnsVersion : version_of(manifest)},
             {"pack_id", hash_text(manifest.pack_id)},
             {"tool", manifest.tool},
@@ -385,7 +386,7 @@ std::string matrix_manifest_text(const MatrixManifest& manifest) {
 
 MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& name) {
   return with_name(name, [&] {
-    const Json json = open_format(text, name, kMatrixFormat, kColumnsVersion);
+    const Json json = open_format(text, name, kMatrixPacks.format, kColumnsVersion);
     MatrixManifest manifest;
     parse_common(json, kChunkRows, manifest);
     manifest.columns = count_field(json, "columns");
@@ -416,8 +417,10 @@ std::string plain_table_name(std::string_view name) {
   if (dash == std::string_view::npos || !parse_hash(name.substr(dash + 1, 16), pack_id))
     return std::string(name);
   const std::string table = std::string(name.substr(0, dash)) + std::string(name.substr(dash + 17));
-  constexpr std::array kTables{kRejectsName, kWarningsName, kUsersName, kItemsName};
-  return std::ranges::find(kTables, table) == kTables.end() ? std::string(name) : table;
+  const auto has_table = [&](const PackKind& kind) {
+    return std::ranges::find(kind.tables, table) != kind.tables.end();
+  };
+  return std::ranges::any_of(kPackKinds, has_table) ? table : std::string(name);
 }
 
 std::vector<FileRecord> tables(const Manifest& manifest) {
@@ -430,6 +433,22 @@ std::vector<FileRecord> tables(const MatrixManifest& manifest) { return {manifes
 
 std::string manifest_format(std::string_view text, const std::string& name) {
   return with_name(name, [&] { return open_sealed_json(text, name).at("format").get<std::string>(); });
+}
+
+AnyManifest parse_any_manifest(const PackKind& kind, std::string_view text, const std::string& name) {
+  AnyManifest parsed;
+  if (kind.has_inputs)
+    parsed.images = parse_manifest(text, name);
+  else
+    parsed.ratings = parse_matrix_manifest(text, name);
+  return parsed;
+}
+
+AnyManifest read_manifest(const std::string& folder) {
+  const std::string path = manifest_path(folder);
+  const ByteBuffer text = read_file(path, kMaxManifestBytes);
+  const PackKind* const kind = kind_of_format(manifest_format(as_text(text), path));
+  return parse_any_manifest(kind != nullptr ? *kind : kImagePacks, as_text(text), path);
 }
 
 std::vector<std::uint64_t> content_ids(const PackManifest& manifest) {

@@ -2,6 +2,8 @@
 // schemas/manifest.md, schemas/matrix-manifest.md.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,15 +18,35 @@
 
 namespace chunkhit {
 
-inline constexpr std::string_view kImagesFormat = "chunkhit-images";
 inline constexpr std::string_view kManifestName = "manifest.json";
 inline constexpr std::string_view kRejectsName = "rejects.csv";
 inline constexpr std::string_view kWarningsName = "warnings.csv";
+inline constexpr std::string_view kUsersName = "users.csv";
+inline constexpr std::string_view kItemsName = "items.csv";
 /// Beside a part's own file and record: part-NNNNN.inputs.
 inline constexpr std::string_view kInputsExtension = ".inputs";
 
 /// A manifest.json or part-NNNNN.json above this is an error, unread.
 inline constexpr std::uint64_t kMaxManifestBytes = 1ull << 30;
+
+/// A kind of pack; one static row each.
+struct PackKind {
+  std::string_view format;                 ///< as its manifests say: "chunkhit-images"
+  std::string_view name;                   ///< with its command, for messages
+  std::array<std::string_view, 2> tables;  ///< files that only this kind has
+  bool has_inputs;  ///< a part is of input files: it has rejects, sums of pixels and kInputsExtension
+};
+inline constexpr PackKind kImagePacks{
+    "chunkhit-images", "a pack of images (pack-images)", {kRejectsName, kWarningsName}, true};
+inline constexpr PackKind kMatrixPacks{
+    "chunkhit-matrix", "a pack of matrices (pack-sparse)", {kUsersName, kItemsName}, false};
+inline constexpr std::array kPackKinds{kImagePacks, kMatrixPacks};
+
+/// The kind of a format; null where it is none of a pack.
+[[nodiscard]] inline const PackKind* kind_of_format(std::string_view format) {
+  const auto* const kind = std::ranges::find(kPackKinds, format, &PackKind::format);
+  return kind == kPackKinds.end() ? nullptr : kind;
+}
 
 /// A file beside the parts.
 struct FileRecord {
@@ -105,10 +127,6 @@ struct Manifest : PackManifest {
 /// Reads and checks JSON text; `name` is for messages. Throws bad_data when the hash or a field is not right.
 [[nodiscard]] Manifest parse_manifest(std::string_view text, const std::string& name);
 
-inline constexpr std::string_view kMatrixFormat = "chunkhit-matrix";
-inline constexpr std::string_view kUsersName = "users.csv";
-inline constexpr std::string_view kItemsName = "items.csv";
-
 /// MatrixManifest::times where they are too near to 0 to have a unit, or of a single part.
 inline constexpr std::string_view kUnknownTimes = "numbers";
 /// Whether ratings with such times can be of one pack.
@@ -139,6 +157,31 @@ struct MatrixManifest : PackManifest {
 /// The tables beside the parts that a manifest lists.
 [[nodiscard]] std::vector<FileRecord> tables(const Manifest& manifest);
 [[nodiscard]] std::vector<FileRecord> tables(const MatrixManifest& manifest);
+
+/// The manifest of a pack of either kind: exactly one of both is set.
+struct AnyManifest {
+  std::optional<Manifest> images{};
+  std::optional<MatrixManifest> ratings{};
+  [[nodiscard]] const PackManifest& manifest() const {
+    return images ? static_cast<const PackManifest&>(*images) : *ratings;
+  }
+  [[nodiscard]] const PackKind& kind() const { return images ? kImagePacks : kMatrixPacks; }
+  [[nodiscard]] std::vector<FileRecord> tables() const {
+    return images ? chunkhit::tables(*images) : chunkhit::tables(*ratings);
+  }
+};
+
+/// The path of a pack's manifest.
+[[nodiscard]] inline std::string manifest_path(const std::string& folder) {
+  return folder + "/" + std::string(kManifestName);
+}
+
+/// Reads and checks JSON text of a kind, as `parse_manifest` and `parse_matrix_manifest`.
+[[nodiscard]] AnyManifest parse_any_manifest(const PackKind& kind, std::string_view text,
+                                             const std::string& name);
+
+/// Reads and checks the manifest in a folder; throws bad_data.
+[[nodiscard]] AnyManifest read_manifest(const std::string& folder);
 
 /// Writes JSON text that ends in its own hash. Equal manifests give equal bytes.
 [[nodiscard]] std::string matrix_manifest_text(const MatrixManifest& manifest);

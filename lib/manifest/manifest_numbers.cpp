@@ -222,13 +222,13 @@ void check_numbers(const MatrixManifest& manifest) {
   spec.codec = manifest.codec;
   spec.chunk_samples = manifest.chunk_rows;
   check_matrix_shape(*spec.matrix);
-  if (kind.name == "shard") check_part_spec(spec, kind);
+  if (kind.holds_row_blocks) check_part_spec(spec, kind);
   for (const SourcePack& source : manifest.sources) {
     spec.codec = source.codec;
     spec.chunk_samples = source.chunk_samples;
-    if (kind.name == "shard") check_part_spec(spec, kind);
+    if (kind.holds_row_blocks) check_part_spec(spec, kind);
   }
-  check_parts(manifest, kind.name == "shard");
+  check_parts(manifest, kind.holds_row_blocks);
   check_entries(manifest);
 }
 
@@ -257,7 +257,7 @@ void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::
   check("matrices", spec.matrix->matrix_count, manifest.matrices.size());
   check("times (1: ratings have some)", spec.matrix->has_times ? 1 : 0, manifest.times.empty() ? 0 : 1);
   // The rows of HDF5 parts are in memory; the hash of a trailer stands for the bytes of its file, too.
-  if (manifest.container == "shard") check("bytes", part.byte_count(), listed.bytes);
+  if (container(manifest.container).holds_row_blocks) check("bytes", part.byte_count(), listed.bytes);
   check_part_hash(part, listed);
 }
 

@@ -5,6 +5,7 @@
 #include "chunkhit/pack_info.h"
 #include "chunkhit/verify.h"
 #include "manifest/json_fields.h"
+#include "store/part.h"
 
 namespace chunkhit {
 
@@ -67,7 +68,7 @@ Json images_json(const PackInfo& info, const ImagesInfo& images) {
                      {"photo", images.sizes->photo}};
   if (images.inputs) json["inputs"] = input_sizes_json(*images.inputs);
   if (images.normalize) json["normalize"] = shared_stats_json(*images.normalize);
-  if (info.container == "hdf5" && !images.own_sizes) {
+  if (container(info.container).is_read_by_library && !images.own_sizes) {
     json["default_cache"] = cache_json(images.default_cache);
     json["advised_cache"] = cache_json(images.advised_cache);
   }

@@ -114,7 +114,7 @@ PartRecord parse_part(const Json& object) {
 
 std::string part_manifest_text(const PartManifest& manifest) {
   Json part = part_json(manifest.part);
-  if (manifest.format == kImagesFormat) add_image_fields(manifest.part, part);
+  if (kind_of_format(manifest.format)->has_inputs) add_image_fields(manifest.part, part);
   return seal_json({{"format", manifest.format + std::string(kPartSuffix)},
                     {"version", kManifestVersion},
                     {"pack_id", hash_text(manifest.pack_id)},
@@ -124,17 +124,19 @@ std::string part_manifest_text(const PartManifest& manifest) {
 
 PartManifest parse_part_manifest(std::string_view text, const std::string& name) {
   return with_name(name, [&] {
-    std::string format = open_sealed_json(text, name).at("format").get<std::string>();
-    if (format != std::string(kMatrixFormat) + std::string(kPartSuffix))
-      format = std::string(kImagesFormat) + std::string(kPartSuffix);
-    const Json json = open_format(text, name, format);
+    const auto found = open_sealed_json(text, name).at("format").get<std::string>();
+    const PackKind* kind = found.ends_with(kPartSuffix)
+                               ? kind_of_format(found.substr(0, found.size() - kPartSuffix.size()))
+                               : nullptr;
+    if (kind == nullptr) kind = kPackKinds.data();  // whose format the message expects
     PartManifest manifest;
-    manifest.format = format.substr(0, format.size() - kPartSuffix.size());
+    manifest.format = kind->format;
+    const Json json = open_format(text, name, manifest.format + std::string(kPartSuffix));
     manifest.pack_id = hash_field(json, "pack_id");
     manifest.spec = parse_spec(json.at("spec"));
     const Json& part = json.at("part");
     manifest.part = parse_part(part);
-    if (manifest.format == kImagesFormat) parse_image_fields(part, manifest.part);
+    if (kind->has_inputs) parse_image_fields(part, manifest.part);
     check_numbers(manifest.part);
     return manifest;
   });

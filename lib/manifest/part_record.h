@@ -41,7 +41,7 @@ struct PartRecord : PackPart {
 
 /// What part-NNNNN.json holds: the part, and which pack it belongs to.
 struct PartManifest {
-  std::string format;  ///< of its pack: kImagesFormat, kMatrixFormat
+  std::string format;  ///< of its pack: PackKind::format
   std::uint64_t pack_id = 0;
   std::vector<SpecEntry> spec;
   PartRecord part;

@@ -16,16 +16,18 @@ std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value +
 
 }  // namespace
 
-SpaceNeed needed_space(const ChunkPlan& plan, const SampleShape& sample, bool hdf5,
+SpaceNeed needed_space(const ChunkPlan& plan, const SampleShape& sample, const Container& container,
                        std::uint64_t sample_count) {
   if (plan.chunk_samples == 0) return {0, true};
   const std::uint64_t samples = sample_count * sample.byte_count();
   const std::uint64_t chunks = divide_up(sample_count, plan.chunk_samples) * plan.chunk_bytes;
   const std::uint64_t metadata =
-      hdf5 ? divide_up(sample_count, plan.part_samples) * hdf5_metadata_block_bytes(plan.chunk_bytes) : 0;
+      container.is_read_by_library
+          ? divide_up(sample_count, plan.part_samples) * hdf5_metadata_block_bytes(plan.chunk_bytes)
+          : 0;
   if (plan.compressed)
     return {static_cast<std::uint64_t>(static_cast<double>(samples) * kMinStoredShare) + metadata, true};
-  return {(hdf5 ? chunks : samples) + metadata, false};
+  return {(container.pads_last_chunk ? chunks : samples) + metadata, false};
 }
 
 SpaceNeed needed_space(std::uint64_t raw_bytes, bool compressed) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "chunk/chunk_plan.h"
+#include "store/part.h"
 #include "types/image.h"
 
 namespace chunkhit {
@@ -17,8 +18,8 @@ struct SpaceNeed {
 
 /// Returns what the last `sample_count` samples of a plan need, the padding of the last chunk and each part's
 /// metadata included; of images of their own sizes nothing is known before.
-[[nodiscard]] SpaceNeed needed_space(const ChunkPlan& plan, const SampleShape& sample, bool hdf5,
-                                     std::uint64_t sample_count);
+[[nodiscard]] SpaceNeed needed_space(const ChunkPlan& plan, const SampleShape& sample,
+                                     const Container& container, std::uint64_t sample_count);
 
 /// Returns what bytes need that are written as they are, or compressed.
 [[nodiscard]] SpaceNeed needed_space(std::uint64_t raw_bytes, bool compressed);

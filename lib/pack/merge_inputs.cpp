@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/throw_error.h"
 #include "chunkhit/version.h"
-#include "pack/output_folder.h"
+#include "pack/output_pack.h"
 #include "pack/pack_folder.h"
 #include "pack/parallel_files.h"
 
@@ -81,26 +81,12 @@ std::vector<MergeInput> open_merge_inputs(const MergeOptions& options) {
   std::vector<MergeInput> inputs;
   for (const std::string& path : options.packs) {
     const std::string folder = pack_folder_of(path);
-    std::optional<MergeInput> input = open_pack(folder);
-    if (!input) refuse_input(folder, options.output);
-    input->is_output = are_same(folder, options.output);
-    inputs.push_back(*std::move(input));
+    std::optional<AnyManifest> pack = held_pack(folder);
+    if (!pack) refuse_input(folder, options.output);
+    inputs.push_back({*std::move(pack), folder, are_same(folder, options.output)});
     check_same_kind(inputs.back(), inputs.front());
   }
   return inputs;
-}
-
-std::optional<MergeInput> open_pack(const std::string& folder) {
-  const std::string path = folder + "/" + std::string(kManifestName);
-  std::error_code error;
-  if (!fs::exists(path, error)) return std::nullopt;
-  const ByteBuffer text = read_file(path, kMaxManifestBytes);
-  MergeInput input{.folder = folder};
-  if (manifest_format(as_text(text), path) == kMatrixFormat)
-    input.ratings = parse_matrix_manifest(as_text(text), path);
-  else
-    input.images = parse_manifest(as_text(text), path);
-  return input;
 }
 
 void check_merge_inputs(std::span<MergeInput> inputs) {

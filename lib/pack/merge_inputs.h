@@ -14,16 +14,11 @@
 
 namespace chunkhit {
 
-/// A finished pack to be merged; exactly one of images and ratings is set.
-struct MergeInput {
+/// A finished pack to be merged.
+struct MergeInput : AnyManifest {
   std::string folder;
   bool is_output = false;  ///< the merged pack takes its place
-  std::optional<Manifest> images{};
-  std::optional<MatrixManifest> ratings{};
-  PixelSums pixels{};  ///< of images: of all parts, once check_merge_inputs read their records
-  [[nodiscard]] const PackManifest& manifest() const {
-    return images ? static_cast<const PackManifest&>(*images) : *ratings;
-  }
+  PixelSums pixels{};      ///< of images: of all parts, once check_merge_inputs read their records
 };
 
 /// Opens the packs; throws bad_data for what is no finished pack, or not of the first one's kind.
@@ -31,9 +26,6 @@ struct MergeInput {
 
 /// Throws bad_data where a pack is there twice, or its parts are not.
 void check_merge_inputs(std::span<MergeInput> inputs);
-
-/// The pack in a folder; nothing where there is none.
-[[nodiscard]] std::optional<MergeInput> open_pack(const std::string& folder);
 
 /// Throws bad_data where a merge would need the packs to agree: "b: samples of 9x9x3, expected 8x9x3 as in
 /// a: …"; `advice` says what to do instead.

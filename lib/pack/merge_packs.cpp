@@ -26,9 +26,9 @@
 #include "manifest/plan.h"
 #include "manifest/run_record.h"
 #include "pack/merge_inputs.h"
-#include "pack/output_folder.h"
-#include "pack/pack_folder.h"
+#include "pack/output_pack.h"
 #include "pack/parallel_files.h"
+#include "pack/run_frame.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -41,14 +41,15 @@ constexpr std::uint64_t kMinPartChunks = 8;
 std::string text_of(const Manifest& manifest) { return manifest_text(manifest); }
 std::string text_of(const MatrixManifest& manifest) { return matrix_manifest_text(manifest); }
 
-/// Copies a file, flushes it, and compares what can be read from the disk with what was read.
-void copy_file(const std::string& from, const std::string& to, const std::atomic<bool>* stop) {
+/// Copies a file, flushes it, and compares what can be read from the disk with what was read; does nothing
+/// once the run is stopped.
+void copy_file(const std::string& from, const std::string& to, const RunFrame& frame) {
   const InputFile input(from);
   PendingFile copy(to);
   Xxh3Stream hash;
   ByteBuffer buffer(kCopiedBytes);
   for (std::uint64_t offset = 0; offset < input.byte_count(); offset += kCopiedBytes) {
-    if (stop != nullptr && *stop) return;
+    if (frame.is_stopped()) return;
     const MutableBytes block =
         MutableBytes(buffer).first(std::min<std::uint64_t>(kCopiedBytes, input.byte_count() - offset));
     input.read_at(offset, block);
@@ -70,32 +71,31 @@ struct PlacedParts {
 
 /// Links or copies a part with its record, unless an earlier run did; `from` is the part's own path.
 void place_part(const std::string& from, const std::string& folder, const PackManifest& merged,
-                const PartRecord& part, const std::atomic<bool>* stop, PlacedParts& placed) {
+                const PartRecord& part, const RunFrame& frame, PlacedParts& placed) {
   if (whole_part(folder, merged, part)) return;
   // Where a record is, its part is: what is there now goes before the part does.
   const std::string record = folder + "/" + part_record_name(part.file);
   if (::unlink(record.c_str()) != 0 && errno != ENOENT) throw_write_error(record, "cannot remove", errno);
   const bool is_linked = link_file(from, folder + "/" + part.file);
-  if (!is_linked) copy_file(from, folder + "/" + part.file, stop);
-  if (stop != nullptr && *stop) return;
+  if (!is_linked) copy_file(from, folder + "/" + part.file, frame);
+  if (frame.is_stopped()) return;
   ++(is_linked ? placed.linked : placed.copied);
   const std::string from_record = part_record_name(from);
-  if (!link_file(from_record, record)) copy_file(from_record, record, nullptr);
+  if (!link_file(from_record, record)) copy_file(from_record, record, frame);
 }
 
-void place_parts(const MergeOptions& options, std::span<const MergeInput> inputs, const PackManifest& merged,
-                 MergeReport& report) {
+void place_parts(const std::string& output, std::span<const MergeInput> inputs, const PackManifest& merged,
+                 const RunFrame& frame, MergeReport& report) {
   std::vector<std::string> paths;  // empty: is in its place
   for (const MergeInput& input : inputs)
     for (const PartRecord& part : input.manifest().parts)
       paths.push_back(input.is_output ? "" : input.folder + "/" + part.file);
-  const auto is_stopped = [&] { return options.stop != nullptr && *options.stop; };
   PlacedParts placed;
   for_each_file(paths.size(), [&](std::size_t index) {
-    if (!is_stopped() && !paths[index].empty())
-      place_part(paths[index], options.output, merged, merged.parts[index], options.stop, placed);
+    if (!frame.is_stopped() && !paths[index].empty())
+      place_part(paths[index], output, merged, merged.parts[index], frame, placed);
   });
-  report.interrupted = is_stopped();
+  report.interrupted = frame.is_stopped();
   report.parts_linked = placed.linked;
   report.parts_copied = placed.copied;
 }
@@ -125,7 +125,7 @@ bool is_appended(std::span<const MergeInput> inputs) {
 }
 
 /// Throws cannot_write where parts without a manifest are not what a killed run of this merge left.
-void check_left_parts(const OutputFolder& folder, const PackManifest& merged) {
+void check_left_parts(const OutputPack& folder, const PackManifest& merged) {
   std::map<std::string, std::uint64_t> expected;
   for (const PartRecord& part : merged.parts)
     expected.emplace(part_record_name(part.file), merged.pack_id_of(part));
@@ -141,13 +141,12 @@ void check_left_parts(const OutputFolder& folder, const PackManifest& merged) {
 }
 
 /// Throws cannot_write where the output holds something else than these packs or this merge.
-void check_output(const OutputFolder& folder, std::span<const MergeInput> inputs,
-                  const PackManifest& merged) {
+void check_output(const OutputPack& folder, std::span<const MergeInput> inputs, const PackManifest& merged) {
   const auto refuse = [&](const std::string& what) {
     throw Error(ErrorCode::cannot_write, folder.path() + ": holds " + what);
   };
   if (folder.has(std::string(kPlanName))) refuse("a plan, whose tasks may be running; give another folder");
-  const std::optional<MergeInput> held = open_pack(folder.path());
+  const std::optional<AnyManifest> held = held_pack(folder.path());
   const auto output = std::ranges::find(inputs, true, &MergeInput::is_output);
   if (output != inputs.end()) {
     if (!held || held->manifest().pack_id != output->manifest().pack_id)
@@ -157,13 +156,6 @@ void check_output(const OutputFolder& folder, std::span<const MergeInput> inputs
   } else if (!held) {
     check_left_parts(folder, merged);
   }
-}
-
-std::set<std::string> names_of(const PackManifest& merged, const std::vector<FileRecord>& tables) {
-  std::set<std::string> names{std::string(kManifestName), std::string(kRunName)};
-  for (const PartRecord& part : merged.parts) names.insert({part.file, part_record_name(part.file)});
-  for (const FileRecord& table : tables) names.insert(table.file);
-  return names;
 }
 
 void describe(const PackManifest& merged, MergeReport& report) {
@@ -254,32 +246,31 @@ std::map<std::uint64_t, std::string> roots_of(std::span<const MergeInput> inputs
 }
 
 /// Publishes the tables, run.json and the manifest, then removes what it no longer lists.
-template <class AnyManifest>
-void write_merged(const MergeOptions& options, std::span<const MergeInput> inputs, const RunStart& start,
-                  AnyManifest merged, MergeReport& report) {
+template <class OneManifest>
+void write_merged(const std::string& output, std::span<const MergeInput> inputs, const RunFrame& frame,
+                  OneManifest merged, MergeReport& report) {
   name_parts(inputs, merged);
-  const OutputFolder folder(options.output, false,
-                            inputs.front().images ? PackKind::images : PackKind::matrices);
+  const OutputPack folder(inputs.front().kind(), output, false);
   check_output(folder, inputs, merged);
-  place_parts(options, inputs, merged, report);
+  place_parts(output, inputs, merged, frame, report);
   if (report.interrupted) return;
   // The tables that the manifest still lists stay until it is replaced.
   const auto name = [&](std::string_view table) {
     return is_appended(inputs) ? merged_table_name(table, merged.pack_id) : std::string(table);
   };
   publish_tables(inputs, folder.path(), name, merged);
-  write_run(folder.path(), merged.tool, options.command_line, start, 1, roots_of(inputs)).publish();
+  frame.publish(folder.path(), roots_of(inputs));
   if (!folder.is_whole(merged, tables(merged)))
     throw Error(ErrorCode::try_again,
                 folder.path() + ": another process changed this folder; run the same command again");
   publish_file(folder.file(kManifestName), text_of(merged));
-  folder.remove_others(names_of(merged, tables(merged)));
+  folder.remove_others(merged, tables(merged));
   describe(merged, report);
 }
 
 /// Whether the output holds the merged pack already. Removes what a run left that was killed at its end.
 bool is_done(const MergeOptions& options, std::span<const MergeInput> inputs, MergeReport& report) {
-  const std::optional<MergeInput> held = open_pack(options.output);
+  const std::optional<AnyManifest> held = held_pack(options.output);
   if (!held || !held->manifest().is_merged) return false;
   std::vector<std::uint64_t> before, after;
   bool is_behind = false;
@@ -295,10 +286,9 @@ bool is_done(const MergeOptions& options, std::span<const MergeInput> inputs, Me
   if (!has_all || !std::equal(before.begin(), before.end(), found.begin()) ||
       !std::equal(after.rbegin(), after.rend(), found.rbegin()))
     return false;
-  const OutputFolder folder(options.output, false, held->images ? PackKind::images : PackKind::matrices);
-  const std::vector<FileRecord> listed = held->images ? tables(*held->images) : tables(*held->ratings);
-  if (!folder.is_whole(held->manifest(), listed)) return false;
-  folder.remove_others(names_of(held->manifest(), listed));
+  const OutputPack folder(held->kind(), options.output, false);
+  if (!folder.is_whole(held->manifest(), held->tables())) return false;
+  folder.remove_others(held->manifest(), held->tables());
   describe(held->manifest(), report);
   report.already_finished = true;
   return true;
@@ -307,7 +297,7 @@ bool is_done(const MergeOptions& options, std::span<const MergeInput> inputs, Me
 }  // namespace
 
 MergeReport merge_packs(const MergeOptions& given) {
-  const RunStart start = start_run();
+  const RunFrame frame("pack-merge", given.command_line, given.stop);
   MergeOptions options = given;
   if (options.output.empty()) throw_usage("`output`: no folder was given");
   if (options.packs.empty()) throw_usage("`packs`: no pack was given");
@@ -328,13 +318,13 @@ MergeReport merge_packs(const MergeOptions& given) {
     add_source_notices(merged.sources, report);
     add_normalize_notice(inputs, merged, report);
     add_class_notice(inputs, merged, report);
-    write_merged(options, inputs, start, std::move(merged), report);
+    write_merged(options.output, inputs, frame, std::move(merged), report);
   } else {
     MatrixManifest merged = merge_ratings(inputs);
     add_source_notices(merged.sources, report);
-    write_merged(options, inputs, start, std::move(merged), report);
+    write_merged(options.output, inputs, frame, std::move(merged), report);
   }
-  report.seconds = start.seconds();
+  report.seconds = frame.seconds();
   return report;
 }
 

@@ -1,23 +1,17 @@
 #include "pack/pack_folder.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "base/aside_name.h"
 #include "base/bytes.h"
-#include "base/hash.h"
 #include "base/spill_file.h"
 #include "chunkhit/error.h"
-#include "chunkhit/version.h"
 #include "manifest/id_list.h"
-#include "manifest/manifest.h"
 #include "manifest/plan.h"
 #include "manifest/run_record.h"
 #include "store/part.h"
@@ -30,28 +24,6 @@ std::string pack_folder_of(const std::string& path) {
   std::string text = folder.empty() ? "." : folder.string();
   while (text.size() > 1 && text.ends_with('/')) text.pop_back();
   return text;
-}
-
-RunStart start_run() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return {text, std::chrono::steady_clock::now()};
-}
-
-PendingFile write_run(const std::string& folder, const std::string& tool, const std::string& command_line,
-                      const RunStart& start, std::uint32_t threads,
-                      std::map<std::uint64_t, std::string> roots) {
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
-  RunRecord record{tool, command_line, host, start.time, start.seconds(), threads, {}, std::move(roots)};
-  for (const auto& [name, version] : library_versions()) record.libraries.push_back({name, version});
-  PendingFile file(folder + "/" + std::string(kRunName));
-  file.append(as_bytes(run_text(record)));
-  file.flush();
-  return file;
 }
 
 namespace {
@@ -134,11 +106,14 @@ bool is_own_file(const std::string& folder, const std::string& name) {
 
 }  // namespace
 
-bool is_of_other_kind(std::string_view name, PackKind kind) {
+const PackKind* kind_of_file(std::string_view name) {
   const std::string table = plain_table_name(name);
-  if (kind == PackKind::images) return table == kUsersName || table == kItemsName;
-  return table == kRejectsName || table == kWarningsName ||
-         (is_part_file(name) && name.ends_with(kInputsExtension));
+  const auto is_own = [&](const PackKind& kind) {
+    return std::ranges::find(kind.tables, table) != kind.tables.end() ||
+           (kind.has_inputs && is_part_file(name) && name.ends_with(kInputsExtension));
+  };
+  const auto* const kind = std::ranges::find_if(kPackKinds, is_own);
+  return kind == kPackKinds.end() ? nullptr : kind;
 }
 
 bool is_left_over(std::string_view name) {
@@ -158,7 +133,7 @@ std::vector<std::string> folder_entries(const std::string& folder) {
 }
 
 std::string held_format(const std::string& folder) {
-  const std::string path = folder + "/" + std::string(kManifestName);
+  const std::string path = manifest_path(folder);
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return "";
   try {
@@ -166,6 +141,12 @@ std::string held_format(const std::string& folder) {
   } catch (const Error&) {
     return "";  // other programs have a manifest.json, too
   }
+}
+
+std::optional<AnyManifest> held_pack(const std::string& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(manifest_path(folder), error)) return std::nullopt;
+  return read_manifest(folder);
 }
 
 /// Returns the first file that no pack command wrote, by name, or by content if the folder has no manifest of
@@ -186,13 +167,16 @@ bool is_matrix_pack(const std::string& folder) {
   std::error_code error;
   if (!std::filesystem::is_directory(std::filesystem::symlink_status(folder, error))) return false;
   const std::vector<std::string> names = folder_entries(folder);
-  const auto is_strange = [](const std::string& name) { return is_of_other_kind(name, PackKind::matrices); };
+  const auto is_strange = [](const std::string& name) {
+    const PackKind* const kind = kind_of_file(name);
+    return kind != nullptr && kind->format != kMatrixPacks.format;
+  };
   if (std::any_of(names.begin(), names.end(), is_strange) || !unknown_file(folder).empty()) return false;
   const auto has = [&](std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   // items.csv is the first that a run publishes, the manifest the last.
-  return has(kManifestName) ? held_format(folder) == kMatrixFormat
+  return has(kManifestName) ? holds_pack(folder, kMatrixPacks)
                             : has(kItemsName) || (!names.empty() && std::ranges::all_of(names, is_left_over));
 }
 
@@ -212,10 +196,9 @@ void check_only_our_files(const std::string& folder, const std::set<std::string>
 namespace {
 
 bool is_share_of(const std::string& folder, std::uint64_t input_xxh3) {
-  if (held_format(folder) != kImagesFormat) return false;
-  const std::string path = folder + "/" + std::string(kManifestName);
+  if (!holds_pack(folder, kImagePacks)) return false;
   try {
-    const Manifest manifest = parse_manifest(as_text(read_file(path, kMaxManifestBytes)), path);
+    const Manifest manifest = *read_manifest(folder).images;
     const auto names_share = [](const SpecEntry& entry) { return entry.name == "split-name"; };
     return manifest.input_xxh3 == input_xxh3 && std::ranges::any_of(manifest.spec, names_share);
   } catch (const Error&) {

@@ -1,43 +1,22 @@
-// The folder of a pack: what it may hold, whose it is, its run.json.
+// The folder of a pack: what it may hold, and what it holds.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/file.h"
+#include "manifest/manifest.h"
 
 namespace chunkhit {
-
-/// Tells when a run began.
-struct RunStart {
-  std::string time;  ///< UTC, ISO 8601
-  std::chrono::steady_clock::time_point clock;
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - clock).count();
-  }
-};
-
-/// Begins a run now.
-[[nodiscard]] RunStart start_run();
-
-/// Writes run.json aside in a pack's folder; `roots` are the folders of its images, by content_ids.
-[[nodiscard]] PendingFile write_run(const std::string& folder, const std::string& tool,
-                                    const std::string& command_line, const RunStart& start,
-                                    std::uint32_t threads, std::map<std::uint64_t, std::string> roots);
 
 /// The folder of a pack that is named by its folder or its manifest.json, without a slash at its end.
 [[nodiscard]] std::string pack_folder_of(const std::string& path);
 
-/// What a folder may hold: packs of one kind are not written over those of the other.
-enum class PackKind { images, matrices };
-
-/// Whether a name is one of the other kind's that this kind has not, while a pack is written, too.
-[[nodiscard]] bool is_of_other_kind(std::string_view name, PackKind kind);
+/// The kind that alone has a file of this name, while a pack is written, too; null where any may have it.
+[[nodiscard]] const PackKind* kind_of_file(std::string_view name);
 
 /// Whether a name is what a run writes aside, and leaves when it is killed: a file of a pack, or what does
 /// not fit into memory.
@@ -48,6 +27,14 @@ enum class PackKind { images, matrices };
 
 /// The format that a folder's manifest says it has; empty where there is no manifest of ours.
 [[nodiscard]] std::string held_format(const std::string& folder);
+
+/// Whether a folder's manifest says that it is a pack of this kind.
+[[nodiscard]] inline bool holds_pack(const std::string& folder, const PackKind& kind) {
+  return held_format(folder) == kind.format;
+}
+
+/// The pack in a folder; nothing where there is no manifest. Throws bad_data for a damaged one.
+[[nodiscard]] std::optional<AnyManifest> held_pack(const std::string& folder);
 
 /// Returns the name of an entry that no pack command wrote, or "" if all but `except` may be removed. Beside
 /// a sealed manifest a name of a pack's file suffices. Without one the file must also begin like such a file.

@@ -21,8 +21,6 @@
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
 #include "read/part_match.h"
-#include "store/hdf5/matrix.h"
-#include "store/shard.h"
 #include "transform/orientation.h"
 
 namespace chunkhit {
@@ -38,7 +36,7 @@ void set_shape(ImagesInfo& info, const SampleShape& sample) {
 
 /// Predicts how well the chunks fit HDF5's chunk cache, by default and with the advised settings.
 void set_caches(const PackInfo& info, ImagesInfo& images) {
-  if (info.container != "hdf5" || images.own_sizes || info.parts.empty()) return;
+  if (!container(info.container).is_read_by_library || images.own_sizes || info.parts.empty()) return;
   ChunkPlan plan;
   plan.chunk_samples = images.chunk_samples;
   plan.chunk_bytes = images.chunk_bytes;
@@ -116,12 +114,12 @@ std::optional<PackInfo> pack_info(const PackSource& source) {
 
 PackInfo single_part_info(const std::string& path, const Hdf5Names& names) {
   if (names != Hdf5Names{}) return part_info(*open_part(path, names));
-  const bool is_shard = container_of(path).name == "shard";
-  const bool holds_matrices = is_shard ? is_matrix_shard(path) : is_matrix_hdf5(path);
+  const Container& kind = container_of(path);
+  const bool holds_matrices = kind.holds_matrices(path);
   const std::unique_ptr<ChunkReader> part = holds_matrices ? open_matrix_part(path) : open_part(path);
   PackInfo info = part_info(*part);
   try {
-    if (holds_matrices && is_shard) set_entries(*part, info);
+    if (holds_matrices && kind.holds_row_blocks) set_entries(*part, info);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
     info.problems.emplace_back(error.what());
@@ -241,7 +239,8 @@ PackInfo part_info(const ChunkReader& part) {
   PackInfo info;
   info.path = part.path();
   info.single_part = true;
-  info.container = container_of(part.path()).name;
+  const Container& kind = container_of(part.path());
+  info.container = kind.name;
   info.codec = part.spec().codec;
   info.label_columns = part.spec().label_columns;
   for (const StoredChunk& chunk : part.chunks()) {
@@ -272,7 +271,7 @@ PackInfo part_info(const ChunkReader& part) {
                     .stats = RatingStats{},
                     .times = shape.has_times ? std::string(kUnknownTimes) : ""};
   info.contents = std::move(matrix);
-  if (info.container == "hdf5") {
+  if (!kind.holds_row_blocks) {
     set_entries(part, info);
     set_hdf5_file(part, info);
   }

@@ -93,13 +93,10 @@ void check_same_label_names(const ChunkReader& part, const ChunkReader& first) {
 }
 
 /// Reads the manifest of `source.folder`.
-void read_manifest(PackSource& source) {
-  const std::string manifest = source.folder + "/" + std::string(kManifestName);
-  const ByteBuffer text = read_file(manifest, kMaxManifestBytes);
-  if (manifest_format(as_text(text), manifest) == kMatrixFormat)
-    source.matrix = parse_matrix_manifest(as_text(text), manifest);
-  else
-    source.manifest = parse_manifest(as_text(text), manifest);
+void read_manifest_of(PackSource& source) {
+  AnyManifest read = read_manifest(source.folder);
+  source.manifest = std::move(read.images);
+  source.matrix = std::move(read.ratings);
 }
 
 std::string without_slashes(std::string folder) {
@@ -120,7 +117,7 @@ PackSource open_remote_source(const std::string& url) {
   }
   source.folder = without_slashes(name == kManifestName ? fs::path(url).parent_path().string() : url);
   try {
-    read_manifest(source);
+    read_manifest_of(source);
   } catch (const Error& missing) {
     if (missing.code() != ErrorCode::bad_data) throw;
     throw Error(missing.code(),
@@ -156,7 +153,7 @@ PackSource open_source(const std::string& path) {
   if (source.folder.empty()) source.folder.push_back('.');
   source.folder = without_slashes(source.folder);
   if (!fs::exists(fs::path(source.folder) / kManifestName, error)) refuse_folder(source.folder);
-  read_manifest(source);
+  read_manifest_of(source);
   return source;
 }
 
@@ -171,7 +168,7 @@ std::vector<PackSource> open_sources(const std::vector<std::string>& paths) {
 /// Names of datasets apply to external HDF5 files only; given for other sources alone they are an error.
 void check_names(std::span<const PackSource> sources, const Hdf5Names& names) {
   const auto takes_names = [](const PackSource& source) {
-    return !source.part.empty() && container_of(source.part).name == "hdf5";
+    return !source.part.empty() && container_of(source.part).is_read_by_library;
   };
   if (names == Hdf5Names{} || std::ranges::any_of(sources, takes_names)) return;
   const PackSource& first = sources.front();

@@ -28,9 +28,7 @@
 #include "read/part_match.h"
 #include "read/sized_images.h"
 #include "store/hdf5/index.h"
-#include "store/hdf5/matrix.h"
 #include "store/part.h"
-#include "store/shard.h"
 
 namespace chunkhit {
 namespace {
@@ -148,7 +146,7 @@ void compare_with_pack(const ChunkReader& part, const Expected& expected,
   compare(expected, spec.matrix ? "rows" : "samples", part.samples().rows.size(), expected.listed().samples,
           problems);
   // The chunks of matrices in HDF5 are made while it is read.
-  if (!spec.matrix || manifest_of(pack).container != "hdf5")
+  if (!spec.matrix || container(manifest_of(pack).container).holds_row_blocks)
     compare(expected, "chunks", part.chunks().size(), expected.listed().chunks, problems);
   compare_hash(expected, part.hash_of_all(), problems);
 }
@@ -178,7 +176,7 @@ std::vector<std::string> check_part(const Expected& expected, const VerifyOption
                                     ContentSums& sums) {
   std::vector<std::string> problems;
   try {
-    if (expected.holds_matrices && container_of(expected.path).name == "hdf5" &&
+    if (expected.holds_matrices && !container_of(expected.path).holds_row_blocks &&
         check_matrix_hash(expected, problems) && (options.quick || !problems.empty()))
       return problems;
     const std::unique_ptr<ChunkReader> part = open_expected(expected, options);
@@ -275,7 +273,7 @@ void check_unknown_files(const std::string& folder, const std::set<std::string>&
 /// Returns whether a single part holds matrices; false where that cannot be detected.
 bool is_matrix_part(const std::string& path) {
   try {
-    return container_of(path).name == "hdf5" ? is_matrix_hdf5(path) : is_matrix_shard(path);
+    return container_of(path).holds_matrices(path);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;
     return false;
@@ -290,7 +288,7 @@ std::vector<std::string> check_single_part(const std::string& path, const Verify
 /// Returns whether a file that could not be checked is an HDF5 file without our trailer.
 bool is_external_hdf5(const std::string& path) {
   try {
-    return container_of(path).name == "hdf5" && !read_hdf5_trailer(InputFile(path));
+    return container_of(path).is_read_by_library && !read_hdf5_trailer(InputFile(path));
   } catch (const Error&) {
     return false;  // neither an HDF5 file nor a shard
   }

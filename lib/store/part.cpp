@@ -19,6 +19,8 @@ constexpr std::uint64_t kHashBlockBytes = 256 << 10;
 PerThread<Xxh3Stream> hashes;
 constexpr std::array<std::string_view, 3> kHdf5Codecs{"none", "deflate", "zstd"};
 constexpr std::array<std::string_view, 3> kShardCodecs{"photo", "zstd", "none"};
+constexpr std::array<std::string_view, 2> kHdf5MatrixCodecs{"deflate", "none"};
+constexpr std::array<std::string_view, 2> kShardMatrixCodecs{"zstd", "none"};
 
 /// Opens a shard of images. The index of matrices may expand a thousandfold: it is not looked at.
 std::unique_ptr<ChunkReader> open_image_shard(const std::string& path) {
@@ -63,11 +65,49 @@ void decode_pieces(const StoredPieces& pieces, std::size_t chunk_index, const st
   }
 }
 
+std::vector<std::unique_ptr<ChunkReader>> open_matrix_shards(const std::vector<std::string>& paths,
+                                                             std::uint64_t memory_bytes) {
+  std::uint64_t left = std::max(memory_bytes != 0 ? memory_bytes : available_memory() / 2, kMinIndexMemory);
+  std::vector<std::unique_ptr<ChunkReader>> parts;
+  for (const std::string& path : paths) {
+    parts.push_back(open_within(path, left, memory_bytes != 0));
+    if (!parts.back()->spec().matrix) throw_bad_data(path + ": holds images, expected matrices");
+    left -= std::min(left, kept_bytes(*parts.back()));
+  }
+  return parts;
+}
+
 constexpr std::array<Container, 2> kContainers{{
-    {"hdf5", ".h5", kHdf5Codecs, kMaxHdf5ChunkBytes, true, false, is_hdf5_part, create_hdf5_part,
-     open_hdf5_part, open_single_hdf5},
-    {"shard", ".zst", kShardCodecs, kMaxShardChunkBytes, false, true, is_shard, create_shard,
-     open_image_shard, open_single_shard},
+    {.name = "hdf5",
+     .extension = ".h5",
+     .codecs = kHdf5Codecs,
+     .matrix_codecs = kHdf5MatrixCodecs,
+     .max_chunk_bytes = kMaxHdf5ChunkBytes,
+     .pads_last_chunk = true,
+     .is_zstd_stream = false,
+     .holds_row_blocks = false,
+     .is_read_by_library = true,
+     .recognises = is_hdf5_part,
+     .create = create_hdf5_part,
+     .open = open_hdf5_part,
+     .open_lone = open_single_hdf5,
+     .holds_matrices = is_matrix_hdf5,
+     .open_matrices = [](const auto& paths, std::uint64_t) { return open_matrices_hdf5(paths); }},
+    {.name = "shard",
+     .extension = ".zst",
+     .codecs = kShardCodecs,
+     .matrix_codecs = kShardMatrixCodecs,
+     .max_chunk_bytes = kMaxShardChunkBytes,
+     .pads_last_chunk = false,
+     .is_zstd_stream = true,
+     .holds_row_blocks = true,
+     .is_read_by_library = false,
+     .recognises = is_shard,
+     .create = create_shard,
+     .open = open_image_shard,
+     .open_lone = open_single_shard,
+     .holds_matrices = is_matrix_shard,
+     .open_matrices = open_matrix_shards},
 }};
 
 }  // namespace
@@ -263,15 +303,7 @@ std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path, std::uint
 std::vector<std::unique_ptr<ChunkReader>> open_matrix_parts(const std::vector<std::string>& paths,
                                                             std::uint64_t memory_bytes) {
   if (paths.empty()) return {};
-  if (container_of(paths.front()).name == "hdf5") return open_matrices_hdf5(paths);
-  std::uint64_t left = std::max(memory_bytes != 0 ? memory_bytes : available_memory() / 2, kMinIndexMemory);
-  std::vector<std::unique_ptr<ChunkReader>> parts;
-  for (const std::string& path : paths) {
-    parts.push_back(open_within(path, left, memory_bytes != 0));
-    if (!parts.back()->spec().matrix) throw_bad_data(path + ": holds images, expected matrices");
-    left -= std::min(left, kept_bytes(*parts.back()));
-  }
-  return parts;
+  return container_of(paths.front()).open_matrices(paths, memory_bytes);
 }
 
 }  // namespace chunkhit

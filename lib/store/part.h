@@ -259,17 +259,23 @@ void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored
 
 /// A kind of file that holds parts; one static row per container.
 struct Container {
-  std::string_view name;                     ///< "hdf5", "shard"
-  std::string_view extension;                ///< ".h5", ".zst"
-  std::span<const std::string_view> codecs;  ///< the default first
-  std::uint64_t max_chunk_bytes;             ///< raw bytes of a chunk
-  bool pads_last_chunk;  ///< the last chunk is given whole too, with zeros behind its samples
-  bool is_zstd_stream;   ///< a raw chunk is in a frame of raw blocks, a filtered one in several frames
+  std::string_view name;                            ///< "hdf5", "shard"
+  std::string_view extension;                       ///< ".h5", ".zst"
+  std::span<const std::string_view> codecs;         ///< of images, the default first
+  std::span<const std::string_view> matrix_codecs;  ///< of matrices, the default first
+  std::uint64_t max_chunk_bytes;                    ///< raw bytes of a chunk
+  bool pads_last_chunk;     ///< the last chunk is given whole too, with zeros behind its samples
+  bool is_zstd_stream;      ///< a raw chunk is in a frame of raw blocks, a filtered one in several frames
+  bool holds_row_blocks;    ///< chunks of matrices are row blocks; else ranges of entries
+  bool is_read_by_library;  ///< other programs read it by the HDF5 library, its chunk cache and its plug-ins
   bool (*recognises)(Bytes first_bytes);  ///< by the file's first 32 bytes
   std::unique_ptr<ChunkWriter> (*create)(const std::string& path, const PartSpec& spec);
   std::unique_ptr<ChunkReader> (*open)(const std::string& path);  ///< a part of ours
   /// A single part, or an external file.
   std::unique_ptr<ChunkReader> (*open_lone)(const std::string& path, const Hdf5Names& names);
+  bool (*holds_matrices)(const std::string& path);  ///< of a single part, or an external file
+  std::vector<std::unique_ptr<ChunkReader>> (*open_matrices)(const std::vector<std::string>& paths,
+                                                             std::uint64_t memory_bytes);
 };
 
 /// All containers.

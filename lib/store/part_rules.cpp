@@ -189,7 +189,7 @@ void check_sample_shape(const PartSpec& spec, const Container& container) {
 
 /// A row has at least a byte of each matrix.
 void check_matrix_spec(const PartSpec& spec, const Container& container) {
-  if (container.name != "shard") throw_bad_data("row blocks lie in shards only");
+  if (!container.holds_row_blocks) throw_bad_data("row blocks lie in shards only");
   check_matrix_shape(*spec.matrix);
   if (spec.chunk_samples == 0 || spec.chunk_samples > container.max_chunk_bytes)
     throw_bad_data("chunks of " + std::to_string(spec.chunk_samples) + " rows, expected 1 to " +

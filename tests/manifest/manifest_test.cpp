@@ -44,7 +44,7 @@ Manifest small_manifest() {
 
 PartManifest small_part() {
   PartManifest manifest;
-  manifest.format = kImagesFormat;
+  manifest.format = kImagePacks.format;
   manifest.spec = {{"seed", "0"}};
   manifest.part.file = "part-00000.h5";
   manifest.part.rows = 3;
@@ -288,13 +288,13 @@ TEST(Manifest, OfAnotherVersionEndedWithTheTextOfAnException) {
 
 TEST(PartManifest, OfRatingsHasTheRecordAlone) {
   PartManifest manifest;
-  manifest.format = kMatrixFormat;
+  manifest.format = kMatrixPacks.format;
   manifest.part.file = "part-00000.zst";
   manifest.part.rows = manifest.part.samples = 2;
   const std::string text = part_manifest_text(manifest);
   EXPECT_EQ(text.find("pixels"), std::string::npos);
   const PartManifest after = parse_part_manifest(text, "part-00000.json");
-  EXPECT_EQ(after.format, kMatrixFormat);
+  EXPECT_EQ(after.format, kMatrixPacks.format);
   EXPECT_EQ(part_manifest_text(after), text);
   manifest.part.rows = 3;
   EXPECT_NE(error_of(part_manifest_text(manifest)), "none");

@@ -19,17 +19,18 @@ ChunkPlan plan_of(std::uint64_t samples, bool hdf5, bool compressed) {
 }
 
 TEST(DiskSpace, CountsThePaddingOfTheLastChunkAndTheMetadataOfEachPart) {
-  const SpaceNeed need = needed_space(plan_of(1'001, true, false), kSample, true, 1'001);
+  const SpaceNeed need = needed_space(plan_of(1'001, true, false), kSample, container("hdf5"), 1'001);
   EXPECT_EQ(need.bytes, 11u * 100 * 30'000 + 2u * (1 << 20));
   EXPECT_FALSE(need.is_minimum);
 }
 
 TEST(DiskSpace, CountsNoPaddingWhereAContainerHasNone) {
-  EXPECT_EQ(needed_space(plan_of(1'001, false, false), kSample, false, 1'001).bytes, 1'001u * 30'000);
+  EXPECT_EQ(needed_space(plan_of(1'001, false, false), kSample, container("shard"), 1'001).bytes,
+            1'001u * 30'000);
 }
 
 TEST(DiskSpace, KnowsOnlyTheLeastOfWhatIsCompressed) {
-  const SpaceNeed need = needed_space(plan_of(1'000, false, true), kSample, false, 1'000);
+  const SpaceNeed need = needed_space(plan_of(1'000, false, true), kSample, container("shard"), 1'000);
   EXPECT_EQ(need.bytes, 3'000'000u);
   EXPECT_EQ(space_text(need), "at least 3.0 MB");
 }

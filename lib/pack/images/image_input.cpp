@@ -23,7 +23,7 @@
 #include "pack/images/pack_task.h"
 #include "pack/images/plan_rows.h"
 #include "pack/images/sample_decoder.h"
-#include "pack/output_folder.h"
+#include "pack/output_pack.h"
 #include "pack/pack_folder.h"
 #include "pack/run_fields.h"
 #include "transform/image_transform.h"
@@ -44,7 +44,7 @@ constexpr double kLargeSampleBytes = 512 << 10;
 [[noreturn]] void fail_no_pack(const std::string& folder) {
   std::vector<std::string> packs;
   for (const std::string& name : folder_entries(folder))
-    if (held_format(folder + "/" + name) == kImagesFormat) packs.push_back(name);
+    if (holds_pack(folder + "/" + name, kImagePacks)) packs.push_back(name);
   std::ranges::sort(packs);
   if (packs.empty())
     throw Error(ErrorCode::bad_data, "`classes`: " + folder + " holds no " + std::string(kManifestName));
@@ -57,7 +57,7 @@ constexpr double kLargeSampleBytes = 512 << 10;
 std::vector<std::string> read_classes(const std::string& path) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
-  const std::string file = is_folder ? path + "/" + std::string(kManifestName) : path;
+  const std::string file = is_folder ? manifest_path(path) : path;
   if (is_folder && !std::filesystem::exists(file, error)) fail_no_pack(path);
   const ByteBuffer bytes = read_file(file, kMaxManifestBytes);
   if (!is_folder && std::filesystem::path(file).filename() != kManifestName)
@@ -249,7 +249,7 @@ std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpe
   for (std::string notice :
        {squeeze_notice(first, spec.transform), size_notice(first, spec, list.size()), alpha_notice(first)})
     if (!notice.empty()) notices.push_back(std::move(notice));
-  if (spec.container == "hdf5" && codec_choice(spec).codec == "zstd")
+  if (container(spec.container).is_read_by_library && codec_choice(spec).codec == "zstd")
     notices.emplace_back(
         "readers need HDF5's zstd plug-in: HDF5_PLUGIN_PATH=…/hdf5-plugins, or Python's hdf5plugin; deflate "
         "opens everywhere");
@@ -340,7 +340,7 @@ std::vector<std::string> find_stale_shares(const SampleList& list, const PackIma
                                                ": holds a share of another split of the same images, which "
                                                "this run does not make; `force` removes it, another `output` "
                                                "keeps both");
-    OutputFolder::check(path, true);
+    OutputPack::check(kImagePacks, path, true);
   }
   return stale;
 }
@@ -445,7 +445,7 @@ ChunkPlan largest_chunks(const PackImagesSpec& spec, const ImageInput& input) {
 std::vector<std::string> check_outputs(const PackImagesSpec& spec, const PackImagesOptions& options,
                                        const ImageInput& input) {
   for (const PackSamples& samples : input.packs)
-    OutputFolder::check(pack_path(options, samples.name), options.force);
+    OutputPack::check(kImagePacks, pack_path(options.output, samples.name), options.force);
   check_plan(spec, options, input);
   return find_stale_shares(input.list, options, input.packs);
 }

@@ -1,9 +1,6 @@
 #include "pack/images/memory_plan.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
 
 #include "base/resources.h"
 #include "base/words.h"
@@ -58,14 +55,6 @@ std::uint64_t reserved_bytes(const PackImagesSpec& spec, std::uint64_t memory_by
 }
 
 }  // namespace
-
-std::uint64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::uint64_t all_pages = 0;
-  std::uint64_t resident_pages = 0;
-  file >> all_pages >> resident_pages;
-  return resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
 
 void check_memory(const PackImagesSpec& spec, const PackImagesOptions& options) {
   const std::uint64_t enough = kLaterBytes + kThreadBytes + kMinKeptBytes + reserved_bytes(spec, 0, 0);

@@ -18,9 +18,6 @@ struct MemoryPlan {
   std::uint64_t decode_bytes = 0;
 };
 
-/// What the process holds now: code, and the list of samples.
-[[nodiscard]] std::uint64_t resident_bytes();
-
 /// Throws usage where one image of spec.max_decode_bytes needs more memory than there is, whatever the chunks
 /// are: before inputs are read, which may take long.
 void check_memory(const PackImagesSpec& spec, const PackImagesOptions& options);
@@ -29,6 +26,6 @@ void check_memory(const PackImagesSpec& spec, const PackImagesOptions& options);
 /// Where options.threads is 0 there are as many as there are CPUs and as fit. Throws usage, with the number
 /// that is enough, where one image of spec.max_decode_bytes does not fit beside the rest.
 [[nodiscard]] MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& options,
-                                     const ChunkPlan& chunk, std::uint64_t held_bytes = resident_bytes());
+                                     const ChunkPlan& chunk, std::uint64_t held_bytes);
 
 }  // namespace chunkhit

@@ -1,13 +1,9 @@
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/task_arena.h>
-
 #include <optional>
 #include <utility>
 
 #include "base/file.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
-#include "chunkhit/version.h"
 #include "pack/disk_space.h"
 #include "pack/images/image_archives.h"
 #include "pack/images/image_input.h"
@@ -18,16 +14,17 @@
 #include "pack/images/pack_writer.h"
 #include "pack/images/plan_rows.h"
 #include "pack/images/preview_sheet.h"
-#include "pack/output_folder.h"
-#include "pack/pack_folder.h"
+#include "pack/output_pack.h"
+#include "pack/run_frame.h"
 
 namespace chunkhit {
 namespace {
 
 void write_packs(RunContext& run, std::vector<PackSamples> packs, PackImagesReport& report) {
   for (PackSamples& samples : packs) {
-    run.progress.pack = pack_path(run.options, samples.name);
-    PackWriter writer(run, listed_pack(run.spec, run.context.sample, run.list, std::move(samples)));
+    const PackImagesSpec& spec = run.context.spec;
+    run.progress.pack = pack_path(run.options.output, samples.name);
+    PackWriter writer(run, spec, listed_pack(spec, run.context.sample, run.list, std::move(samples)));
     report.packs.push_back(writer.write());
     report.samples_packed_now += writer.samples_packed_now();
     report.interrupted = writer.interrupted();
@@ -36,49 +33,39 @@ void write_packs(RunContext& run, std::vector<PackSamples> packs, PackImagesRepo
 }
 
 PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions& options, ImageInput input,
-                            const RunStart& start, PackProgress progress) {
+                            RunFrame& frame) {
   const RootFolder root(options.root, spec.follow_symlinks);
-  const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, input));
-
-  DecoderContext context{
-      spec, root, input.first.sample, input.first.file, MemoryBudget(memory.decode_bytes), memory.kept_bytes};
-  context.masks = mask_folder(spec);
-  RejectLimit rejects(options, input.list.row_count);
-  progress.rows_total = input.list.size();
-  RunContext run{spec,
+  const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, input), frame.held_bytes());
+  if (spec.labels != kWriterLabels) frame.root = absolute_root(options.root);
+  RunContext run{frame,
                  options,
                  input.list,
-                 context,
-                 rejects,
-                 progress,
-                 memory,
-                 RunCall{"pack-images " + version(), options.command_line, start, memory.threads,
-                         spec.labels == kWriterLabels ? "" : absolute_root(options.root)},
-                 {}};
-
+                 DecoderContext{spec, root, input.first.sample, input.first.file,
+                                MemoryBudget(memory.decode_bytes), memory.kept_bytes},
+                 RejectLimit(options, input.list.row_count),
+                 PackProgress{.rows_total = input.list.size()},
+                 memory};
+  run.context.masks = mask_folder(spec);
   PackImagesReport report;
   report.notices = std::move(input.notices);
   report.labels = std::move(input.labels);
-  for (const std::string& path : check_outputs(spec, options, input)) OutputFolder(path, false).remove();
-  // The limit counts the calling thread; an arena of its own keeps a caller's other work out.
-  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, memory.threads);
-  tbb::task_arena arena(static_cast<int>(memory.threads));
-  arena.execute([&] { write_packs(run, std::move(input.packs), report); });
+  for (const std::string& path : check_outputs(spec, options, input))
+    OutputPack(kImagePacks, path, false).remove();
+  frame.execute(memory.threads, [&] { write_packs(run, std::move(input.packs), report); });
   if (!report.interrupted) remove_plan(options.output);
-  report.seconds = start.seconds();
+  report.seconds = frame.seconds();
   return report;
 }
 
 /// Packs what `read` gives, unless it gives nothing because the run was stopped.
 template <class Read>
 PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options, Read read) {
-  const RunStart start = start_run();
-  PackProgress progress;
-  if (options.on_progress) options.on_progress(progress);
+  RunFrame frame("pack-images", options.command_line, options.stop);
+  if (options.on_progress) options.on_progress({});
   std::optional<ImageInput> input = read();
   if (input) {
     const PackImagesSpec counted = with_part_samples(spec, options, input->list);
-    return pack_input(counted, options, std::move(*input), start, progress);
+    return pack_input(counted, options, std::move(*input), frame);
   }
   PackImagesReport stopped;
   stopped.interrupted = true;
@@ -89,7 +76,8 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
 PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, std::string path,
                        std::uint64_t rows) {
   const ChunkPlan plan = plan_pack(spec, sample, rows);
-  const SpaceNeed need = needed_space(plan, sample, spec.container == "hdf5", rows);
+  const Container& kind = container(spec.container);
+  const SpaceNeed need = needed_space(plan, sample, kind, rows);
   const bool is_sized = spec.sizes == Sizes::own;
   const std::uint64_t part_chunks =
       is_sized ? 0 : std::min(plan.chunk_count, plan.part_samples / plan.chunk_samples);
@@ -105,7 +93,7 @@ PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, st
                           .is_compressed = need.is_minimum,
                           .default_cache = {},
                           .advised_cache = {}};
-  if (spec.container == "hdf5" && !is_sized) {
+  if (kind.is_read_by_library && !is_sized) {
     foreseen.default_cache = predict_cache(plan, part_chunks, kDefaultCache);
     foreseen.advised_cache = predict_cache(plan, part_chunks, advise_cache(plan, part_chunks));
   }
@@ -129,7 +117,8 @@ PackImagesOptions checked_writer_options(const PackImagesSpec& spec, PackImagesO
   std::vector<std::string> names{""};
   if (!spec.split.empty()) names.clear();
   for (const SplitShare& share : spec.split) names.push_back(share.name);
-  for (const std::string& name : names) OutputFolder::check(pack_path(options, name), options.force);
+  for (const std::string& name : names)
+    OutputPack::check(kImagePacks, pack_path(options.output, name), options.force);
   return options;
 }
 
@@ -141,12 +130,13 @@ PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& 
 PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackImagesOptions& given) {
   check_sheet_name(given);
   const PackImagesOptions options = checked_options(given_spec, given);
+  const RunFrame frame("pack-images", options.command_line, options.stop);
   check_memory(given_spec, options);
   const std::optional<ImageInput> input = read_image_input(given_spec, options);
   if (!input) return {};
   const PackImagesSpec spec = with_part_samples(given_spec, options, input->list);
   const FirstImage& first = input->first;
-  const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, *input));
+  const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, *input), frame.held_bytes());
   static_cast<void>(check_outputs(spec, options, *input));
   PackImagesPreview preview{.rows = input->list.row_count,
                             .rejected = input->list.rejects.size(),
@@ -162,7 +152,7 @@ PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackIma
   for (const PackSamples& samples : input->packs) {
     check_earlier_pack(spec, options, input->list, first.sample, samples);
     preview.packs.push_back(
-        foresee(spec, first.sample, pack_path(options, samples.name), samples.indices.size()));
+        foresee(spec, first.sample, pack_path(options.output, samples.name), samples.indices.size()));
   }
   preview.free_bytes = free_bytes(existing_folder(options.output));
   if (!options.sheet.empty()) preview.sheet = write_preview_sheet(spec, options, *input, memory);

@@ -110,7 +110,8 @@ void check_sizes(const PackImagesSpec& spec) {
         "`quality`: is for what is encoded: `store` jpeg with images that are made smaller (`max_side`, "
         "`short_side`)");
   if (own.max_side != 0 && own.short_side != 0) throw_usage("`max_side` and `short_side` exclude each other");
-  if (spec.container == "hdf5" && (own.store == Store::photo || own.store == Store::zstd))
+  const Container& kind = container(spec.container);
+  if (!kind.is_zstd_stream && (own.store == Store::photo || own.store == Store::zstd))
     throw_usage(std::string("`store` ") + name_of(own.store) +
                 ": is for `container` shard; hdf5 takes jpeg and raw");
   if (!spec.codec.empty() && spec.codec != "none")
@@ -118,8 +119,8 @@ void check_sizes(const PackImagesSpec& spec) {
                 "; `store` says how images are stored");
   if (spec.chunk_samples != 0)
     throw_usage("`sizes` own: chunks are cut by `chunk_bytes`, not by `chunk_samples`");
-  if (const std::uint64_t max_bytes = container(spec.container).max_chunk_bytes; spec.chunk_bytes > max_bytes)
-    throw_usage("`chunk_bytes`: expected at most " + std::to_string(max_bytes));
+  if (spec.chunk_bytes > kind.max_chunk_bytes)
+    throw_usage("`chunk_bytes`: expected at most " + std::to_string(kind.max_chunk_bytes));
   if (spec.transform.layout != Layout::nhwc) throw_usage("`sizes` own: `layout`: expected nhwc");
 }
 
@@ -156,9 +157,9 @@ CodecChoice codec_choice(const PackImagesSpec& spec) {
   if (spec.sizes == Sizes::own) return {"none", 0};
   const Container& kind = container(spec.container);
   const bool rgb = spec.transform.channels == Channels::rgb;
-  std::string text = spec.codec;
-  if (text.empty()) text = spec.container == "hdf5" ? "none" : rgb ? "photo" : "zstd";
-  return parse_codec(text, spec.container, kind.codecs);
+  // Photo is for colours alone; the next codec takes any channels.
+  const std::string_view plain = kind.codecs[kind.codecs[0] == "photo" && !rgb ? 1 : 0];
+  return parse_codec(spec.codec.empty() ? std::string(plain) : spec.codec, spec.container, kind.codecs);
 }
 
 std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,

@@ -12,7 +12,7 @@
 #include "codec/chunk_codec.h"
 #include "listing/sample_list.h"
 #include "manifest/manifest.h"
-#include "pack/pack_run.h"
+#include "pack/output_pack.h"
 
 namespace chunkhit {
 

@@ -12,7 +12,7 @@ namespace chunkhit {
 PackIdentity image_pack(const PackImagesSpec& spec, const SampleShape& sample, const SampleList& list,
                         const PackSamples& samples) {
   const ChunkPlan plan = plan_pack(spec, sample, samples.indices.size());
-  PackIdentity pack{kImagesFormat, recorded_spec(spec, plan, samples.name, list), 0, {}};
+  PackIdentity pack{recorded_spec(spec, plan, samples.name, list)};
   pack.pack_id = pack_id(pack.spec, list.xxh3);
   pack.difference = [&spec, recorded = pack.spec, input_xxh3 = list.xxh3,
                      rows = samples.indices.size() + samples.rejects.size()](const EarlierPack& before) {
@@ -24,7 +24,8 @@ PackIdentity image_pack(const PackImagesSpec& spec, const SampleShape& sample, c
 void check_earlier_pack(const PackImagesSpec& spec, const PackImagesOptions& options, const SampleList& list,
                         const SampleShape& sample, const PackSamples& samples) {
   if (options.force) return;
-  check_same_pack(pack_path(options, samples.name), image_pack(spec, sample, list, samples));
+  check_same_pack(pack_path(options.output, samples.name), kImagePacks,
+                  image_pack(spec, sample, list, samples));
 }
 
 namespace {
@@ -48,17 +49,14 @@ ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample, std::
   ChunkPlanSpec plan;
   plan.sample_bytes = sample.byte_count();
   plan.sample_count = sample_count;
-  plan.hdf5 = spec.container == "hdf5";
-  plan.max_chunk_bytes = container(spec.container).max_chunk_bytes;
+  const Container& kind = container(spec.container);
+  plan.hdf5 = kind.is_read_by_library;
+  plan.max_chunk_bytes = kind.max_chunk_bytes;
   plan.compressed = codec_choice(spec).codec != "none";
   plan.chunk_samples = spec.chunk_samples;
   plan.chunk_bytes = spec.chunk_bytes;
   plan.part_bytes = spec.part_bytes;
   return plan_chunks(plan);
-}
-
-std::string pack_path(const PackImagesOptions& options, const std::string& pack_name) {
-  return pack_name.empty() ? options.output : options.output + "/" + pack_name;
 }
 
 PackTask listed_pack(const PackImagesSpec& spec, const SampleShape& sample, const SampleList& list,

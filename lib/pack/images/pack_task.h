@@ -12,7 +12,7 @@
 #include "listing/sample_list.h"
 #include "pack/images/pack_spec.h"
 #include "pack/images/sample_order.h"
-#include "pack/pack_run.h"
+#include "pack/output_pack.h"
 #include "types/image.h"
 
 namespace chunkhit {
@@ -43,9 +43,6 @@ void check_earlier_pack(const PackImagesSpec& spec, const PackImagesOptions& opt
 /// chunk_count 0: `spec.own_sizes.part_samples` are known by then.
 [[nodiscard]] ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample,
                                   std::uint64_t sample_count);
-
-/// The folder of a pack: the output, or one below it for a split.
-[[nodiscard]] std::string pack_path(const PackImagesOptions& options, const std::string& pack_name);
 
 /// Which pack samples of a list make.
 [[nodiscard]] PackIdentity image_pack(const PackImagesSpec& spec, const SampleShape& sample,

@@ -40,15 +40,18 @@ std::vector<PackClass> class_records(const SampleList& list, const std::vector<P
 
 }  // namespace
 
-PackWriter::PackWriter(RunContext& run, PackTask task)
+PackWriter::PackWriter(RunContext& run, const PackImagesSpec& spec, PackTask task)
     : run_(run),
+      spec_(spec),
+      container_(container(spec.container)),
       task_(std::move(task)),
-      codec_(codec_choice(run.spec)),
-      plan_(plan_pack(run.spec, run.context.sample, task_.sample_count)),
-      folder_(pack_path(run.options, task_.name), run.options.force, PackKind::images, run.is_planned),
+      codec_(codec_choice(spec)),
+      plan_(plan_pack(spec, run.context.sample, task_.sample_count)),
+      pack_(kImagePacks, pack_path(run.options.output, task_.name), run.options.force, run.is_planned),
       decoders_([&run] { return SampleDecoder(run.context); }),
-      rejects_(task_.rejects),
-      pack_(folder_, own_identity()) {}
+      rejects_(task_.rejects) {
+  pack_.identify(own_identity());
+}
 
 struct PackWriter::PartSlot {
   std::uint64_t part_index = 0;
@@ -66,20 +69,20 @@ struct PackWriter::Lanes {
 
 /// Resumes, repairs or starts a pack: a finished, unchanged one is only reported.
 PackReport PackWriter::write() {
-  const std::optional<Manifest> finished = folder_.finished_pack();
+  const std::optional<AnyManifest> held = pack_.finished();
   const std::vector<std::uint64_t> changed = changed_parts();
-  if (finished) {
-    check_own(*finished);
-    const std::optional<SharedStats> normalize = shared_stats(*finished);
-    repaired_ = !folder_.is_whole(*finished, tables(*finished)) || finished->normalize != normalize;
+  if (held) {
+    const Manifest& finished = *held->images;
+    check_own(finished);
+    const std::optional<SharedStats> normalize = shared_stats(finished);
+    repaired_ = !pack_.is_whole(finished, tables(finished)) || finished.normalize != normalize;
     if (!repaired_ && changed.empty()) {
       run_.normalize = normalize;
-      return finished_report(*finished);
+      return finished_report(finished);
     }
-    folder_.reopen(*finished);
+    pack_.reopen(finished);
   }
-  for (const std::uint64_t part_index : changed)
-    folder_.remove_part(part_index, container(run_.spec.container).extension);
+  for (const std::uint64_t part_index : changed) pack_.remove_part(part_index, container_.extension);
   try {
     for (const Reject& reject : rejects_) run_.rejects.add(reject);
     std::vector<std::uint64_t> all(plan_.part_count);
@@ -92,7 +95,7 @@ PackReport PackWriter::write() {
     static_cast<void>(publish_rows(kWarningsName, warnings_, "warning"));
     throw Error(
         error.code(),
-        std::string(error.what()) + "; see " + folder_.file(kRejectsName) + " (rows so far)" +
+        std::string(error.what()) + "; see " + pack_.file(kRejectsName) + " (rows so far)" +
             (run_.is_planned ? "; once they are repaired, the pack-images command without `plan` packs "
                                "changed images again"
                              : ""));
@@ -100,15 +103,14 @@ PackReport PackWriter::write() {
   if (interrupted_) return report();
   Manifest manifest = manifest_so_far();
   if (manifest.samples + manifest.rejected != manifest.rows)
-    throw Error(ErrorCode::cannot_write, folder_.path() + ": " + std::to_string(manifest.rows) +
-                                             " rows, but " + std::to_string(manifest.samples) +
-                                             " packed and " + std::to_string(manifest.rejected) +
-                                             " rejected");
+    throw Error(ErrorCode::cannot_write, pack_.path() + ": " + std::to_string(manifest.rows) + " rows, but " +
+                                             std::to_string(manifest.samples) + " packed and " +
+                                             std::to_string(manifest.rejected) + " rejected");
   run_.normalize = manifest.normalize = shared_stats(manifest);
   manifest.warned = warnings_.size();
   manifest.warnings = publish_rows(kWarningsName, warnings_, "warning");
   manifest.rejects = publish_rows(kRejectsName, rejects_, "reason");
-  pack_.publish(manifest, tables(manifest), manifest_text(manifest), run_.call);
+  pack_.publish(manifest, tables(manifest), manifest_text(manifest), run_.frame);
   return report();
 }
 
@@ -120,7 +122,7 @@ std::optional<SharedStats> PackWriter::shared_stats(const Manifest& manifest) co
 
 PackReport PackWriter::finished_report(const Manifest& manifest) const {
   PackReport report;
-  report.path = folder_.path();
+  report.path = pack_.path();
   report.rows = manifest.rows;
   report.samples = manifest.samples;
   report.rejected = manifest.rejected;
@@ -149,8 +151,8 @@ bool PackWriter::is_own(const PartRecord& part, std::uint64_t part_index) const 
   const auto has_name = [&](const auto& count) {
     return classes.empty() || (count.first >= 0 && static_cast<std::uint64_t>(count.first) < classes.size());
   };
-  return part.file == part_stem(part_index) + std::string(container(run_.spec.container).extension) &&
-         part.rows == row_count(part_index) && std::ranges::all_of(part.class_counts, has_name);
+  return part.file == part_file(part_index) && part.rows == row_count(part_index) &&
+         std::ranges::all_of(part.class_counts, has_name);
 }
 
 std::uint64_t PackWriter::row_count(std::uint64_t part_index) const {
@@ -168,9 +170,9 @@ std::vector<std::uint64_t> PackWriter::changed_parts() {
   std::vector<std::string> files;
   std::uint64_t unknown = 0;
   for (std::uint64_t part_index = 0; part_index < plan_.part_count; ++part_index) {
-    if (!folder_.has(part_stem(part_index) + ".json")) continue;
+    if (!pack_.has(part_stem(part_index) + ".json")) continue;
     const PartRows rows = rows_of(part_index);
-    const std::string path = folder_.file(part_stem(part_index) + std::string(kInputsExtension));
+    const std::string path = pack_.file(part_stem(part_index) + std::string(kInputsExtension));
     const auto stamps = read_stamps(path, {pack_.identity().pack_id, part_index}, rows.indices.size());
     unknown += stamps ? 0 : 1;
     if (!stamps) continue;
@@ -194,7 +196,7 @@ bool PackWriter::is_unreadable(const std::string& file) const {
   const std::string error = root.open(file).error;
   if (error.starts_with("may not be read")) return true;
   // A CSV may name files that never existed; those of class folders were listed and did exist.
-  return run_.spec.labels.empty() && error.starts_with("no such file") && !root.lacks(file);
+  return spec_.labels.empty() && error.starts_with("no such file") && !root.lacks(file);
 }
 
 /// Distinguishes damaged images from a lost file system: rejects caused by the latter end the run with
@@ -233,14 +235,35 @@ void PackWriter::keep_part(PartSlot& slot, PartRecord finished) {
   slot.is_kept = true;
 }
 
-/// Packs several parts at once, because a file takes the writes of one thread at a time.
-void PackWriter::pack_missing(std::span<const std::uint64_t> part_indices) {
+void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
   run_.progress.phase = PackProgress::Phase::packing;
   std::vector<PartSlot> slots(part_indices.size());
   for_each_file(slots.size(), [&](std::size_t at) {
     slots[at].part_index = part_indices[at];
     slots[at].record = pack_.finished_part(part_indices[at]);
   });
+  try {
+    pack_missing(slots);
+  } catch (const Error& error) {
+    // Rejects while listing say nothing of the file system: they are in front.
+    if (error.code() == ErrorCode::too_many_rejects)
+      check_mounted({rejects_.begin() + static_cast<std::ptrdiff_t>(task_.rejects.size()), rejects_.end()});
+    throw;
+  }
+  // Another process may have published a part first, whose record counts then: it may have rejected what this
+  // one could read.
+  rejects_ = task_.rejects;
+  warnings_.clear();
+  for (PartSlot& slot : slots) {
+    if (!slot.record) continue;
+    rejects_.insert(rejects_.end(), slot.record->rejects.begin(), slot.record->rejects.end());
+    warnings_.insert(warnings_.end(), slot.record->warnings.begin(), slot.record->warnings.end());
+    pack_.add_part(std::move(*slot.record), slot.is_kept);
+  }
+}
+
+/// Several parts at once, because a file takes the writes of one thread at a time.
+void PackWriter::pack_missing(std::span<PartSlot> slots) {
   Lanes lanes;
   for (PartSlot& slot : slots) {
     if (slot.record)
@@ -258,8 +281,6 @@ void PackWriter::pack_missing(std::span<const std::uint64_t> part_indices) {
       },
       tbb::simple_partitioner());
   lanes.failure.rethrow();
-  for (PartSlot& slot : slots)
-    if (slot.record) pack_.add_part(std::move(*slot.record), slot.is_kept);
 }
 
 /// Packs parts until all are begun. Each is checked and flushed while the lane packs the next one.
@@ -277,7 +298,8 @@ void PackWriter::pack_lane(Lanes& lanes) {
     // The other parts of a planned pack are written by other tasks.
     const std::uint64_t full_parts = run_.is_planned ? 0 : lanes.missing.size() - 1 - at;
     const std::uint64_t last_part = (run_.is_planned ? &slot : lanes.missing.back())->part_index;
-    check_space(full_parts * plan_.part_samples + row_count(last_part));
+    const std::uint64_t rows_left = full_parts * plan_.part_samples + row_count(last_part);
+    pack_.check_space(needed_space(plan_, run_.context.sample, container_, rows_left));
     std::unique_ptr<ChunkWriter> writer = create_part(slot.part_index, row_count(slot.part_index));
     PartOutcome outcome = write_part(slot.part_index, lanes, *writer);
     await_part();
@@ -291,10 +313,7 @@ void PackWriter::pack_lane(Lanes& lanes) {
   await_part();
 }
 
-bool PackWriter::is_stopped(const Lanes& lanes) const {
-  const std::atomic<bool>* const stop = run_.options.stop;
-  return lanes.failure || (stop != nullptr && stop->load(std::memory_order_relaxed));
-}
+bool PackWriter::is_stopped(const Lanes& lanes) const { return lanes.failure || run_.frame.is_stopped(); }
 
 bool PackWriter::is_finished_now(PartSlot& slot) {
   std::optional<PartRecord> finished = pack_.finished_part(slot.part_index);
@@ -303,38 +322,15 @@ bool PackWriter::is_finished_now(PartSlot& slot) {
   return true;
 }
 
-void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
-  try {
-    pack_missing(part_indices);
-  } catch (const Error& error) {
-    // Rejects while listing say nothing of the file system: they are in front.
-    if (error.code() == ErrorCode::too_many_rejects)
-      check_mounted({rejects_.begin() + static_cast<std::ptrdiff_t>(task_.rejects.size()), rejects_.end()});
-    throw;
-  }
-  take_records();
-}
-
 PackReport PackWriter::write_parts(std::span<const std::uint64_t> part_indices) {
-  if (const std::optional<Manifest> finished = folder_.finished_pack()) check_own(*finished);
+  if (const std::optional<AnyManifest> finished = pack_.finished()) check_own(finished->manifest());
   pack_parts(part_indices);
   return report();
 }
 
-// Another process may have published a part first, whose record counts then: it may have rejected what this
-// one could read.
-void PackWriter::take_records() {
-  rejects_ = task_.rejects;
-  warnings_.clear();
-  for (const PartRecord& part : pack_.parts()) {
-    rejects_.insert(rejects_.end(), part.rejects.begin(), part.rejects.end());
-    warnings_.insert(warnings_.end(), part.warnings.begin(), part.warnings.end());
-  }
-}
-
-void PackWriter::check_own(const Manifest& finished) const {
+void PackWriter::check_own(const PackManifest& finished) const {
   if (finished.pack_id != pack_.identity().pack_id)
-    throw Error(ErrorCode::bad_data, folder_.path() + ": holds a finished pack, " +
+    throw Error(ErrorCode::bad_data, pack_.path() + ": holds a finished pack, " +
                                          hash_text(finished.pack_id) + ", that is not the plan's, " +
                                          hash_text(pack_.identity().pack_id));
 }
@@ -343,13 +339,6 @@ void PackWriter::report_phase(PackProgress::Phase phase) {
   const std::lock_guard lock(mutex_);
   run_.progress.phase = phase;
   if (run_.options.on_progress) run_.options.on_progress(run_.progress);
-}
-
-/// Fails before the part is begun, not after hours of packing.
-void PackWriter::check_space(std::uint64_t row_count) const {
-  const SpaceNeed need = needed_space(plan_, run_.context.sample, run_.spec.container == "hdf5", row_count);
-  const std::string error = space_error(need, folder_.free_bytes());
-  if (!error.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + error);
 }
 
 std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
@@ -366,8 +355,7 @@ std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
   part.pack_id = pack_.identity().pack_id;
   part.part_index = static_cast<std::uint32_t>(part_index);
   part.cache_advice = advise_cache(plan_, chunk_count);
-  const Container& kind = container(run_.spec.container);
-  return kind.create(folder_.file(part_stem(part_index) + std::string(kind.extension)), part);
+  return container_.create(pack_.file(part_file(part_index)), part);
 }
 
 PartOutcome PackWriter::write_part(std::uint64_t part_index, const Lanes& lanes, ChunkWriter& writer) {
@@ -391,7 +379,7 @@ PartOutcome PackWriter::write_part(std::uint64_t part_index, const Lanes& lanes,
                     codec_.level,
                     plan_.chunk_samples,
                     plan_.chunk_bytes,
-                    container(run_.spec.container),
+                    container_,
                     run_.memory.buffer_bytes / lanes.count,
                     (run_.memory.threads + lanes.count - 1) / lanes.count,
                     [&] { return is_stopped(lanes); },
@@ -405,22 +393,21 @@ std::future<PartRecord> PackWriter::finish_part(std::uint64_t part_index, std::u
     const std::lock_guard lock(mutex_);
     samples_packed_now_ += outcome.record.samples;
   }
-  return pack_.finish_part(part_index, [this, part_index, writer = std::move(writer),
-                                        outcome = std::move(outcome)]() mutable {
-    CompletePart part = writer->complete(outcome.samples);
-    const std::string stem = part_stem(part_index);
-    add_written(part.report, stem + std::string(container(run_.spec.container).extension), outcome.record);
-    PendingFile stamps = write_stamps(folder_.file(stem + std::string(kInputsExtension)),
-                                      {pack_.identity().pack_id, part_index}, outcome.inputs);
-    return CompleteRecord{std::move(outcome.record), std::move(part.file), std::move(stamps)};
-  });
+  return pack_.finish_part(
+      part_index, [this, part_index, writer = std::move(writer), outcome = std::move(outcome)]() mutable {
+        CompletePart part = writer->complete(outcome.samples);
+        add_written(part.report, part_file(part_index), outcome.record);
+        PendingFile stamps = write_stamps(pack_.file(part_stem(part_index) + std::string(kInputsExtension)),
+                                          {pack_.identity().pack_id, part_index}, outcome.inputs);
+        return CompleteRecord{std::move(outcome.record), std::move(part.file), std::move(stamps)};
+      });
 }
 
 Manifest PackWriter::manifest_so_far() const {
   Manifest manifest;
-  pack_.describe(run_.call, run_.list.xxh3, manifest);
+  pack_.describe(run_.frame, run_.list.xxh3, manifest);
   manifest.sample = run_.context.sample;
-  manifest.container = run_.spec.container;
+  manifest.container = spec_.container;
   manifest.codec = codec_.codec;
   manifest.chunk_samples = plan_.chunk_samples;
   manifest.chunk_bytes = plan_.chunk_bytes;
@@ -446,7 +433,7 @@ Manifest PackWriter::manifest_so_far() const {
 FileRecord PackWriter::publish_rows(std::string_view name, const std::vector<Reject>& rows,
                                     std::string_view reason_column) const {
   const std::string text = rejects_csv(rows, run_.list, reason_column);
-  publish_file(folder_.file(name), text);
+  publish_file(pack_.file(name), text);
   return {std::string(name), text.size(), xxh3(as_bytes(text))};
 }
 
@@ -468,12 +455,12 @@ std::string PackWriter::lost_classes_notice() const {
 
 PackReport PackWriter::report() const {
   PackReport report;
-  report.path = folder_.path();
+  report.path = pack_.path();
   report.parts = pack_.parts().size();
   report.parts_kept = pack_.parts_kept();
   report.repaired = repaired_;
   report.notices = notices_;
-  for (const std::string& notice : {folder_.other_writers_notice(), lost_classes_notice()})
+  for (const std::string& notice : {pack_.other_writers_notice(), lost_classes_notice()})
     if (!notice.empty()) report.notices.push_back(notice);
   if (const std::optional<InputSizes> inputs = manifest_so_far().inputs)
     for (std::string& notice : input_notices(*inputs)) report.notices.push_back(std::move(notice));

@@ -19,23 +19,21 @@
 #include "pack/images/memory_plan.h"
 #include "pack/images/pack_task.h"
 #include "pack/images/rejects.h"
-#include "pack/output_folder.h"
-#include "pack/pack_folder.h"
-#include "pack/pack_run.h"
+#include "pack/output_pack.h"
+#include "pack/run_frame.h"
 
 namespace chunkhit {
 
 /// What all packs of a run share.
 struct RunContext {
-  const PackImagesSpec& spec;
+  const RunFrame& frame;
   const PackImagesOptions& options;
   const SampleList& list;  ///< of a planned run: without rows
-  DecoderContext& context;
-  RejectLimit& rejects;
-  PackProgress& progress;
+  DecoderContext context;
+  RejectLimit rejects;
+  PackProgress progress;
   MemoryPlan memory;
-  RunCall call;
-  std::optional<SharedStats> normalize;  ///< of a split, once its first pack is finished
+  std::optional<SharedStats> normalize{};  ///< of a split, once its first pack is finished
   /// Other processes write parts of the same packs; every listed file was there when they were planned.
   bool is_planned = false;
   bool lacks_first_file = false;  ///< that was deleted between planning and this run
@@ -44,7 +42,7 @@ struct RunContext {
 /// Writes one pack of a run, or what is missing of it.
 class PackWriter {
  public:
-  PackWriter(RunContext& run, PackTask task);
+  PackWriter(RunContext& run, const PackImagesSpec& spec, PackTask task);
   /// Packs what is missing and publishes the manifest, unless the run is stopped before.
   [[nodiscard]] PackReport write();
   /// Packs those of these parts that are missing, and publishes nothing else.
@@ -60,13 +58,16 @@ class PackWriter {
   [[nodiscard]] PackIdentity own_identity();
   /// Whether a record of this pack is consistent with this part; a part with another one is packed again.
   [[nodiscard]] bool is_own(const PartRecord& part, std::uint64_t part_index) const;
-  [[nodiscard]] bool is_sized() const { return run_.spec.sizes == Sizes::own; }
+  [[nodiscard]] bool is_sized() const { return spec_.sizes == Sizes::own; }
   [[nodiscard]] std::uint64_t raw_bytes(std::uint64_t samples, std::uint64_t pixel_count) const {
     const SampleShape& sample = run_.context.sample;
     return is_sized() ? pixel_count * sample.values() : samples * sample.byte_count();
   }
   /// Counts the rows of a part.
   [[nodiscard]] std::uint64_t row_count(std::uint64_t part_index) const;
+  [[nodiscard]] std::string part_file(std::uint64_t part_index) const {
+    return part_stem(part_index) + std::string(container_.extension);
+  }
   [[nodiscard]] PartRows rows_of(std::uint64_t part_index) const;
   /// The parts that hold files which changed since they were packed; notes what was found.
   [[nodiscard]] std::vector<std::uint64_t> changed_parts();
@@ -74,29 +75,27 @@ class PackWriter {
   void check_mounted(const std::vector<Reject>& rejects) const;
   /// Whether a row's file could not be read though nothing is known to be wrong with it.
   [[nodiscard]] bool is_unreadable(const std::string& file) const;
-  void pack_parts(std::span<const std::uint64_t> part_indices);
   /// A part to be packed, or that is finished.
   struct PartSlot;
   /// What the threads share that pack parts at once, one after the other each.
   struct Lanes;
-  void pack_missing(std::span<const std::uint64_t> part_indices);
+  /// Packs those of these parts that are missing, and takes the records of all.
+  void pack_parts(std::span<const std::uint64_t> part_indices);
+  /// Keeps the slots that have records, and packs the others.
+  void pack_missing(std::span<PartSlot> slots);
   void pack_lane(Lanes& lanes);
   /// Whether the run is to end early: it was asked to, or a lane has failed.
   [[nodiscard]] bool is_stopped(const Lanes& lanes) const;
   /// Takes a part that another process finished meanwhile.
   [[nodiscard]] bool is_finished_now(PartSlot& slot);
-  /// Takes rejects and warnings from the records of the parts.
-  void take_records();
   /// Throws bad_data where a finished pack is another one.
-  void check_own(const Manifest& finished) const;
+  void check_own(const PackManifest& finished) const;
   void keep_part(PartSlot& slot, PartRecord finished);
   [[nodiscard]] std::unique_ptr<ChunkWriter> create_part(std::uint64_t part_index,
                                                          std::uint64_t sample_count) const;
   [[nodiscard]] PartOutcome write_part(std::uint64_t part_index, const Lanes& lanes, ChunkWriter& writer);
   [[nodiscard]] std::future<PartRecord> finish_part(std::uint64_t part_index,
                                                     std::unique_ptr<ChunkWriter> writer, PartOutcome outcome);
-  /// Throws where the disk cannot hold `row_count` rows.
-  void check_space(std::uint64_t row_count) const;
   void report_phase(PackProgress::Phase phase);
   /// Publishes a table of rows beside the parts.
   [[nodiscard]] FileRecord publish_rows(std::string_view name, const std::vector<Reject>& rows,
@@ -107,10 +106,12 @@ class PackWriter {
   [[nodiscard]] PackReport report() const;
 
   RunContext& run_;
+  const PackImagesSpec& spec_;
+  const Container& container_;
   PackTask task_;
   CodecChoice codec_;
   ChunkPlan plan_;
-  OutputFolder folder_;
+  OutputPack pack_;
   SampleDecoders decoders_;
   std::mutex mutex_;  // of what the rows of parts that are packed at once change: these, and run_
   std::vector<Reject> rejects_;
@@ -119,7 +120,6 @@ class PackWriter {
   std::atomic<bool> interrupted_ = false;
   bool repaired_ = false;
   std::vector<std::string> notices_;
-  PackRun pack_;
 };
 
 }  // namespace chunkhit

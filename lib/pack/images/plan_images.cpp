@@ -1,6 +1,3 @@
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/task_arena.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -14,14 +11,13 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
-#include "chunkhit/version.h"
 #include "manifest/plan.h"
 #include "pack/images/image_input.h"
 #include "pack/images/pack_task.h"
 #include "pack/images/plan_rows.h"
 #include "pack/images/rejects.h"
-#include "pack/output_folder.h"
-#include "pack/pack_folder.h"
+#include "pack/output_pack.h"
+#include "pack/run_frame.h"
 
 namespace chunkhit {
 
@@ -30,8 +26,9 @@ namespace {
 /// Returns whether all packs are finished already.
 bool are_finished(const PackImagesSpec& spec, const PackImagesOptions& options, const ImageInput& input) {
   return !options.force && std::ranges::all_of(input.packs, [&](const PackSamples& samples) {
-    const auto finished = OutputFolder::finished_pack(pack_path(options, samples.name));
-    return finished && finished->pack_id == image_pack(spec, input.first.sample, input.list, samples).pack_id;
+    const auto finished = finished_pack(pack_path(options.output, samples.name), kImagePacks);
+    return finished &&
+           finished->manifest().pack_id == image_pack(spec, input.first.sample, input.list, samples).pack_id;
   });
 }
 
@@ -55,11 +52,12 @@ std::vector<PlannedContainer> planned_containers(const PackImagesOptions& option
 }
 
 /// Fills what plan.json says of the list; its packs and the file of rows follow.
-PackPlan plan_of(const PackImagesOptions& options, const SampleList& list, const FirstImage& first) {
+PackPlan plan_of(const PackImagesOptions& options, const RunRecord& run, const SampleList& list,
+                 const FirstImage& first) {
   PackPlan plan;
-  plan.tool = "pack-images " + version();
-  for (const auto& [name, number] : library_versions()) plan.libraries.push_back({name, number});
-  plan.command_line = options.command_line;
+  plan.tool = run.tool;
+  plan.libraries = run.libraries;
+  plan.command_line = run.command_line;
   plan.root = std::filesystem::canonical(options.root).string();
   plan.input_xxh3 = list.xxh3;
   plan.rows = list.row_count;
@@ -111,7 +109,7 @@ PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions
   const PackImagesOptions options = checked_options(given_spec, given);
   check_no_sheet(options);
   if (tasks < 1) throw Error(ErrorCode::usage, "`plan`: expected at least one task");
-  const RunStart start = start_run();
+  RunFrame frame("pack-images", options.command_line, options.stop);
   if (options.on_progress) options.on_progress({});
   PlanReport report{.path = options.output};
   std::optional<ImageInput> input = read_image_input(given_spec, options);
@@ -130,19 +128,17 @@ PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions
     check_earlier_pack(spec, options, input->list, input->first.sample, samples);
   report.already_finished = are_finished(spec, options, *input);
   if (report.already_finished) return report;
-  for (const std::string& path : stale) OutputFolder(path, false).remove();
+  for (const std::string& path : stale) OutputPack(kImagePacks, path, false).remove();
   for (const PackSamples& samples : input->packs)
-    OutputFolder(pack_path(options, samples.name), options.force);
-  PackPlan plan = plan_of(options, input->list, input->first);
+    OutputPack(kImagePacks, pack_path(options.output, samples.name), options.force);
+  PackPlan plan = plan_of(options, frame.record, input->list, input->first);
   plan.tasks = tasks;
   if (const auto before = read_plan(options.output); before && before->tasks != tasks)
     report.notices.push_back("replaces a plan of " + count_text(before->tasks, "task") +
                              ": numbers of its tasks mean other parts now");
-  const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
-  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
-  tbb::task_arena arena(static_cast<int>(threads));
-  arena.execute([&] { write_plan(spec, options, *input, std::move(plan), report); });
-  report.seconds = start.seconds();
+  frame.execute(options.threads > 0 ? options.threads : allowed_cpus(),
+                [&] { write_plan(spec, options, *input, std::move(plan), report); });
+  report.seconds = frame.seconds();
   return report;
 }
 

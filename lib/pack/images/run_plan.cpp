@@ -1,6 +1,3 @@
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/task_arena.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -30,17 +27,13 @@
 #include "pack/images/pack_task.h"
 #include "pack/images/pack_writer.h"
 #include "pack/images/plan_rows.h"
-#include "pack/output_folder.h"
-#include "pack/pack_folder.h"
+#include "pack/output_pack.h"
 #include "pack/parallel_files.h"
+#include "pack/run_frame.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
-
-std::string folder_of(const std::string& folder, const PlannedPack& pack) {
-  return pack.name.empty() ? folder : folder + "/" + pack.name;
-}
 
 /// Throws bad_data for another build than the one that planned: its bytes may differ, and the parts of a pack
 /// must be the same whichever machine wrote them.
@@ -50,8 +43,9 @@ void check_versions(const std::string& difference, const std::string& folder) {
               folder + ": " + difference + ": bytes could differ; use the build that planned");
 }
 
-/// Throws bad_data where a part of a finished pack is not there in its size.
-void check_parts(const std::string& folder, const PackManifest& finished) {
+/// Reads a finished pack; throws bad_data where a part of it is not there in its size.
+PackManifest checked_pack(const std::string& folder) {
+  PackManifest finished = held_pack(folder, kImagePacks)->manifest();
   for (const PartRecord& part : finished.parts) {
     std::error_code error;
     if (std::filesystem::file_size(folder + "/" + part.file, error) == part.bytes && !error) continue;
@@ -59,18 +53,20 @@ void check_parts(const std::string& folder, const PackManifest& finished) {
                                          count_text(part.bytes, "byte") +
                                          ", in a finished pack; pack-verify says how to repair it");
   }
+  return finished;
 }
 
 /// Returns whether a pack of the plan is finished, also when others were appended to it; throws bad_data if
 /// another pack is in its folder.
 bool is_finished(const std::string& folder, const PlannedPack& pack) {
-  const std::string path = folder_of(folder, pack);
-  const std::optional<Manifest> finished = OutputFolder::held_images(path);
-  if (finished &&
-      std::ranges::find(finished->sources, pack.pack_id, &SourcePack::pack_id) == finished->sources.end())
-    throw Error(ErrorCode::bad_data, path + ": holds a finished pack, " + hash_text(finished->pack_id) +
+  const std::string path = pack_path(folder, pack.name);
+  const std::optional<AnyManifest> held = held_pack(path, kImagePacks);
+  if (!held) return false;
+  const PackManifest& finished = held->manifest();
+  if (std::ranges::find(finished.sources, pack.pack_id, &SourcePack::pack_id) == finished.sources.end())
+    throw Error(ErrorCode::bad_data, path + ": holds a finished pack, " + hash_text(finished.pack_id) +
                                          ", that is not the plan's, " + hash_text(pack.pack_id));
-  return finished.has_value();
+  return true;
 }
 
 /// Whether all packs are finished; looks at each, because one may be of another plan.
@@ -140,7 +136,7 @@ PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const P
   const PlannedPack& pack = plan.packs[pack_index];
   PackTask task;  // not by braces: see "How to work here"
   task.name = pack.name;
-  task.identity = PackIdentity{kImagesFormat, pack.spec, pack.pack_id, {}};
+  task.identity = PackIdentity{pack.spec, pack.pack_id};
   task.sample_count = pack.samples;
   task.rejects = rows.rejects(pack_index);
   task.identity.check_plan = [&given, &plan] { check_plan(given.folder, plan); };
@@ -191,6 +187,7 @@ class PlanRun {
       : given_(given),
         plan_(plan),
         options_(run_options(given, plan)),
+        frame_("pack-images", plan.command_line, given.stop),
         specs_(pack_specs(plan)),
         chunks_(pack_chunks(plan, specs_)),
         rows_(given.folder, plan, options_.root),
@@ -198,45 +195,34 @@ class PlanRun {
         tasks_(given.tasks.begin(), given.tasks.end()) {}
 
   RunPlanReport run() {
-    const RunStart start = start_run();
+    frame_.record.tool = plan_.tool;
+    frame_.root = absolute_root(options_.root);
     // Memory is planned for the pack with the largest chunks, which is enough for the others.
-    const MemoryPlan memory = plan_memory(specs_.front(), options_,
-                                          *std::ranges::max_element(chunks_, {}, &ChunkPlan::chunk_bytes));
-    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, memory.threads);
-    tbb::task_arena arena(static_cast<int>(memory.threads));
-    arena.execute([&] { run_packs(memory, start); });
+    const MemoryPlan memory =
+        plan_memory(specs_.front(), options_, *std::ranges::max_element(chunks_, {}, &ChunkPlan::chunk_bytes),
+                    frame_.held_bytes());
+    frame_.execute(memory.threads, [&] { run_packs(memory); });
     report_.finished = tasks_.empty() && !report_.interrupted;
-    report_.seconds = start.seconds();
+    report_.seconds = frame_.seconds();
     return std::move(report_);
   }
 
  private:
-  void run_packs(const MemoryPlan& memory, const RunStart& start) {
-    DecoderContext context{
-        specs_.front(),   root_, plan_.sample, plan_.first_file, MemoryBudget(memory.decode_bytes),
-        memory.kept_bytes};
-    context.masks = mask_folder(specs_.front());
-    RejectLimit rejects(plan_.max_rejected, plan_.rows);
-    PackProgress progress;
-    progress.rows_total = rows_to_do();
-    std::optional<SharedStats> normalize;
+  void run_packs(const MemoryPlan& memory) {
+    RunContext run{frame_,
+                   options_,
+                   rows_.header(),
+                   DecoderContext{specs_.front(), root_, plan_.sample, plan_.first_file,
+                                  MemoryBudget(memory.decode_bytes), memory.kept_bytes},
+                   RejectLimit(plan_.max_rejected, plan_.rows),
+                   PackProgress{.rows_total = rows_to_do()},
+                   memory};
+    run.is_planned = true;
+    run.lacks_first_file = plan_.containers.empty() && is_deleted(root_, plan_.first_file);
     std::uint64_t first_part = 0;
     for (std::size_t index = 0; index < plan_.packs.size() && !report_.interrupted; ++index) {
-      RunContext run{
-          specs_[index],
-          options_,
-          rows_.header(),
-          context,
-          rejects,
-          progress,
-          memory,
-          RunCall{plan_.tool, options_.command_line, start, memory.threads, absolute_root(options_.root)},
-          normalize,
-          true,
-          plan_.containers.empty() && is_deleted(root_, plan_.first_file)};
-      progress.pack = folder_of(given_.folder, plan_.packs[index]);
+      run.progress.pack = pack_path(given_.folder, plan_.packs[index].name);
       run_pack(run, index, first_part);
-      normalize = run.normalize;
       first_part += plan_.packs[index].parts;
     }
   }
@@ -248,7 +234,7 @@ class PlanRun {
     for (std::uint64_t part = 0; part < pack.parts; ++part)
       if (tasks_.contains((first_part + part) % plan_.tasks)) parts.push_back(part);
     if (!tasks_.empty() && parts.empty()) return;
-    PackWriter writer(run,
+    PackWriter writer(run, specs_[index],
                       planned_pack(given_, plan_, rows_, index, first_part, chunks_[index].part_samples));
     report_.packs.push_back(tasks_.empty() ? writer.write() : writer.write_parts(parts));
     report_.samples_packed_now += writer.samples_packed_now();
@@ -272,6 +258,7 @@ class PlanRun {
   const RunPlanOptions& given_;
   const PackPlan& plan_;
   PackImagesOptions options_;
+  RunFrame frame_;
   std::vector<PackImagesSpec> specs_;
   std::vector<ChunkPlan> chunks_;  ///< of each pack
   PlanRows rows_;
@@ -283,7 +270,7 @@ class PlanRun {
 /// Removes the temporary files of killed tasks, then the plan.
 void clean_up(const std::string& folder, const PackPlan& plan) {
   for (const PlannedPack& pack : plan.packs)
-    OutputFolder(folder_of(folder, pack), false, PackKind::images, true).remove_left_overs();
+    OutputPack(kImagePacks, pack_path(folder, pack.name), false, true).remove_left_overs();
   remove_plan_left_overs(folder);
   remove_plan(folder);
 }
@@ -308,9 +295,8 @@ bool is_split_finished(const std::string& folder, const std::string& own_name, c
   const std::vector<std::string> names = split_names(pack);
   const auto is_there = [&](const std::string& name) {
     const std::string path = folder + "/" + name;
-    if (held_format(path) != kImagesFormat) return false;
-    const Manifest manifest = *OutputFolder::held_images(path);
-    check_parts(path, manifest);
+    if (!holds_pack(path, kImagePacks)) return false;
+    const PackManifest manifest = checked_pack(path);
     return std::ranges::any_of(manifest.sources, [&](const SourcePack& other) {
       return other.input_xxh3 == pack.input_xxh3 && spec_value(other, "split-name") == name;
     });
@@ -320,14 +306,14 @@ bool is_split_finished(const std::string& folder, const std::string& own_name, c
 
 /// Whether a folder without a plan holds what some run finished: a pack, or all packs of a split.
 bool holds_finished_packs(const std::string& folder) {
-  if (held_format(folder) == kImagesFormat) {
-    check_parts(folder, *OutputFolder::held_images(folder));
+  if (holds_pack(folder, kImagePacks)) {
+    static_cast<void>(checked_pack(folder));
     return true;
   }
   for (const std::string& name : folder_entries(folder)) {
-    if (held_format(folder + "/" + name) != kImagesFormat) continue;
-    const Manifest found = *OutputFolder::held_images(folder + "/" + name);
-    return std::ranges::any_of(found.sources,
+    if (!holds_pack(folder + "/" + name, kImagePacks)) continue;
+    const AnyManifest found = *held_pack(folder + "/" + name, kImagePacks);
+    return std::ranges::any_of(found.manifest().sources,
                                [&](const SourcePack& pack) { return is_split_finished(folder, name, pack); });
   }
   return false;
@@ -371,8 +357,7 @@ RunPlanReport run_plan(const RunPlanOptions& options) {
   check_tasks(options.tasks, plan->tasks);
   if (are_finished(options.folder, *plan)) {
     for (const PlannedPack& pack : plan->packs)
-      check_parts(folder_of(options.folder, pack),
-                  *OutputFolder::held_images(folder_of(options.folder, pack)));
+      static_cast<void>(checked_pack(pack_path(options.folder, pack.name)));
     if (options.tasks.empty()) clean_up(options.folder, *plan);
     return done;
   }
@@ -394,7 +379,7 @@ namespace {
 std::optional<PartManifest> planned_part(const std::string& folder, const PlannedPack& pack,
                                          std::uint64_t part_index) {
   try {
-    std::optional<PartManifest> found = OutputFolder::part_manifest(folder, part_index);
+    std::optional<PartManifest> found = part_manifest(folder, part_index);
     std::error_code error;
     if (found && found->pack_id == pack.pack_id &&
         std::filesystem::file_size(folder + "/" + found->part.file, error) == found->part.bytes && !error)
@@ -408,7 +393,7 @@ std::optional<PartManifest> planned_part(const std::string& folder, const Planne
 /// Counts the finished parts of a pack and collects the tasks of the missing ones.
 void add_pack(const std::string& folder, const PlannedPack& pack, std::uint64_t first_part,
               std::set<std::uint64_t>& missing, PlanStatus& status) {
-  const std::string path = folder_of(folder, pack);
+  const std::string path = pack_path(folder, pack.name);
   std::mutex mutex;
   for_each_file(pack.parts, [&](std::size_t part) {
     const std::optional<PartManifest> found = planned_part(path, pack, part);

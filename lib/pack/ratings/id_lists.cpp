@@ -63,10 +63,8 @@ std::string items_file(const std::string& path) {
   for (const std::filesystem::path& folder : {given, given / "train"}) {
     if (std::filesystem::exists(folder / kItemsName, error)) return (folder / kItemsName).string();
     // A merged pack's may have another name.
-    if (held_format(folder.string()) != kMatrixFormat) continue;
-    const std::string manifest = (folder / kManifestName).string();
-    const ByteBuffer text = read_file(manifest, kMaxManifestBytes);
-    return (folder / parse_matrix_manifest(as_text(text), manifest).items.file).string();
+    if (holds_pack(folder.string(), kMatrixPacks))
+      return (folder / read_manifest(folder.string()).ratings->items.file).string();
   }
   throw_bad_data(path + ": is no pack of matrices: " + std::string(kItemsName) + " is missing");
 }

@@ -146,61 +146,59 @@ std::vector<PackMatrix> matrix_records(const PackRows& rows) {
   return records;
 }
 
-MatrixPackWriter::MatrixPackWriter(const MatrixRun& run, const PackRows& rows, const OutputFolder& folder,
-                                   PackIdentity identity)
+MatrixPackWriter::MatrixPackWriter(const MatrixRun& run, const PackRows& rows, OutputPack& pack)
     : run_(run),
       rows_(rows),
-      folder_(folder),
+      pack_(pack),
+      container_(container(run.spec.container)),
       codec_(codec_choice(run.spec)),
-      shape_(matrix_shape(run.packs, rows)),
-      pack_(folder, std::move(identity)) {
-  if (run.spec.container != "shard") return;
+      shape_(matrix_shape(run.packs, rows)) {
+  if (!container_.holds_row_blocks) return;
   chunk_rows_ =
       run.spec.chunk_rows > 0 ? run.spec.chunk_rows : plan_chunk_rows(rows.stats(), rows.row_count(), shape_);
 }
 
 // Estimates the missing rows only: a rating takes at least a byte for its column beside its value.
-void MatrixPackWriter::check_space() const {
+SpaceNeed MatrixPackWriter::needed_space() const {
   const std::uint64_t ratings = rows_.stats().x.nnz + rows_.stats().held_out.nnz;
   const std::uint64_t raw_bytes =
       ratings * (1 + value_bytes(shape_.value_type) + (shape_.has_times ? sizeof(std::int64_t) : 0));
   const double missing = 1 - static_cast<double>(kept_rows_) /
                                  static_cast<double>(std::max<std::uint64_t>(1, rows_.row_count()));
   const auto missing_bytes = static_cast<std::uint64_t>(static_cast<double>(raw_bytes) * missing);
-  const std::string error =
-      space_error(needed_space(missing_bytes, codec_.codec != "none"), folder_.free_bytes());
-  if (!error.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + error);
+  return chunkhit::needed_space(missing_bytes, codec_.codec != "none");
 }
 
 /// Keeps the finished parts at the front, packs the remaining rows, and publishes users.csv, items.csv and
 /// the manifest last.
 MatrixPackReport MatrixPackWriter::write() {
-  const bool shard = run_.spec.container == "shard";
-  const std::uint64_t piece_rows = shard ? chunk_rows_ : hdf5_piece_rows(rows_.stats(), shape_.has_times);
+  const bool makes_row_blocks = container_.holds_row_blocks;
+  const std::uint64_t piece_rows =
+      makes_row_blocks ? chunk_rows_ : hdf5_piece_rows(rows_.stats(), shape_.has_times);
   keep_parts(piece_rows);
-  check_space();
-  CompleteList items = write_items(folder_.path(), run_.item_ids, run_.packs.columns().counts,
+  pack_.check_space(needed_space());
+  CompleteList items = write_items(pack_.path(), run_.item_ids, run_.packs.columns().counts,
                                    run_.columns.items ? &*run_.columns.items : nullptr);
   items_ = items.record;
   items_file_.emplace(std::move(items.file));
   const RowJob job{.rows = rows_,
                    .piece_rows = piece_rows,
                    .shape = shape_,
-                   .makes_row_blocks = shard,
+                   .makes_row_blocks = makes_row_blocks,
                    .compresses = codec_.codec == "zstd",
                    .level = codec_.level,
                    .part_bytes = run_.spec.part_bytes,
-                   .max_part_entries = shard ? UINT64_MAX : kMaxCsrEntries,
+                   .max_part_entries = makes_row_blocks ? UINT64_MAX : kMaxCsrEntries,
                    .kept_parts = pack_.parts_kept(),
                    .kept_rows = kept_rows_,
-                   .threads = run_.call.threads,
+                   .threads = run_.frame.record.threads,
                    .work_bytes = run_.work_bytes,
                    .stop = run_.options.stop,
                    .append = [this](const RowPiece& piece) { append(piece); }};
   interrupted_ = !run_row_job(job);
   if (!interrupted_ && part_) finish_part();
   await_part();
-  MatrixPackReport report{.path = folder_.path(),
+  MatrixPackReport report{.path = pack_.path(),
                           .rows = rows_.row_count(),
                           .columns = shape_.column_count,
                           .matrices = matrix_records(rows_),
@@ -234,16 +232,13 @@ void MatrixPackWriter::publish_items() {
 void MatrixPackWriter::publish() {
   check_counts();
   publish_items();
-  CompleteList users = write_users(folder_.path(), rows_.users(), row_ratings_, run_.users,
+  CompleteList users = write_users(pack_.path(), rows_.users(), row_ratings_, run_.users,
                                    run_.columns.users ? &*run_.columns.users : nullptr);
   users_ = users.record;
   users.file.publish();
   const MatrixManifest manifest = this->manifest();
-  std::set<std::string> names{std::string(kManifestName), std::string(kRunName), users_.file, items_.file};
-  for (std::size_t index = 0; index < manifest.parts.size(); ++index)
-    names.merge(std::set<std::string>{manifest.parts[index].file, part_stem(index) + ".json"});
-  folder_.remove_others(names);
-  pack_.publish(manifest, tables(manifest), matrix_manifest_text(manifest), run_.call);
+  pack_.remove_others(manifest, tables(manifest));
+  pack_.publish(manifest, tables(manifest), matrix_manifest_text(manifest), run_.frame);
 }
 
 /// Also counts the ratings of kept rows: users.csv lists all rows.
@@ -263,10 +258,10 @@ void MatrixPackWriter::append(const RowPiece& piece) {
 void MatrixPackWriter::check_counts() const {
   const std::uint64_t ratings = std::accumulate(row_ratings_.begin(), row_ratings_.end(), std::uint64_t{0});
   if (row_ratings_.size() != rows_.row_count() || ratings != rows_.stats().x.nnz)
-    throw Error(ErrorCode::cannot_write,
-                folder_.path() + ": packed " + count_text(row_ratings_.size(), "row") + " of " +
-                    count_text(ratings, "rating") + ", expected " + count_text(rows_.row_count()) + " of " +
-                    count_text(rows_.stats().x.nnz));
+    throw Error(ErrorCode::cannot_write, pack_.path() + ": packed " + count_text(row_ratings_.size(), "row") +
+                                             " of " + count_text(ratings, "rating") + ", expected " +
+                                             count_text(rows_.row_count()) + " of " +
+                                             count_text(rows_.stats().x.nnz));
 }
 
 PartSpec MatrixPackWriter::part_spec() const {
@@ -295,15 +290,14 @@ std::vector<SampleColumn> columns_of(const ColumnTable& table, std::span<const s
 
 void MatrixPackWriter::begin_part() {
   const PartSpec spec = part_spec();
-  const Container& kind = container(run_.spec.container);
-  const std::string path = folder_.file(part_stem(spec.part_index) + std::string(kind.extension));
+  const std::string path = pack_.file(part_stem(spec.part_index) + std::string(container_.extension));
   MatrixHdf5Options options;
   options.deflate_level = codec_.codec == "deflate" ? codec_.level : 0;
   options.item_counts = run_.packs.columns().counts;
-  if (run_.columns.items && kind.name == "hdf5")
+  if (run_.columns.items && !container_.holds_row_blocks)
     options.item_columns = columns_of(*run_.columns.items, run_.item_ids);
-  part_ = kind.name == "shard" ? create_matrix_shard(path, spec)
-                               : create_matrix_hdf5(path, spec, std::move(options));
+  part_ = container_.holds_row_blocks ? create_matrix_shard(path, spec)
+                                      : create_matrix_hdf5(path, spec, std::move(options));
 }
 
 PartSamples MatrixPackWriter::samples(std::uint64_t first_row, std::uint64_t end_row) const {
@@ -322,7 +316,7 @@ PartSamples MatrixPackWriter::samples(std::uint64_t first_row, std::uint64_t end
     if (columns == 0) samples.labels.ids.push_back(-1);
   }
   // Shards have them in users.csv alone.
-  if (run_.columns.users && run_.spec.container == "hdf5") {
+  if (run_.columns.users && !container_.holds_row_blocks) {
     std::vector<std::string> ids;
     for (std::uint64_t row = first_row; row < end_row; ++row)
       ids.push_back(run_.users.text(rows_.users()[row]));
@@ -345,8 +339,7 @@ void MatrixPackWriter::finish_part() {
         CompletePart complete = part->complete(samples(first_row, end_row));
         publish_items();
         PartRecord record;
-        add_written(complete.report,
-                    part_stem(part_index) + std::string(container(run_.spec.container).extension), record);
+        add_written(complete.report, part_stem(part_index) + std::string(container_.extension), record);
         record.rows = record.samples = end_row - first_row;
         return CompleteRecord{std::move(record), std::move(complete.file)};
       });
@@ -355,7 +348,7 @@ void MatrixPackWriter::finish_part() {
 
 MatrixManifest MatrixPackWriter::manifest() const {
   MatrixManifest manifest;
-  pack_.describe(run_.call, run_.input_xxh3, manifest);
+  pack_.describe(run_.frame, run_.input_xxh3, manifest);
   manifest.rows = rows_.row_count();
   manifest.columns = shape_.column_count;
   manifest.matrices = matrix_records(rows_);

@@ -12,9 +12,7 @@
 #include "chunkhit/pack.h"
 #include "codec/chunk_codec.h"
 #include "manifest/manifest.h"
-#include "pack/output_folder.h"
-#include "pack/pack_folder.h"
-#include "pack/pack_run.h"
+#include "pack/output_pack.h"
 #include "pack/ratings/column_table.h"
 #include "pack/ratings/row_pipeline.h"
 #include "ratings/id_map.h"
@@ -59,7 +57,7 @@ struct MatrixRun {
   const std::string& times;  ///< unit of the times that are kept, as MatrixManifest has it
   std::uint64_t input_xxh3 = 0;
   std::uint64_t work_bytes = UINT64_MAX;  ///< of rows at a time
-  RunCall call;
+  const RunFrame& frame;
   std::function<void(std::uint64_t rows)> on_rows;  ///< called for rows that were written
 };
 
@@ -77,8 +75,7 @@ struct MatrixRun {
 /// Writes one pack, or what is missing of it.
 class MatrixPackWriter {
  public:
-  MatrixPackWriter(const MatrixRun& run, const PackRows& rows, const OutputFolder& folder,
-                   PackIdentity identity);
+  MatrixPackWriter(const MatrixRun& run, const PackRows& rows, OutputPack& pack);
   /// Packs and publishes the manifest, unless the run is stopped before.
   [[nodiscard]] MatrixPackReport write();
   [[nodiscard]] bool interrupted() const { return interrupted_; }
@@ -94,8 +91,8 @@ class MatrixPackWriter {
   void publish_items();
   /// Publishes users, run and manifest, and removes what is left of other runs.
   void publish();
-  /// Throws where the disk cannot hold the rows that are missing.
-  void check_space() const;
+  /// What the rows that are missing need on disk.
+  [[nodiscard]] SpaceNeed needed_space() const;
   /// Throws unless all rows and ratings were packed.
   void check_counts() const;
   [[nodiscard]] PartSpec part_spec() const;
@@ -104,7 +101,8 @@ class MatrixPackWriter {
 
   const MatrixRun& run_;
   const PackRows& rows_;
-  const OutputFolder& folder_;
+  OutputPack& pack_;
+  const Container& container_;
   CodecChoice codec_;
   MatrixShape shape_;
   std::uint64_t chunk_rows_ = 0;
@@ -117,7 +115,6 @@ class MatrixPackWriter {
   std::optional<PendingFile> items_file_;  ///< until the first part is complete
   bool interrupted_ = false;
   std::unique_ptr<MatrixPartWriter> part_;
-  PackRun pack_;
   // Last: a part that is being finished ends before anything that it uses does.
   std::future<PartRecord> finishing_;
 };

@@ -40,18 +40,15 @@ constexpr std::uint64_t kHdf5TimeBytes = 2 * sizeof(std::int64_t);
   throw_bad_data(folder + message);
 }
 
-MatrixManifest read_manifest(const std::string& folder) {
-  const std::string path = folder + "/" + std::string(kManifestName);
+MatrixManifest read_ratings(const std::string& folder) {
   std::error_code error;
-  if (!fs::exists(path, error)) refuse_folder(folder);
-  const ByteBuffer text = read_file(path, kMaxManifestBytes);
-  const std::string format = manifest_format(as_text(text), path);
-  if (format != kMatrixFormat) throw_bad_data(folder + ": is a pack of images, expected one of ratings");
-  MatrixManifest manifest = parse_matrix_manifest(as_text(text), path);
-  if (!manifest.label_columns.empty())
-    throw_bad_data(folder + ": its rows have labels (" + manifest.label_columns[0] +
+  if (!fs::exists(manifest_path(folder), error)) refuse_folder(folder);
+  std::optional<MatrixManifest> manifest = read_manifest(folder).ratings;
+  if (!manifest) throw_bad_data(folder + ": is a pack of images, expected one of ratings");
+  if (!manifest->label_columns.empty())
+    throw_bad_data(folder + ": its rows have labels (" + manifest->label_columns[0] +
                    "), which are not read from packs; pack the files that it is of");
-  return manifest;
+  return *std::move(manifest);
 }
 
 }  // namespace
@@ -62,7 +59,7 @@ bool is_pack_path(const std::string& path) {
 }
 
 PackRatingReader::PackRatingReader(std::string folder, std::uint64_t memory_bytes)
-    : folder_(std::move(folder)), memory_bytes_(memory_bytes), manifest_(read_manifest(folder_)) {
+    : folder_(std::move(folder)), memory_bytes_(memory_bytes), manifest_(read_ratings(folder_)) {
   facts_.user_count = manifest_.rows;
   facts_.item_count = manifest_.columns;
   facts_.pack = {manifest_.pack_id, 0};
@@ -114,7 +111,7 @@ void PackRatingReader::open_part() {
 }
 
 void PackRatingReader::check_memory(const PartRecord& listed) const {
-  if (manifest_.container != "hdf5" || manifest_.rows == 0) return;
+  if (container(manifest_.container).holds_row_blocks || manifest_.rows == 0) return;
   std::uint64_t entries = 0;
   for (const PackMatrix& matrix : manifest_.matrices) entries += matrix.nnz / manifest_.rows * listed.rows;
   const std::uint64_t entry_bytes = kHdf5EntryBytes + (manifest_.times.empty() ? 0 : kHdf5TimeBytes);

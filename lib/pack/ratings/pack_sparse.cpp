@@ -1,5 +1,3 @@
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/task_arena.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +14,6 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
-#include "chunkhit/version.h"
 #include "manifest/plan.h"
 #include "pack/ratings/id_lists.h"
 #include "pack/ratings/matrix_pack_writer.h"
@@ -27,6 +24,7 @@
 #include "pack/ratings/sparse_run.h"
 #include "pack/run_fields.h"
 #include "ratings/rating_fields.h"
+#include "store/part.h"
 
 namespace chunkhit {
 namespace {
@@ -92,15 +90,16 @@ void add_packs(const RatingPacks& packs, const ReadStats& read, PackSparseReport
 }
 
 MatrixPackReport finished_report(const SparseOutput& output) {
-  MatrixPackReport report{output.folder.path(),
-                          output.finished->rows,
-                          output.finished->columns,
-                          output.finished->matrices,
-                          output.finished->parts.size(),
-                          output.finished->chunk_rows,
+  const MatrixManifest& finished = *output.finished->ratings;
+  MatrixPackReport report{output.pack.path(),
+                          finished.rows,
+                          finished.columns,
+                          finished.matrices,
+                          finished.parts.size(),
+                          finished.chunk_rows,
                           0,
                           true};
-  for (const PartRecord& part : output.finished->parts) report.bytes += part.bytes;
+  for (const PartRecord& part : finished.parts) report.bytes += part.bytes;
   return report;
 }
 
@@ -203,54 +202,57 @@ void check_inputs_outside(const PackSparseOptions& options) {
 class SparseRun {
  public:
   SparseRun(const PackSparseSpec& spec, const PackSparseOptions& options)
-      : spec_(spec), options_(options), threads_(options.threads), start_(start_run()) {}
+      : spec_(spec), options_(options), frame_("pack-sparse", options.command_line, options.stop) {}
 
-  PackSparseReport pack(RatingReader* reader = nullptr) {
+  /// Does `work`, one of the functions below, with the run's threads.
+  template <class... Arguments>
+  PackSparseReport run(void (SparseRun::*work)(Arguments...), Arguments... arguments) {
+    frame_.execute(options_.threads, [&] { (this->*work)(arguments...); });
+    report_.seconds = frame_.seconds();
+    return std::move(report_);
+  }
+
+  void pack(RatingReader* reader) {
     GivenIds ids = read_given();
     SparseOutputs outputs(spec_, options_, recorded_ids(ids, columns_));
-    SparseInput input(spec_, options_, threads_, outputs.outputs()[0]->folder.path(), std::move(ids));
-    report_.interrupted = !input.read(reader);
-    report_.read_seconds = start_.seconds();
-    if (!report_.interrupted) {
-      outputs.compare(input.xxh3());
-      write(input, outputs);
-    }
-    report_.seconds = start_.seconds();
-    return std::move(report_);
+    SparseInput input(spec_, options_, options_.threads, outputs.outputs()[0]->pack.path(), std::move(ids));
+    if (!read(input, reader)) return;
+    outputs.compare(input.xxh3());
+    write(input, outputs);
   }
 
   /// Writes the items.csv that packs of the input would have.
-  PackSparseReport count_items() {
+  void count_items() {
     const std::filesystem::path output(options_.output);
     const std::string folder = output.has_parent_path() ? output.parent_path().string() : ".";
     make_folders(folder);
-    const SparseMemory memory(options_.memory_bytes, threads_);  // no tables are read: items need none
-    SparseInput input(spec_, options_, threads_, folder, read_given_ids(spec_, memory));
-    report_.interrupted = !input.read();
-    report_.read_seconds = start_.seconds();
-    if (!report_.interrupted) write_item_list(input, folder, output.filename().string());
-    report_.seconds = start_.seconds();
-    return std::move(report_);
+    const SparseMemory memory(options_.memory_bytes,
+                              options_.threads);  // no tables are read: items need none
+    SparseInput input(spec_, options_, options_.threads, folder, read_given_ids(spec_, memory));
+    if (read(input)) write_item_list(input, folder, output.filename().string());
   }
 
-  PackSparseReport preview() {
+  void preview() {
     GivenIds ids = read_given();
     const RecordedIds recorded = recorded_ids(ids, columns_);
     if (!options_.output.empty()) SparseOutputs::check(spec_, options_, recorded, std::nullopt);
-    SparseInput input(spec_, options_, threads_, std::filesystem::temp_directory_path(), std::move(ids));
-    report_.interrupted = !input.read();
-    report_.read_seconds = start_.seconds();
-    if (!report_.interrupted) {
-      if (!options_.output.empty()) SparseOutputs::check(spec_, options_, recorded, input.xxh3());
-      foresee(input);
-    }
-    report_.seconds = start_.seconds();
-    return std::move(report_);
+    SparseInput input(spec_, options_, options_.threads, std::filesystem::temp_directory_path(),
+                      std::move(ids));
+    if (!read(input)) return;
+    if (!options_.output.empty()) SparseOutputs::check(spec_, options_, recorded, input.xxh3());
+    foresee(input);
   }
 
  private:
+  /// Reads the input, of a reader unless it is null; false: the run was stopped.
+  bool read(SparseInput& input, RatingReader* reader = nullptr) {
+    report_.interrupted = !input.read(reader);
+    report_.read_seconds = frame_.seconds();
+    return !report_.interrupted;
+  }
+
   GivenIds read_given() {
-    const SparseMemory memory(options_.memory_bytes, threads_);
+    const SparseMemory memory(options_.memory_bytes, options_.threads);
     GivenIds ids = read_given_ids(spec_, memory);
     read_columns(memory);
     ids.column_bytes = columns_.held_bytes();
@@ -312,7 +314,7 @@ class SparseRun {
                         times,
                         input.xxh3(),
                         input.work_bytes(),
-                        RunCall{"pack-sparse " + version(), options_.command_line, start_, threads_},
+                        frame_,
                         [this](std::uint64_t rows) {
                           progress_.rows_done += rows;
                           tell(Phase::packing);
@@ -338,18 +340,18 @@ class SparseRun {
     return true;
   }
 
-  void write_pack(const MatrixRun& run, const PackRows& rows, const SparseOutput& output) {
+  void write_pack(const MatrixRun& run, const PackRows& rows, SparseOutput& output) {
     if (output.finished) {
       report_.packs.push_back(finished_report(output));
       return;
     }
     if (leaves_out(rows)) return;
     check_has_rows(run.packs, rows, spec_.packs.split);
-    progress_.pack = output.folder.path();
-    MatrixPackWriter writer(run, rows, output.folder, output.identity);
+    progress_.pack = output.pack.path();
+    MatrixPackWriter writer(run, rows, output.pack);
     report_.packs.push_back(writer.write());
     report_.interrupted = writer.interrupted();
-    const std::string others = output.folder.other_writers_notice();
+    const std::string others = output.pack.other_writers_notice();
     if (!others.empty()) report_.notices.push_back(others);
   }
 
@@ -373,7 +375,7 @@ class SparseRun {
       pack.rows = rows.row_count();
       pack.columns = shape.column_count;
       pack.matrices = matrix_records(rows);
-      if (spec_.container == "shard")
+      if (container(spec_.container).holds_row_blocks)
         pack.chunk_rows =
             spec_.chunk_rows > 0 ? spec_.chunk_rows : plan_chunk_rows(rows.stats(), pack.rows, shape);
       report_.packs.push_back(std::move(pack));
@@ -382,13 +384,12 @@ class SparseRun {
 
   [[nodiscard]] std::string foreseen_path(const std::string& name) const {
     if (options_.output.empty()) return name.empty() ? "the pack" : name;
-    return name.empty() ? options_.output : options_.output + "/" + name;
+    return pack_path(options_.output, name);
   }
 
   const PackSparseSpec& spec_;
   const PackSparseOptions& options_;
-  std::uint32_t threads_;
-  RunStart start_;
+  RunFrame frame_;
   ColumnTables columns_;
   PackSparseProgress progress_;
   PackSparseReport report_;
@@ -437,33 +438,23 @@ PackSparseOptions checked_options(const PackSparseSpec& spec, PackSparseOptions 
   return options;
 }
 
-/// Runs in an arena of its own, which keeps a caller's other work out; the limit counts the calling thread.
-template <class Work>
-auto run_with_threads(std::uint32_t threads, Work work) {
-  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
-  tbb::task_arena arena(static_cast<int>(threads));
-  decltype(work()) result;
-  arena.execute([&] { result = work(); });
-  return result;
-}
-
 }  // namespace
 
 PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
   const PackSparseOptions options = checked_options(spec, given);
   if (options.output.empty()) throw_usage("`output` is required: a folder for the pack");
-  return run_with_threads(options.threads, [&] { return SparseRun(spec, options).pack(); });
+  return SparseRun(spec, options).run(&SparseRun::pack, static_cast<RatingReader*>(nullptr));
 }
 
 PackSparseReport pack_sparse_reader(const PackSparseSpec& spec, const PackSparseOptions& given,
                                     RatingReader& reader) {
   const PackSparseOptions options = checked_options(spec, given, true);
-  return run_with_threads(options.threads, [&] { return SparseRun(spec, options).pack(&reader); });
+  return SparseRun(spec, options).run(&SparseRun::pack, &reader);
 }
 
 PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
   const PackSparseOptions options = checked_options(spec, given);
-  return run_with_threads(options.threads, [&] { return SparseRun(spec, options).preview(); });
+  return SparseRun(spec, options).run(&SparseRun::preview);
 }
 
 PackSparseReport count_items(const PackSparseSpec& spec, const PackSparseOptions& given) {
@@ -471,7 +462,7 @@ PackSparseReport count_items(const PackSparseSpec& spec, const PackSparseOptions
   const PackSparseOptions options = checked_options(spec, given);
   PackSparseSpec counted = spec;
   counted.packs.keep_times = false;  // which does not change the items
-  return run_with_threads(options.threads, [&] { return SparseRun(counted, options).count_items(); });
+  return SparseRun(counted, options).run(&SparseRun::count_items);
 }
 
 }  // namespace chunkhit

@@ -20,17 +20,14 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::array<std::string_view, 2> kShardCodecs{"zstd", "none"};
-constexpr std::array<std::string_view, 2> kHdf5Codecs{"deflate", "none"};
-
 void check_sizes(const PackSparseSpec& spec) {
-  const bool shard = spec.container == "shard";
-  if (!shard && spec.container != "hdf5")
-    throw_usage("`container`: expected shard or hdf5, found " + spec.container);
+  const auto kind = std::ranges::find(containers(), spec.container, &Container::name);
+  if (kind == containers().end()) throw_usage("`container`: expected shard or hdf5, found " + spec.container);
   if (spec.part_bytes < 1) throw_usage("`part_bytes`: must be at least 1");
-  if (spec.chunk_rows > 0 && !shard) throw_usage("`chunk_rows` is for shards: give `container` shard");
-  if (spec.chunk_rows > container("shard").max_chunk_bytes)
-    throw_usage("`chunk_rows`: must be at most " + std::to_string(container("shard").max_chunk_bytes));
+  if (spec.chunk_rows > 0 && !kind->holds_row_blocks)
+    throw_usage("`chunk_rows` is for shards: give `container` shard");
+  if (spec.chunk_rows > kind->max_chunk_bytes)
+    throw_usage("`chunk_rows`: must be at most " + std::to_string(kind->max_chunk_bytes));
 }
 
 /// Throws cannot_write where the list of items would replace a folder, an input, or, but for `force`, a file.
@@ -67,8 +64,7 @@ std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedI
 }
 
 CodecChoice codec_choice(const PackSparseSpec& spec) {
-  const std::span<const std::string_view> codecs =
-      spec.container == "hdf5" ? std::span<const std::string_view>(kHdf5Codecs) : kShardCodecs;
+  const std::span<const std::string_view> codecs = container(spec.container).matrix_codecs;
   return parse_codec(spec.codec.empty() ? std::string(codecs[0]) : spec.codec, spec.container, codecs);
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 /// Returns the identity of a pack without its pack_id, which depends on the input's hash.
 PackIdentity identity_of(const PackSparseSpec& spec, const RecordedIds& ids, const std::string& name) {
-  PackIdentity pack{kMatrixFormat, recorded_spec(spec, ids, name), 0, {}};
+  PackIdentity pack{recorded_spec(spec, ids, name)};
   pack.difference = [recorded = pack.spec](const EarlierPack& before) {
     const std::string difference = first_difference(before.spec, recorded);
     return difference.empty() ? "the input changed" : difference;
@@ -28,13 +28,10 @@ PackIdentity identity_of(const PackSparseSpec& spec, const RecordedIds& ids, con
 }
 
 /// Throws cannot_write if a finished pack has another spec.
-void check_same_spec(const std::string& path, const std::optional<MatrixManifest>& finished,
+void check_same_spec(const std::string& path, const std::optional<AnyManifest>& finished,
                      const PackIdentity& wanted) {
-  if (finished && !first_difference(finished->spec, wanted.spec).empty()) check_same_pack(path, wanted);
-}
-
-std::string pack_path(const PackSparseOptions& options, const std::string& name) {
-  return name.empty() ? options.output : options.output + "/" + name;
+  if (finished && !first_difference(finished->manifest().spec, wanted.spec).empty())
+    check_same_pack(path, kMatrixPacks, wanted);
 }
 
 [[noreturn]] void refuse_stale_pack(const std::string& path, const std::string& but) {
@@ -58,7 +55,7 @@ StaleFolders stale_folders(const PackSparseOptions& options, const std::vector<s
     if (!std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) continue;
     if (std::filesystem::is_empty(path, error))
       stale.empty.push_back(std::move(path));
-    else if (held_format(path) == kMatrixFormat || is_matrix_pack(path))
+    else if (holds_pack(path, kMatrixPacks) || is_matrix_pack(path))
       stale.packs.push_back(std::move(path));
   }
   return stale;
@@ -83,7 +80,7 @@ void check_around_split(const PackSparseOptions& options) {
     return;
   }
   const std::string format = held_format(options.output);
-  if (format == kImagesFormat || format == kMatrixFormat)
+  if (kind_of_format(format) != nullptr)
     throw Error(ErrorCode::cannot_write,
                 options.output + ": holds a finished pack (" + format +
                     ") and more, and `split_by` makes folders in it; give another `output`");
@@ -107,7 +104,7 @@ StaleFolders check_stale_folders(const PackSparseOptions& options, const std::ve
   check_stale_packs(stale.packs, options.force, has_split);
   if (has_split) check_around_split(options);
   if (options.force)
-    for (const std::string& name : wanted) check_wanted(pack_path(options, name), stale);
+    for (const std::string& name : wanted) check_wanted(pack_path(options.output, name), stale);
   return stale;
 }
 
@@ -115,10 +112,10 @@ StaleFolders check_stale_folders(const PackSparseOptions& options, const std::ve
 void clear_stale_packs(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
   const StaleFolders stale = check_stale_folders(options, wanted);
   if (!options.force) return;
-  for (const std::string& path : stale.packs) OutputFolder(path, false, PackKind::matrices).remove();
+  for (const std::string& path : stale.packs) OutputPack(kMatrixPacks, path, false).remove();
   for (const std::string& path : stale.empty) ::rmdir(path.c_str());
   if (!wanted[0].empty() && is_matrix_pack(options.output))
-    OutputFolder(options.output, false, PackKind::matrices).clear();
+    OutputPack(kMatrixPacks, options.output, false).clear();
 }
 
 }  // namespace
@@ -127,8 +124,8 @@ SparseOutput::SparseOutput(const PackSparseSpec& spec, const PackSparseOptions& 
                            const RecordedIds& ids, std::string split_name)
     : name(std::move(split_name)),
       identity(identity_of(spec, ids, name)),
-      folder(pack_path(options, name), options.force, PackKind::matrices),
-      finished(folder.finished_matrix_pack()) {}
+      pack(kMatrixPacks, pack_path(options.output, name), options.force),
+      finished(pack.finished()) {}
 
 SparseOutputs::SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions& options,
                              const RecordedIds& ids) {
@@ -137,7 +134,7 @@ SparseOutputs::SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions
   for (std::string& name : names) {
     outputs_.push_back(std::make_unique<SparseOutput>(spec, options, ids, std::move(name)));
     const SparseOutput& output = *outputs_.back();
-    check_same_spec(output.folder.path(), output.finished, output.identity);
+    check_same_spec(output.pack.path(), output.finished, output.identity);
   }
 }
 
@@ -151,30 +148,30 @@ void SparseOutputs::check(const PackSparseSpec& spec, const PackSparseOptions& o
   const std::vector<std::string> names = pack_names(spec.packs.split);
   static_cast<void>(check_stale_folders(options, names));
   for (const std::string& name : names) {
-    const std::string path = pack_path(options, name);
+    const std::string path = pack_path(options.output, name);
     std::error_code error;
     // With `force` everything in the folder was identified as a pack's and will be removed.
     if (options.force && std::filesystem::is_directory(path, error)) continue;
-    OutputFolder::check(path, options.force, PackKind::matrices);
-    const std::optional<MatrixManifest> finished = OutputFolder::finished_matrix_pack(path);
+    OutputPack::check(kMatrixPacks, path, options.force);
     PackIdentity identity = identity_of(spec, ids, name);
-    check_same_spec(path, finished, identity);
+    check_same_spec(path, finished_pack(path, kMatrixPacks), identity);
     if (!input_xxh3) continue;
     identity.pack_id = pack_id(identity.spec, *input_xxh3);
-    check_same_pack(path, identity);
+    check_same_pack(path, kMatrixPacks, identity);
   }
 }
 
 void SparseOutputs::compare(std::uint64_t input_xxh3) {
   for (const std::unique_ptr<SparseOutput>& output : outputs_) {
     // Another run may have finished it while this one read the input.
-    if (!output->finished) output->finished = output->folder.finished_matrix_pack();
+    if (!output->finished) output->finished = output->pack.finished();
     output->identity.pack_id = pack_id(output->identity.spec, input_xxh3);
-    check_same_pack(output->folder.path(), output->identity);
+    output->pack.identify(output->identity);
   }
   for (const std::unique_ptr<SparseOutput>& output : outputs_) {
-    if (!output->finished || output->folder.is_whole(*output->finished, tables(*output->finished))) continue;
-    output->folder.reopen(*output->finished);
+    const std::optional<AnyManifest>& finished = output->finished;
+    if (!finished || output->pack.is_whole(finished->manifest(), finished->tables())) continue;
+    output->pack.reopen(finished->manifest());
     output->finished.reset();
   }
 }

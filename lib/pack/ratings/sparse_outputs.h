@@ -9,8 +9,7 @@
 
 #include "chunkhit/pack.h"
 #include "manifest/manifest.h"
-#include "pack/output_folder.h"
-#include "pack/pack_run.h"
+#include "pack/output_pack.h"
 #include "pack/ratings/pack_sparse_spec.h"
 
 namespace chunkhit {
@@ -20,15 +19,15 @@ struct SparseOutput {
   SparseOutput(const PackSparseSpec& spec, const PackSparseOptions& options, const RecordedIds& ids,
                std::string split_name);
   std::string name;       ///< of the split; empty without one
-  PackIdentity identity;  ///< its pack_id is 0 until the input is known
-  OutputFolder folder;
-  std::optional<MatrixManifest> finished;  ///< by an earlier run
+  PackIdentity identity;  ///< its pack_id is 0 until the input is known; the pack has it then
+  OutputPack pack;
+  std::optional<AnyManifest> finished;  ///< by an earlier run
 };
 
 /// Takes all folders of a run.
 class SparseOutputs {
  public:
-  /// Throws what OutputFolder throws, and cannot_write where a pack of another spec is, or of a split that is
+  /// Throws what OutputPack throws, and cannot_write where a pack of another spec is, or of a split that is
   /// not this run's: such a pack goes only with `force`.
   SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions& options, const RecordedIds& ids);
   SparseOutputs(const SparseOutputs&) = delete;

@@ -9,7 +9,7 @@
 #include "pack/images/pack_spec.h"
 #include "pack/images/pack_task.h"
 #include "pack/images/plan_rows.h"
-#include "pack/pack_run.h"
+#include "pack/output_pack.h"
 #include "support/temporary_folder.h"
 
 namespace chunkhit {
