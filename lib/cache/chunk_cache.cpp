@@ -267,10 +267,10 @@ void ChunkCache::take_buffer(Entry& entry) {
   ++decoded_count_;
 }
 
-void ChunkCache::keep(Entry& entry, PreparedChunks::Buffer arrived) {
+void ChunkCache::keep(Entry& entry, PreparedChunk arrived) {
   const std::lock_guard lock(mutex_);
   let_idle_go(std::max<std::size_t>(1, spec_.kept_chunks) - 1);
-  entry.decoded = arrived.release();
+  entry.decoded = arrived.memory.release();
   entry.is_received = true;
   ++decoded_count_;
 }
@@ -281,10 +281,10 @@ void ChunkCache::read(std::size_t chunk, ChunkSet::Location location, ByteBuffer
   const bool keeps_stored = spec_.cache == Cache::compressed || (spec_.cache == Cache::decoded && is_raw);
   const auto begin = std::chrono::steady_clock::now();
   // What arrives in other memory is decoded from there, or kept there, unless it has a place of its own here.
-  PreparedChunks::Buffer arrived;
+  PreparedChunk arrived;
   if (!keeps_stored) arrived = prepared_->take(chunk, checks(chunks_.part(location)));
   Bytes stored = arrived.bytes();
-  const bool has_arrived = stored.data() != nullptr;
+  const bool has_arrived = arrived.memory != nullptr;
   if (has_arrived && is_raw)
     keep(entry, std::move(arrived));
   else if (!in_place && spec_.cache != Cache::decoded)
@@ -292,12 +292,15 @@ void ChunkCache::read(std::size_t chunk, ChunkSet::Location location, ByteBuffer
   if (!has_arrived) stored = fetch(chunk, location, scratch);
   const double fetch_seconds = seconds_since(begin);
   if (!in_place && stored.data() != address(chunk, location)) decode(chunk, location, stored);
-  const double all_seconds = seconds_since(begin);
+  count_fetch(chunks_.stored(location).stored_bytes, fetch_seconds, seconds_since(begin) - fetch_seconds);
+}
+
+void ChunkCache::count_fetch(std::uint64_t stored_bytes, double fetch_seconds, double decode_seconds) {
   const std::lock_guard lock(mutex_);
   ++stats_.fetches;
-  stats_.stored_bytes += chunks_.stored(location).stored_bytes;
+  stats_.stored_bytes += stored_bytes;
   stats_.fetch_seconds += fetch_seconds;
-  stats_.decode_seconds += all_seconds - fetch_seconds;
+  stats_.decode_seconds += decode_seconds;
 }
 
 /// The first test is lock-free: chunks that stay cached need no pin count.
@@ -388,12 +391,7 @@ const std::uint8_t* ChunkCache::read_some(std::size_t chunk, ChunkSet::Location 
     room.resize(stored.raw_bytes);
     decode_chunk(part, location.chunk, scratch, room, wanted);
   }
-  const double all_seconds = seconds_since(begin);
-  const std::lock_guard lock(mutex_);
-  ++stats_.fetches;
-  stats_.stored_bytes += stored.stored_bytes;
-  stats_.fetch_seconds += fetch_seconds;
-  stats_.decode_seconds += all_seconds - fetch_seconds;
+  count_fetch(stored.stored_bytes, fetch_seconds, seconds_since(begin) - fetch_seconds);
   return is_raw ? &kInFile : room.data();
 }
 

@@ -149,9 +149,10 @@ class ChunkCache {
   [[nodiscard]] const std::uint8_t* read_some(std::size_t chunk, ChunkSet::Location location,
                                               std::span<const std::uint64_t> wanted, ByteBuffer& scratch,
                                               ByteBuffer& room);
+  void count_fetch(std::uint64_t stored_bytes, double fetch_seconds, double decode_seconds);
   [[nodiscard]] bool leaves_out(const Error& error) const;
   void take_buffer(Entry& entry);
-  void keep(Entry& entry, PreparedChunks::Buffer arrived);
+  void keep(Entry& entry, PreparedChunk arrived);
   void give_back(Entry& entry);
   void let_idle_go(std::size_t max_decoded);
   void end_loading(std::size_t chunk, State state);

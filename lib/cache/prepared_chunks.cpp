@@ -16,8 +16,13 @@
 
 namespace chunkhit {
 
+void GiveBackMemory::operator()(std::uint8_t* memory) const {
+  if (transfer) transfer->cancel();
+  owner->give_back(memory);
+}
+
 void PreparedChunks::read(std::size_t chunk, MutableBytes stored, bool checks) {
-  if (const Buffer arrived = take(chunk, checks); arrived.bytes().data() != nullptr) {
+  if (const PreparedChunk arrived = take(chunk, checks); arrived.memory) {
     std::ranges::copy(arrived.bytes(), stored.begin());
     return;
   }
@@ -32,7 +37,7 @@ class RemoteChunks final : public PreparedChunks {
   void ask(std::size_t chunk) override;
   [[nodiscard]] bool can_ask() const override;
   bool forget_asked() override;
-  [[nodiscard]] Buffer take(std::size_t chunk, bool checks) override;
+  [[nodiscard]] PreparedChunk take(std::size_t chunk, bool checks) override;
   void give_back(std::uint8_t* memory) override;
   [[nodiscard]] bool keeps_on_disk() const override { return disk_.has_value(); }
   void begin_epoch(NextVisit next_visit) override {
@@ -45,18 +50,18 @@ class RemoteChunks final : public PreparedChunks {
   /// A chunk that was asked for, or is being taken.
   struct Asked {
     DiskCache::Claim claim;
-    Buffer stored;
+    PreparedChunk stored;
     bool is_taken = false;
+    [[nodiscard]] std::shared_ptr<Transfer>& transfer() { return stored.memory.get_deleter().transfer; }
   };
   [[nodiscard]] const RemoteFile* file_of(std::size_t chunk) const;
-  [[nodiscard]] Buffer take_memory(std::size_t chunk);
+  [[nodiscard]] PreparedChunk take_memory(std::size_t chunk);
   [[nodiscard]] Asked& begin(std::size_t chunk);
-  [[nodiscard]] Buffer end(std::size_t chunk);
+  [[nodiscard]] PreparedChunk end(std::size_t chunk);
   void request(std::size_t chunk, Asked& asked);
   [[nodiscard]] bool find_on_disk(std::size_t chunk, Asked& asked);
   void receive(std::size_t chunk, Asked& asked, bool checks);
   void fetch(std::size_t chunk, Asked& asked, bool checks);
-  [[nodiscard]] bool load(std::size_t chunk, MutableBytes stored);
   [[nodiscard]] DiskCache::Claim wait_for_other(std::size_t chunk);
 
   PreparedChunksSpec spec_;
@@ -83,16 +88,6 @@ constexpr std::chrono::seconds kNoWait{10};
 
 }  // namespace
 
-PreparedChunks::Buffer::~Buffer() {
-  if (transfer_) transfer_->cancel();
-  if (data_ != nullptr) owner_->give_back(data_);
-}
-
-std::uint8_t* PreparedChunks::Buffer::release() {
-  transfer_.reset();
-  return std::exchange(data_, nullptr);
-}
-
 RemoteChunks::RemoteChunks(const ChunkSet& chunks, const PreparedChunksSpec& spec)
     : PreparedChunks(chunks),
       spec_(spec),
@@ -110,9 +105,12 @@ const RemoteFile* RemoteChunks::file_of(std::size_t chunk) const {
   return chunks_.part(chunks_.find(chunk)).file().remote();
 }
 
-RemoteChunks::Buffer RemoteChunks::take_memory(std::size_t chunk) {
+PreparedChunk RemoteChunks::take_memory(std::size_t chunk) {
   const std::lock_guard lock(memory_mutex_);
-  return {*this, memory_.take(), chunks_.stored(chunks_.find(chunk)).stored_bytes};
+  PreparedChunk buffer;
+  buffer.byte_count = chunks_.stored(chunks_.find(chunk)).stored_bytes;
+  buffer.memory = {memory_.take(), GiveBackMemory{this}};
+  return buffer;
 }
 
 void RemoteChunks::give_back(std::uint8_t* memory) {
@@ -140,13 +138,13 @@ void RemoteChunks::ask(std::size_t chunk) {
 /// Under the lock: asks the server for a chunk, whose bytes lie together in all parts that are not external.
 void RemoteChunks::request(std::size_t chunk, Asked& asked) {
   const std::uint64_t offset = chunks_.stored(chunks_.find(chunk)).offset;
-  asked.stored.transfer_ = file_of(chunk)->receive(offset, asked.stored.bytes());
+  asked.transfer() = file_of(chunk)->receive(offset, asked.stored.bytes());
 }
 
 bool RemoteChunks::forget_asked() {
   const std::lock_guard lock(mutex_);
-  for (const auto& [chunk, asked] : asked_)
-    if (asked.stored.transfer_) asked.stored.transfer_->cancel();
+  for (auto& [chunk, asked] : asked_)
+    if (asked.transfer()) asked.transfer()->cancel();
   std::erase_if(asked_, [](const auto& each) { return !each.second.is_taken; });
   return true;
 }
@@ -166,23 +164,10 @@ RemoteChunks::Asked& RemoteChunks::begin(std::size_t chunk) {
   return found->second;
 }
 
-RemoteChunks::Buffer RemoteChunks::end(std::size_t chunk) {
+PreparedChunk RemoteChunks::end(std::size_t chunk) {
   const std::lock_guard lock(mutex_);
   --taken_count_;
   return std::move(asked_.extract(chunk).mapped().stored);
-}
-
-/// Reads a chunk from the disk; a damaged one is removed there.
-bool RemoteChunks::load(std::size_t chunk, MutableBytes stored) {
-  if (!disk_->load(chunk, stored)) return false;
-  const ChunkSet::Location location = chunks_.find(chunk);
-  if (chunks_.part(location).has_hashes() && xxh3(stored) != chunks_.stored(location).xxh3) {
-    disk_->remove(chunk);
-    return false;
-  }
-  const std::lock_guard lock(mutex_);
-  ++stats_.disk_chunks;
-  return true;
 }
 
 DiskCache::Claim RemoteChunks::wait_for_other(std::size_t chunk) {
@@ -197,22 +182,29 @@ DiskCache::Claim RemoteChunks::wait_for_other(std::size_t chunk) {
   return claim;
 }
 
+/// Reads a chunk from the disk; a damaged one is removed there.
 bool RemoteChunks::find_on_disk(std::size_t chunk, Asked& asked) {
   if (!disk_) return false;
   if (asked.claim.state() == State::busy) asked.claim = wait_for_other(chunk);
   if (asked.claim.state() != State::stored) return false;
-  if (load(chunk, asked.stored.bytes())) return true;
-  asked.claim = disk_->claim(chunk);  // it was removed just now
+  const bool is_loaded = disk_->load(chunk, asked.stored.bytes());
+  if (is_loaded && xxh3(asked.stored.bytes()) == chunks_.stored(chunks_.find(chunk)).xxh3) {
+    const std::lock_guard lock(mutex_);
+    ++stats_.disk_chunks;
+    return true;
+  }
+  if (is_loaded) disk_->remove(chunk);
+  asked.claim = disk_->claim(chunk);
   return false;
 }
 
 void RemoteChunks::receive(std::size_t chunk, Asked& asked, bool checks) {
   {
     const std::lock_guard lock(mutex_);
-    if (!asked.stored.transfer_) request(chunk, asked);
+    if (!asked.transfer()) request(chunk, asked);
   }
   const MutableBytes stored = asked.stored.bytes();
-  static_cast<void>(asked.stored.transfer_->wait(stored.size()));
+  static_cast<void>(asked.transfer()->wait(stored.size()));
   const ChunkSet::Location location = chunks_.find(chunk);
   if (checks) chunks_.part(location).check(location.chunk, stored);
 }
@@ -227,7 +219,7 @@ void RemoteChunks::fetch(std::size_t chunk, Asked& asked, bool checks) {
     fetched += fetched;
     {
       const std::lock_guard lock(mutex_);
-      asked.stored.transfer_.reset();
+      asked.transfer().reset();
     }
     receive(chunk, asked, checks);
   }
@@ -238,7 +230,7 @@ void RemoteChunks::fetch(std::size_t chunk, Asked& asked, bool checks) {
 }
 
 /// What a disk is to keep is checked in any case.
-RemoteChunks::Buffer RemoteChunks::take(std::size_t chunk, bool checks) {
+PreparedChunk RemoteChunks::take(std::size_t chunk, bool checks) {
   if (file_of(chunk) == nullptr) return {};
   Asked& asked = begin(chunk);
   try {

@@ -33,6 +33,22 @@ struct PreparedStats {
 /// as fast. Chunks that are asked for come whole, as only these have a hash.
 [[nodiscard]] std::size_t max_asked_chunks(const ChunkSet& chunks, std::uint64_t memory);
 
+class PreparedChunks;
+
+/// Gives a chunk's memory back, and ends what fills it.
+struct GiveBackMemory {
+  PreparedChunks* owner = nullptr;
+  std::shared_ptr<Transfer> transfer = {};
+  void operator()(std::uint8_t* memory) const;
+};
+
+/// A chunk's stored bytes in the memory that they arrived in.
+struct PreparedChunk {
+  std::unique_ptr<std::uint8_t, GiveBackMemory> memory;  ///< who releases it calls `give_back`
+  std::size_t byte_count = 0;
+  [[nodiscard]] MutableBytes bytes() const { return {memory.get(), byte_count}; }
+};
+
 /// Reads local files when their chunks are needed; `prepare_chunks` gives one that asks servers, too. Any
 /// thread may call anything.
 class PreparedChunks {
@@ -47,35 +63,9 @@ class PreparedChunks {
   [[nodiscard]] virtual bool can_ask() const { return false; }
   /// Forgets what was asked for: a caller that waits for it gets try_again. Returns whether any may wait.
   virtual bool forget_asked() { return false; }
-  /// Memory for a chunk's stored bytes; goes back at its end.
-  class Buffer {
-   public:
-    Buffer() = default;
-    Buffer(PreparedChunks& owner, std::uint8_t* data, std::size_t bytes)
-        : owner_(&owner), data_(data), bytes_(bytes) {}
-    Buffer(Buffer&& other) noexcept { *this = std::move(other); }
-    Buffer& operator=(Buffer&& other) noexcept {
-      std::swap(owner_, other.owner_);
-      std::swap(data_, other.data_);
-      std::swap(bytes_, other.bytes_);
-      std::swap(transfer_, other.transfer_);
-      return *this;
-    }
-    ~Buffer();
-    [[nodiscard]] MutableBytes bytes() const { return {data_, bytes_}; }
-    /// Leaves the memory to the caller, who gives it back by `give_back`.
-    [[nodiscard]] std::uint8_t* release();
-
-   private:
-    friend class RemoteChunks;
-    PreparedChunks* owner_ = nullptr;
-    std::uint8_t* data_ = nullptr;
-    std::size_t bytes_ = 0;
-    std::shared_ptr<Transfer> transfer_;  // that fills it
-  };
   /// Gives a chunk's stored bytes in the memory that they arrived in, their hash compared where `checks`;
   /// nothing where they are to be read into the caller's.
-  [[nodiscard]] virtual Buffer take(std::size_t, bool) { return {}; }
+  [[nodiscard]] virtual PreparedChunk take(std::size_t, bool) { return {}; }
   /// Reads or copies them into as many bytes as they have.
   void read(std::size_t chunk, MutableBytes stored, bool checks);
   virtual void give_back(std::uint8_t*) {}
