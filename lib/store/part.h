@@ -277,9 +277,6 @@ struct Container {
 /// (store/hdf5/external_check.h).
 [[nodiscard]] std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names = {});
 
-/// Opens the parts of a pack, which are of one container; throws as `open_part`, and for external files.
-[[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths);
-
 /// Opens a part of matrices, or an AnnData file: its `spec().matrix` is there, its chunks decode to row
 /// blocks. Throws bad_data when it is none or damaged, usage when the ids and the index of a shard need more
 /// than `memory_bytes`: of all parts together; 0: half of what the process may still take, and try_again.
