@@ -137,19 +137,35 @@ FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-InputFile::InputFile(const std::string& path) {
-  if (!is_url(path)) {
-    *this = InputFile(path, open_input(path));
-    fd_ = kept_open(fd_);
-    return;
-  }
-  remote_ = std::make_shared<const RemoteFile>(path);
-  path_ = path;
-  bytes_ = remote_->byte_count();
-}
+namespace {
 
-InputFile::InputFile(std::string path, FileDescriptor fd)
-    : path_(std::move(path)), fd_(std::make_shared<const FileDescriptor>(std::move(fd))) {
+/// A regular file of this machine.
+class LocalFile final : public FileBytes {
+ public:
+  LocalFile(std::string path, FileDescriptor fd);
+  LocalFile(std::string path, std::shared_ptr<const FileDescriptor> fd, std::uint64_t bytes)
+      : FileBytes(std::move(path), bytes), fd_(std::move(fd)) {}
+  /// Closes the file, which is opened again for each read, where too many are open.
+  void close_beyond_limit() { fd_ = kept_open(fd_); }
+  [[nodiscard]] FileDescriptor duplicate() const override;
+  void read_at(std::uint64_t offset, MutableBytes out) const override;
+  [[nodiscard]] bool has_bad_sector(std::uint64_t offset, std::size_t bytes) const override;
+  void read_ahead(std::uint64_t offset, std::uint64_t bytes) const override {
+    if (fd_)
+      ::posix_fadvise(fd_->get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
+  }
+  [[nodiscard]] std::uint64_t stamp() const override;
+
+ private:
+  [[nodiscard]] std::shared_ptr<const FileDescriptor> open_again() const;
+
+  std::shared_ptr<const FileDescriptor> fd_;  // none: opened for each read
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+LocalFile::LocalFile(std::string path, FileDescriptor fd)
+    : FileBytes(std::move(path), 0), fd_(std::make_shared<const FileDescriptor>(std::move(fd))) {
   if (!fd_->is_open()) throw_failed_read(path_, "", errno);
   const struct stat status = status_of(path_, *fd_);
   if (!S_ISREG(status.st_mode)) throw_read_error(path_, "not a regular file");
@@ -158,10 +174,7 @@ InputFile::InputFile(std::string path, FileDescriptor fd)
   inode_ = status.st_ino;
 }
 
-InputFile::InputFile(std::string path, std::shared_ptr<const FileDescriptor> fd, std::uint64_t bytes)
-    : path_(std::move(path)), fd_(std::move(fd)), bytes_(bytes) {}
-
-std::shared_ptr<const FileDescriptor> InputFile::open_again() const {
+std::shared_ptr<const FileDescriptor> LocalFile::open_again() const {
   if (fd_) return fd_;
   auto fd = std::make_shared<const FileDescriptor>(open_input(path_));
   if (!fd->is_open()) throw_failed_read(path_, "", errno);
@@ -171,16 +184,14 @@ std::shared_ptr<const FileDescriptor> InputFile::open_again() const {
   return fd;
 }
 
-FileDescriptor InputFile::duplicate() const {
-  if (remote_) throw_usage(path_ + ": is on a server, expected a local file: download it first");
+FileDescriptor LocalFile::duplicate() const {
   const std::shared_ptr<const FileDescriptor> fd = open_again();
   FileDescriptor same(::fcntl(fd->get(), F_DUPFD_CLOEXEC, 0));
   if (!same.is_open()) throw_failed_read(path_, "", errno);
   return same;
 }
 
-void InputFile::read_at(std::uint64_t offset, MutableBytes out) const {
-  if (remote_) return remote_->read_at(offset, out);
+void LocalFile::read_at(std::uint64_t offset, MutableBytes out) const {
   const std::shared_ptr<const FileDescriptor> again = fd_ ? nullptr : open_again();
   const int fd = fd_ ? fd_->get() : again->get();
   while (!out.empty()) {
@@ -196,8 +207,7 @@ void InputFile::read_at(std::uint64_t offset, MutableBytes out) const {
 }
 
 /// A bad sector fails while other bytes of the file can be read; lost storage fails for all of them.
-bool InputFile::has_bad_sector(std::uint64_t offset, std::size_t bytes) const {
-  if (remote_) return false;
+bool LocalFile::has_bad_sector(std::uint64_t offset, std::size_t bytes) const {
   const std::shared_ptr<const FileDescriptor> fd = open_again();
   std::uint8_t byte = 0;
   const auto reads = [&](std::uint64_t at) {
@@ -214,42 +224,7 @@ bool InputFile::has_bad_sector(std::uint64_t offset, std::size_t bytes) const {
   return false;
 }
 
-void InputFile::read_ahead(std::uint64_t offset, std::uint64_t bytes) const {
-  if (remote_) return remote_->read_ahead(offset, bytes);
-  if (fd_)
-    ::posix_fadvise(fd_->get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
-}
-
-std::shared_ptr<Transfer> InputFile::receive(std::uint64_t offset, MutableBytes out) const {
-  return remote_->receive(offset, out);
-}
-
-void InputFile::forget_ahead() const {
-  if (remote_) remote_->forget_ahead();
-}
-
-InputFile InputFile::in_memory() const {
-  if (!remote_) return *this;
-  constexpr std::uint64_t kBlockBytes = 4 << 20;
-  FileDescriptor fd(::memfd_create("chunkhit remote file", MFD_CLOEXEC));
-  if (!fd.is_open()) throw_failed_read(path_, "", errno);
-  ByteBuffer block;
-  for (std::uint64_t at = 0; at < bytes_; at += block.size()) {
-    block.resize(std::min(kBlockBytes, bytes_ - at));
-    read_at(at, block);
-    for (Bytes left = block; !left.empty();) {
-      const ssize_t written = ::write(fd.get(), left.data(), left.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) throw_failed_read(path_, "cannot keep it in memory: ", written == 0 ? ENOMEM : errno);
-      left = left.subspan(static_cast<std::size_t>(written));
-    }
-  }
-  return {path_, std::move(fd)};
-}
-
-// What a server has does not change unnoticed: each answer is compared with the first one.
-std::uint64_t InputFile::stamp() const {
-  if (remote_) return xxh3(as_bytes(remote_->facts().etag));
+std::uint64_t LocalFile::stamp() const {
   const std::shared_ptr<const FileDescriptor> fd = open_again();
   struct stat status = status_of(path_, *fd);
   if (is_fresh(status)) {
@@ -259,6 +234,44 @@ std::uint64_t InputFile::stamp() const {
   const std::array<std::int64_t, 5> facts{status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
                                           status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
   return xxh3({reinterpret_cast<const std::uint8_t*>(facts.data()), sizeof facts});
+}
+
+}  // namespace
+
+InputFile::InputFile(const std::string& path) {
+  if (is_url(path)) {
+    file_ = std::make_shared<const RemoteFile>(path);
+    return;
+  }
+  auto file = std::make_shared<LocalFile>(path, open_input(path));
+  file->close_beyond_limit();
+  file_ = std::move(file);
+}
+
+InputFile::InputFile(std::string path, FileDescriptor fd)
+    : file_(std::make_shared<const LocalFile>(std::move(path), std::move(fd))) {}
+
+InputFile::InputFile(std::string path, std::shared_ptr<const FileDescriptor> fd, std::uint64_t bytes)
+    : file_(std::make_shared<const LocalFile>(std::move(path), std::move(fd), bytes)) {}
+
+InputFile InputFile::in_memory() const {
+  if (remote() == nullptr) return *this;
+  constexpr std::uint64_t kBlockBytes = 4 << 20;
+  FileDescriptor fd(::memfd_create("chunkhit remote file", MFD_CLOEXEC));
+  if (!fd.is_open()) throw_failed_read(path(), "", errno);
+  ByteBuffer block;
+  for (std::uint64_t at = 0; at < byte_count(); at += block.size()) {
+    block.resize(std::min(kBlockBytes, byte_count() - at));
+    read_at(at, block);
+    for (Bytes left = block; !left.empty();) {
+      const ssize_t written = ::write(fd.get(), left.data(), left.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0)
+        throw_failed_read(path(), "cannot keep it in memory: ", written == 0 ? ENOMEM : errno);
+      left = left.subspan(static_cast<std::size_t>(written));
+    }
+  }
+  return {path(), std::move(fd)};
 }
 
 bool file_exists(const std::string& path) {

@@ -1,8 +1,6 @@
 // Files: read at an offset, written aside until they are whole, linked, hashed; folders and free space.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -32,7 +30,29 @@ class FileDescriptor {
 };
 
 class RemoteFile;
-class Transfer;
+
+/// The bytes of a file, on this machine or on a server. Functions as InputFile's.
+class FileBytes {
+ public:
+  FileBytes(std::string path, std::uint64_t bytes) : path_(std::move(path)), bytes_(bytes) {}
+  FileBytes(const FileBytes&) = delete;
+  FileBytes& operator=(const FileBytes&) = delete;
+  virtual ~FileBytes() = default;
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
+  [[nodiscard]] virtual const RemoteFile* remote() const { return nullptr; }
+  virtual void require_local(std::string_view) const {}
+  [[nodiscard]] virtual FileDescriptor duplicate() const = 0;
+  virtual void read_at(std::uint64_t offset, MutableBytes out) const = 0;
+  [[nodiscard]] virtual bool has_bad_sector(std::uint64_t, std::size_t) const { return false; }
+  virtual void read_ahead(std::uint64_t offset, std::uint64_t bytes) const = 0;
+  virtual void forget_ahead() const {}
+  [[nodiscard]] virtual std::uint64_t stamp() const = 0;
+
+ protected:
+  std::string path_;
+  std::uint64_t bytes_;
+};
 
 /// Reads a regular file, or one that a server has under a URL, at any offset; every failure names the path.
 /// Where the machine lacks something (descriptors, memory, storage that answers), so that nothing is known of
@@ -47,40 +67,35 @@ class InputFile {
   InputFile(std::string path, FileDescriptor fd);
   /// Shares an open file of `bytes`.
   InputFile(std::string path, std::shared_ptr<const FileDescriptor> fd, std::uint64_t bytes);
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
+  [[nodiscard]] const std::string& path() const { return file_->path(); }
+  [[nodiscard]] std::uint64_t byte_count() const { return file_->byte_count(); }
+  /// Throws usage where a server has the file, which is `what`: "an external HDF5 file".
+  void require_local(std::string_view what) const { file_->require_local(what); }
   /// Opens the file once more, for libraries that read through a descriptor.
-  [[nodiscard]] FileDescriptor duplicate() const;
+  [[nodiscard]] FileDescriptor duplicate() const { return file_->duplicate(); }
   /// Fills `out` from `offset`; throws bad_data when the file ends earlier.
-  void read_at(std::uint64_t offset, MutableBytes out) const;
+  void read_at(std::uint64_t offset, MutableBytes out) const { file_->read_at(offset, out); }
   /// Tells a bad sector from storage that does not answer, after `read_at` failed: whether these bytes cannot
   /// be read while others of the file can.
-  [[nodiscard]] bool has_bad_sector(std::uint64_t offset, std::size_t bytes) const;
+  [[nodiscard]] bool has_bad_sector(std::uint64_t offset, std::size_t bytes) const {
+    return file_->has_bad_sector(offset, bytes);
+  }
   /// Asks the system, or the server, for bytes that will be read soon. What a server sends stays in memory
   /// until it is read or forgotten.
-  void read_ahead(std::uint64_t offset, std::uint64_t bytes) const;
-  /// Asks for bytes of a remote file, which arrive in `out`.
-  [[nodiscard]] std::shared_ptr<Transfer> receive(std::uint64_t offset, MutableBytes out) const;
+  void read_ahead(std::uint64_t offset, std::uint64_t bytes) const { file_->read_ahead(offset, bytes); }
   /// Ends what was asked for of a remote file and has not arrived: a caller that waits for it gets try_again.
   /// Also ends its opening, during which small reads take more than their bytes.
-  void forget_ahead() const;
-  /// Whether a server has it.
-  [[nodiscard]] bool is_remote() const { return remote_ != nullptr; }
+  void forget_ahead() const { file_->forget_ahead(); }
+  /// The file on its server; null for a local one.
+  [[nodiscard]] const RemoteFile* remote() const { return file_->remote(); }
   /// The same file, of a remote one a copy in memory, for libraries that read it in many pieces.
   [[nodiscard]] InputFile in_memory() const;
   /// A number that is another one once the file was written to: of its size and times. Where it was written
   /// to just now, waits until the system's clock has moved on, so that later changes differ.
-  [[nodiscard]] std::uint64_t stamp() const;
+  [[nodiscard]] std::uint64_t stamp() const { return file_->stamp(); }
 
  private:
-  [[nodiscard]] std::shared_ptr<const FileDescriptor> open_again() const;
-
-  std::string path_;
-  std::shared_ptr<const FileDescriptor> fd_;  // none: opened for each read
-  std::uint64_t bytes_ = 0;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
-  std::shared_ptr<const RemoteFile> remote_;
+  std::shared_ptr<const FileBytes> file_;
 };
 
 /// Returns whether there is a file or a folder, or under a URL a file; throws where this cannot be known.

@@ -51,33 +51,23 @@ ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
                              " of samples are more memory than can be had: take cache none",
                          [bytes] { return MemoryMap::of_memory(bytes); });
   }
-  if (chunks.is_remote()) {
-    RemoteChunksSpec remote = spec.remote;
-    if (chunks.is_raw() && spec.cache == Cache::none)
-      remote.kept_chunks = std::max(spec.kept_chunks, spec.chunks_ahead);
-    remote_.emplace(chunks, remote);
-  }
+  PreparedChunksSpec prepared = spec.prepared;
+  if (chunks.is_raw() && spec.cache == Cache::none)
+    prepared.kept_chunks = std::max(spec.kept_chunks, spec.chunks_ahead);
+  prepared_ = prepare_chunks(chunks, prepared);
   for (std::size_t part = 0; part < chunks.parts().size(); ++part)
-    reads_some_ = reads_some_ || can_read_some({part, 0});
+    reads_some_ = reads_some_ || (max_asked() == 0 && can_read_some({part, 0}));
 }
 
-void ChunkCache::read_ahead(std::size_t chunk) {
+void ChunkCache::ask(std::size_t chunk) {
   const Entry& entry = entries_[chunk];
   const auto is_absent = [&] { return entry.state.load(std::memory_order_relaxed) == State::absent; };
-  if (!is_absent() || !chunks_.part(chunks_.find(chunk)).file().is_remote()) return;
+  if (!is_absent()) return;
   {
     const std::lock_guard lock(mutex_);
     if (!is_absent() || !entry.stored.empty()) return;
   }
-  remote_->read_ahead(chunk);
-}
-
-void ChunkCache::forget_ahead() {
-  if (remote_) remote_->forget_ahead();
-}
-
-void ChunkCache::begin_epoch(NextVisit next_visit) {
-  if (remote_) remote_->begin_epoch(std::move(next_visit));
+  prepared_->ask(chunk);
 }
 
 // Returns whether a chunk's samples are used directly where its stored bytes are.
@@ -156,7 +146,7 @@ void ChunkCache::give_back(Entry& entry) {
   if (entry.decoded == nullptr) return;
   std::uint8_t* const memory = std::exchange(entry.decoded, nullptr);
   if (std::exchange(entry.is_received, false))
-    remote_->give_back(memory);
+    prepared_->give_back(memory);
   else
     buffers_.give_back(memory);
   --decoded_count_;
@@ -204,12 +194,6 @@ MutableBytes ChunkCache::target(std::size_t chunk, ChunkSet::Location location, 
   return buffer;
 }
 
-// Returns whether what a server sends is used in the memory that it arrives in: decoded from there, or kept.
-bool ChunkCache::uses_received(ChunkSet::Location location) const {
-  return chunks_.part(location).file().is_remote() && spec_.cache != Cache::compressed &&
-         (spec_.cache == Cache::none || !chunks_.is_raw(location.part));
-}
-
 // Hashes stored bytes while they are read; bytes kept in memory are hashed again only with
 // CheckHashes::always.
 Bytes ChunkCache::fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
@@ -224,10 +208,7 @@ Bytes ChunkCache::fetch(std::size_t chunk, ChunkSet::Location location, ByteBuff
     return entry.stored;
   }
   const MutableBytes stored = target(chunk, location, scratch);
-  if (part.file().is_remote())
-    std::ranges::copy(remote_->fetch(chunk, checks(part)).bytes(), stored.begin());
-  else
-    part.fetch(location.chunk, stored, checks(part));
+  prepared_->read(chunk, stored, checks(part));
   return stored;
 }
 
@@ -286,32 +267,40 @@ void ChunkCache::take_buffer(Entry& entry) {
   ++decoded_count_;
 }
 
-void ChunkCache::keep(Entry& entry, RemoteChunks::Buffer received) {
+void ChunkCache::keep(Entry& entry, PreparedChunk arrived) {
   const std::lock_guard lock(mutex_);
   let_idle_go(std::max<std::size_t>(1, spec_.kept_chunks) - 1);
-  entry.decoded = received.release();
+  entry.decoded = arrived.memory.release();
   entry.is_received = true;
   ++decoded_count_;
 }
 
 void ChunkCache::read(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
   Entry& entry = entries_[chunk];
-  const bool in_place = is_in_place(location), is_received = uses_received(location);
-  const bool keeps_received = is_received && chunks_.is_raw(location.part);
-  if (!in_place && !keeps_received && spec_.cache != Cache::decoded) take_buffer(entry);
+  const bool in_place = is_in_place(location), is_raw = chunks_.is_raw(location.part);
+  const bool keeps_stored = spec_.cache == Cache::compressed || (spec_.cache == Cache::decoded && is_raw);
   const auto begin = std::chrono::steady_clock::now();
-  RemoteChunks::Buffer received;
-  if (is_received) received = remote_->fetch(chunk, checks(chunks_.part(location)));
-  const Bytes stored = is_received ? received.bytes() : fetch(chunk, location, scratch);
-  if (keeps_received) keep(entry, std::move(received));
+  // What arrives in other memory is decoded from there, or kept there, unless it has a place of its own here.
+  PreparedChunk arrived;
+  if (!keeps_stored) arrived = prepared_->take(chunk, checks(chunks_.part(location)));
+  Bytes stored = arrived.bytes();
+  const bool has_arrived = arrived.memory != nullptr;
+  if (has_arrived && is_raw)
+    keep(entry, std::move(arrived));
+  else if (!in_place && spec_.cache != Cache::decoded)
+    take_buffer(entry);
+  if (!has_arrived) stored = fetch(chunk, location, scratch);
   const double fetch_seconds = seconds_since(begin);
   if (!in_place && stored.data() != address(chunk, location)) decode(chunk, location, stored);
-  const double all_seconds = seconds_since(begin);
+  count_fetch(chunks_.stored(location).stored_bytes, fetch_seconds, seconds_since(begin) - fetch_seconds);
+}
+
+void ChunkCache::count_fetch(std::uint64_t stored_bytes, double fetch_seconds, double decode_seconds) {
   const std::lock_guard lock(mutex_);
   ++stats_.fetches;
-  stats_.stored_bytes += chunks_.stored(location).stored_bytes;
+  stats_.stored_bytes += stored_bytes;
   stats_.fetch_seconds += fetch_seconds;
-  stats_.decode_seconds += all_seconds - fetch_seconds;
+  stats_.decode_seconds += decode_seconds;
 }
 
 /// The first test is lock-free: chunks that stay cached need no pin count.
@@ -349,10 +338,10 @@ void ChunkCache::load_now(std::size_t chunk, ChunkSet::Location location, ByteBu
   end_loading(chunk, State::ready);
 }
 
-/// Whether a chunk's samples are found without decoding all of them. A server is asked for whole chunks.
+/// Whether a chunk's samples are found without decoding all of them.
 bool ChunkCache::can_read_some(ChunkSet::Location location) const {
   const ChunkReader& part = chunks_.part(location);
-  return !spec_.reads_samples && !chunks_.matrix() && !chunks_.own_sizes() && !part.file().is_remote() &&
+  return !spec_.reads_samples && !chunks_.matrix() && !chunks_.own_sizes() &&
          (part.splits_chunks() || chunks_.is_raw(location.part));
 }
 
@@ -402,12 +391,7 @@ const std::uint8_t* ChunkCache::read_some(std::size_t chunk, ChunkSet::Location 
     room.resize(stored.raw_bytes);
     decode_chunk(part, location.chunk, scratch, room, wanted);
   }
-  const double all_seconds = seconds_since(begin);
-  const std::lock_guard lock(mutex_);
-  ++stats_.fetches;
-  stats_.stored_bytes += stored.stored_bytes;
-  stats_.fetch_seconds += fetch_seconds;
-  stats_.decode_seconds += all_seconds - fetch_seconds;
+  count_fetch(stored.stored_bytes, fetch_seconds, seconds_since(begin) - fetch_seconds);
   return is_raw ? &kInFile : room.data();
 }
 
@@ -449,14 +433,14 @@ const std::uint8_t* ChunkCache::sample(std::size_t chunk, std::uint64_t in_chunk
 ChunkCacheStats ChunkCache::stats() const {
   const std::lock_guard lock(mutex_);
   ChunkCacheStats stats = stats_;
-  if (remote_) stats.remote = remote_->stats();
+  stats.prepared = prepared_->stats();
   return stats;
 }
 
 void ChunkCache::reset_stats() {
   const std::lock_guard lock(mutex_);
   stats_ = {};
-  if (remote_) remote_->reset_stats();
+  prepared_->reset_stats();
 }
 
 }  // namespace chunkhit

@@ -5,8 +5,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "cache/chunk_buffers.h"
 #include "cache/chunk_set.h"
-#include "cache/remote_chunks.h"
+#include "cache/prepared_chunks.h"
 #include "chunkhit/loader.h"
 
 namespace chunkhit {
@@ -27,7 +27,7 @@ struct ChunkCacheSpec {
   std::size_t chunks_ahead = 1;  ///< decoded chunks that may be wanted at a time, as a rule
   /// Cache::none where all parts are raw: chunks take no memory, samples are read one by one.
   bool reads_samples = false;
-  RemoteChunksSpec remote = {};  ///< used where a part is on a server
+  PreparedChunksSpec prepared = {};
 };
 
 /// What the cache has done. Times in seconds, summed over threads.
@@ -37,7 +37,7 @@ struct ChunkCacheStats {
   std::uint64_t corrupt_chunks = 0;
   double fetch_seconds = 0;
   double decode_seconds = 0;
-  RemoteStats remote;
+  PreparedStats prepared;
 };
 
 /// Gives the samples of chunks. Any thread may call anything.
@@ -81,17 +81,14 @@ class ChunkCache {
     bool hit_ = false;
   };
 
-  /// Whether chunks come from a server, so that `read_ahead` is worth its call.
-  [[nodiscard]] bool is_remote() const { return remote_.has_value(); }
-  /// Whether they are kept on a disk, so that `begin_epoch` is worth its call.
-  [[nodiscard]] bool keeps_on_disk() const { return !spec_.remote.cache_dir.empty() && is_remote(); }
   [[nodiscard]] std::size_t chunk_count() const { return entries_.size(); }
-  /// Asks a server for a chunk that is not in memory and will be wanted soon.
-  void read_ahead(std::size_t chunk);
-  /// Whether no more chunks are on their way than may be.
-  [[nodiscard]] bool can_read_ahead() const { return remote_->can_read_ahead(); }
-  void forget_ahead();
-  void begin_epoch(NextVisit next_visit);
+  /// Asks for a chunk that is not in memory and will be wanted soon. The others are as PreparedChunks.
+  void ask(std::size_t chunk);
+  [[nodiscard]] bool can_ask() const { return prepared_->can_ask(); }
+  [[nodiscard]] std::size_t max_asked() const { return spec_.prepared.max_asked; }
+  bool forget_asked() { return prepared_->forget_asked(); }
+  [[nodiscard]] bool keeps_on_disk() const { return prepared_->keeps_on_disk(); }
+  void begin_epoch(NextVisit next_visit) { prepared_->begin_epoch(std::move(next_visit)); }
   /// Keeps a chunk, once it is there, until as many `unwant` were called.
   void want(std::size_t chunk);
   void unwant(std::size_t chunk);
@@ -140,7 +137,6 @@ class ChunkCache {
   void read(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   [[nodiscard]] bool checks(const ChunkReader& part) const;
   [[nodiscard]] Bytes fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
-  [[nodiscard]] bool uses_received(ChunkSet::Location location) const;
   [[nodiscard]] MutableBytes target(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   void hash_in_file(std::size_t chunk, ChunkSet::Location location);
   void read_sample(std::size_t chunk, ChunkSet::Location location, std::uint64_t offset, MutableBytes out);
@@ -153,9 +149,10 @@ class ChunkCache {
   [[nodiscard]] const std::uint8_t* read_some(std::size_t chunk, ChunkSet::Location location,
                                               std::span<const std::uint64_t> wanted, ByteBuffer& scratch,
                                               ByteBuffer& room);
+  void count_fetch(std::uint64_t stored_bytes, double fetch_seconds, double decode_seconds);
   [[nodiscard]] bool leaves_out(const Error& error) const;
   void take_buffer(Entry& entry);
-  void keep(Entry& entry, RemoteChunks::Buffer received);
+  void keep(Entry& entry, PreparedChunk arrived);
   void give_back(Entry& entry);
   void let_idle_go(std::size_t max_decoded);
   void end_loading(std::size_t chunk, State state);
@@ -176,7 +173,7 @@ class ChunkCache {
   std::list<std::size_t> spare_;  // nodes for `idle_`: a chunk that comes and goes allocates nothing
   ChunkBuffers buffers_;
   std::size_t decoded_count_ = 0;  // entries with `decoded`
-  std::optional<RemoteChunks> remote_;
+  std::unique_ptr<PreparedChunks> prepared_;
   ChunkCacheStats stats_;
 };
 

@@ -145,10 +145,6 @@ std::uint64_t ChunkSet::stored_bytes() const {
   return bytes;
 }
 
-bool ChunkSet::is_remote() const {
-  return std::ranges::any_of(parts_, [](const auto& part) { return part->file().is_remote(); });
-}
-
 std::uint64_t ChunkSet::max_chunk_bytes() const {
   std::uint64_t most = 0;
   for (std::size_t part = 0; part < parts_.size(); ++part)

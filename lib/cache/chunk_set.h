@@ -58,8 +58,6 @@ class ChunkSet {
   /// Whether the samples of a part, or of all, are stored raw.
   [[nodiscard]] bool is_raw(std::size_t part) const { return raw_[part]; }
   [[nodiscard]] bool is_raw() const;
-  /// Whether a part is on a server.
-  [[nodiscard]] bool is_remote() const;
   /// Bytes that a chunk takes in memory: its samples, or at most its rows (cache/decoded_rows.h).
   [[nodiscard]] std::uint64_t decoded_bytes(Location location) const;
   [[nodiscard]] std::uint64_t decoded_bytes() const;    ///< of all chunks

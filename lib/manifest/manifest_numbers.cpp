@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/hash.h"
 #include "base/throw_error.h"
 #include "store/part_rules.h"
 
@@ -230,35 +229,6 @@ void check_numbers(const MatrixManifest& manifest) {
   }
   check_parts(manifest, kind.holds_row_blocks);
   check_entries(manifest);
-}
-
-void check_part_hash(const ChunkReader& part, const PartRecord& listed) {
-  const std::uint64_t found = part.hash_of_all(!part.file().is_remote());
-  part.file().forget_ahead();
-  if (found != listed.xxh3)
-    throw_bad_data(part.path() + ": checksum of the part " + hash_text(found) + ", expected " +
-                   hash_text(listed.xxh3) + " as its pack's manifest says: damaged, or of another pack");
-}
-
-void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::size_t index) {
-  const PartSpec& spec = part.spec();
-  const auto check = [&](const char* what, std::uint64_t found, std::uint64_t expected) {
-    if (found != expected)
-      throw_bad_data(part.path() + ": " + what + " " + std::to_string(found) + ", expected " +
-                     std::to_string(expected) + " as its pack's manifest says");
-  };
-  const PartRecord& listed = manifest.parts[index];
-  if (spec.pack_id != manifest.pack_id_of(listed))
-    throw_bad_data(part.path() + ": belongs to pack " + hash_text(spec.pack_id) + ", expected " +
-                   hash_text(manifest.pack_id_of(listed)));
-  check("is part", spec.part_index, listed.number);
-  check("rows", part.samples().rows.size(), listed.samples);
-  check("columns", spec.matrix->column_count, manifest.columns);
-  check("matrices", spec.matrix->matrix_count, manifest.matrices.size());
-  check("times (1: ratings have some)", spec.matrix->has_times ? 1 : 0, manifest.times.empty() ? 0 : 1);
-  // The rows of HDF5 parts are in memory; the hash of a trailer stands for the bytes of its file, too.
-  if (container(manifest.container).holds_row_blocks) check("bytes", part.byte_count(), listed.bytes);
-  check_part_hash(part, listed);
 }
 
 }  // namespace chunkhit

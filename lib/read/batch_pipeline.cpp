@@ -52,14 +52,21 @@ BatchPipeline::Plan::Plan(const LoaderOrder& of_loader, const PipelineSpec& spec
   end_slot = slots_of(batches.batch_count() - 1).end;
 }
 
+/// The chunks of a batch's samples, in their order.
+std::vector<std::uint64_t> BatchPipeline::Plan::chunks_of(std::uint64_t batch) const {
+  const EpochBatches::Batch wanted = batches.batch(batch);
+  PositionOrder::Window window;
+  std::vector<std::uint64_t> chunks(wanted.size);
+  for (std::uint64_t at = 0; at < wanted.size; ++at)
+    chunks[at] = (*order)(batches.position(wanted, at), window).chunk;
+  return chunks;
+}
+
 /// Lists the chunks of the first batch: at the start of a global shuffle the threads load them together
 /// instead of each waiting for its own.
 void BatchPipeline::Plan::list_first_chunks() {
   if (!has_batches()) return;
-  const EpochBatches::Batch first = batches.batch(next_batch);
-  PositionOrder::Window window;
-  for (std::uint64_t at = 0; at < first.size; ++at)
-    first_chunks.push_back((*order)(batches.position(first, at), window).chunk);
+  first_chunks = chunks_of(next_batch);
   std::sort(first_chunks.begin(), first_chunks.end());
   first_chunks.erase(std::unique(first_chunks.begin(), first_chunks.end()), first_chunks.end());
 }
@@ -96,13 +103,10 @@ BatchPipeline::BatchPipeline(const LoaderOrder& order, ChunkCache& cache, BatchS
 
 BatchPipeline::~BatchPipeline() {
   for (std::jthread& thread : threads_) thread.request_stop();
-  // A thread may be waiting for a server that does not answer, or be about to.
-  while (cache_.is_remote() && running_ > 0) {
-    cache_.forget_ahead();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  // A thread may be waiting for what does not arrive, or be about to.
+  while (running_ > 0 && cache_.forget_asked()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   threads_.clear();
-  cache_.forget_ahead();
+  cache_.forget_asked();
   for (const auto& plan : plans_) release(*plan, plan->next_slot);
 }
 
@@ -160,13 +164,11 @@ void BatchPipeline::do_work(const Work& work, BatchAssembler& assembler, std::un
   bool is_complete = false;
   lock.unlock();
   std::exception_ptr error;
-  if (!work.plans) prepare_remote(work);
   if (work.plans)
     planned = make_plan(work.plan->epoch + 1, error);
-  else if (work.loads)
-    load(work, assembler);
   else
-    is_complete = make(work, assembler);
+    load(work, assembler);
+  if (!work.plans && !work.loads) is_complete = make(work, assembler);
   lock.lock();
   if (work.plans) {
     plan_error_ = error;
@@ -306,12 +308,56 @@ bool BatchPipeline::take_load(Work& work) {
   return false;
 }
 
+/// Asks for what is needed next, and loads the chunk that is to be loaded.
 void BatchPipeline::load(const Work& work, BatchAssembler& assembler) {
   try {
-    static_cast<void>(cache_.acquire(work.chunk, assembler.stored()));
+    if (work.begins_epoch) begin_visits(*work.plan);
+    if (cache_.can_ask()) ask_ahead(work);
+    if (work.loads) static_cast<void>(cache_.acquire(work.chunk, assembler.stored()));
   } catch (...) {
     // The error is thrown again by the thread that uses the chunk.
   }
+}
+
+/// Asks for the chunk that is to be loaded, and for those that are loaded after it.
+void BatchPipeline::ask_ahead(const Work& work) {
+  if (work.loads) cache_.ask(work.chunk);
+  if (!spec_.loads_ahead) return ask_for_batches(work);
+  while (work.loads && cache_.can_ask()) {
+    std::uint64_t chunk = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = std::ranges::find_if(plans_, [](const auto& each) {
+        return std::max(each->next_asked, each->next_slot) < each->end_slot;
+      });
+      if (found == plans_.end()) return;
+      Plan& plan = **found;
+      plan.next_asked = std::max(plan.next_asked, plan.next_slot);
+      if (plan.next_asked >= plan.next_slot + cache_.max_asked()) return;
+      chunk = plan.order->chunk_at(plan.next_asked++);
+    }
+    cache_.ask(chunk);
+  }
+}
+
+/// Asks for the chunks of the batches that follow one, in an order without slots.
+void BatchPipeline::ask_for_batches(const Work& work) {
+  constexpr std::uint64_t kBatchesAhead = 2;
+  if (!work.loads && work.begin > 0) return;
+  const std::uint64_t first = work.loads ? 0 : work.batch + 1;
+  const std::uint64_t end = std::min(work.plan->batches.batch_count(), first + kBatchesAhead);
+  for (std::uint64_t batch = first; batch < end; ++batch)
+    for (const std::uint64_t chunk : work.plan->chunks_of(batch))
+      if (cache_.can_ask()) cache_.ask(chunk);
+}
+
+/// Tells the cache when the next epoch needs which chunk first.
+void BatchPipeline::begin_visits(const Plan& plan) {
+  const auto next = order_.epoch(plan.epoch + 1);
+  std::vector<std::uint64_t> visits(cache_.chunk_count(), ~std::uint64_t{0});
+  for (std::uint64_t slot = next->slots_of(0, plan.position_count).end; slot > 0; --slot)
+    visits[next->chunk_at(slot - 1)] = slot - 1;
+  cache_.begin_epoch([visits = std::move(visits)](std::uint64_t chunk) { return visits[chunk]; });
 }
 
 /// Makes a slice, and completes the batch where it was the last one; returns whether it was.

@@ -37,7 +37,6 @@ struct PipelineSpec {
   /// those of the very first batch before one of them makes it.
   bool keeps_chunks = false;
   std::uint64_t slice_samples = ~std::uint64_t{0};  ///< of a batch, that a thread makes at a time
-  std::size_t remote_chunks_ahead = 0;              ///< chunks that are asked for before a thread loads them
 };
 
 /// How much of a pipeline is in use, which may change while it runs.
@@ -113,6 +112,7 @@ class BatchPipeline {
     Plan(const LoaderOrder& of_loader, const PipelineSpec& spec, const EpochStart& start);
     [[nodiscard]] PositionOrder::Slots slots_of(std::uint64_t batch) const;
     [[nodiscard]] bool has_batches() const { return next_batch < batches.batch_count(); }
+    [[nodiscard]] std::vector<std::uint64_t> chunks_of(std::uint64_t batch) const;
     void list_first_chunks();
     std::uint64_t epoch;
     std::uint64_t position_count;
@@ -172,7 +172,6 @@ class BatchPipeline {
   [[nodiscard]] bool take_slice(Work& work);
   [[nodiscard]] bool take_load(Work& work);
   [[nodiscard]] bool is_loaded(const Plan& plan, std::uint64_t end_slot) const;
-  void prepare_remote(const Work& work);
   [[nodiscard]] std::shared_ptr<Plan> make_plan(std::uint64_t epoch, std::exception_ptr& error) const;
   void begin_visits(const Plan& plan);
   void ask_ahead(const Work& work);

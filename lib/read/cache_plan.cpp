@@ -50,9 +50,8 @@ CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64
       refuse("cache compressed", chunks.stored_bytes() + needed, memory, "give more, or take `cache` none");
     left -= chunks.stored_bytes();
   }
-  // A server is asked for whole chunks, as only these have a hash.
-  plan.reads_samples = plan.cache == Cache::none && chunks.is_raw() && !chunks.is_remote() &&
-                       (!spec.in_order || needed > left);
+  plan.reads_samples = plan.cache == Cache::none && chunks.is_raw() &&
+                       max_asked_chunks(chunks, memory) == 0 && (!spec.in_order || needed > left);
   if (!plan.reads_samples && needed > left)
     refuse("this order", needed, left,
            "give more, or take a smaller `window_chunks` (order window) or `batch_size`");
@@ -87,28 +86,15 @@ CachePlan plan_sized(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_
 
 }  // namespace
 
-namespace {
-
-/// Returns how many chunks are asked for ahead: as many as keep a fast and distant server busy, in a part of
-/// the memory.
-std::size_t chunks_ahead_of(const ChunkSet& chunks, std::uint64_t memory) {
-  constexpr std::uint64_t kMaxBytes = 128 << 20, kMemoryShare = 8, kMinChunks = 2, kMaxChunks = 128;
-  const std::uint64_t bytes = std::min(kMaxBytes, memory / kMemoryShare);
-  const std::uint64_t fitting = bytes / std::max<std::uint64_t>(1, chunks.max_fetched_bytes());
-  return static_cast<std::size_t>(std::clamp(fitting, kMinChunks, kMaxChunks));
-}
-
-}  // namespace
-
 CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
   std::uint64_t memory = spec.cache_bytes != 0 ? spec.cache_bytes : available_memory() / 2;
-  const std::size_t ahead = chunks.is_remote() ? chunks_ahead_of(chunks, memory) : 0;
-  memory -= std::min(memory, ahead * chunks.max_fetched_bytes());
+  const std::size_t max_asked = max_asked_chunks(chunks, memory);
+  memory -= std::min(memory, max_asked * chunks.max_fetched_bytes());
   CachePlan plan = chunks.own_sizes()
                        ? plan_sized(chunks, spec, memory)
                        : plan_chunks(chunks, spec, memory, room_of_threads(chunks, spec.threads));
   if (!chunks.own_sizes()) plan.reported = plan.cache;
-  plan.remote_chunks_ahead = ahead;
+  plan.max_asked = max_asked;
   return plan;
 }
 

@@ -22,11 +22,11 @@ struct CachePlan {
   Cache cache = Cache::none;  ///< of chunks; not automatic
   Cache reported =
       Cache::none;  ///< of samples: of images of their own sizes decoded where all pixels are kept
-  std::uint64_t image_bytes = 0;        ///< for the pixels of images of their own sizes
-  std::size_t chunks_ahead = 1;         ///< decoded chunks that may be there at a time
-  std::size_t kept_chunks = 0;          ///< up to so many, those stay that nobody has asked for
-  std::size_t remote_chunks_ahead = 0;  ///< stored chunks that may be on their way from a server
-  bool reads_samples = false;           ///< of raw parts, where the order or too little memory asks for it
+  std::uint64_t image_bytes = 0;  ///< for the pixels of images of their own sizes
+  std::size_t chunks_ahead = 1;   ///< decoded chunks that may be there at a time
+  std::size_t kept_chunks = 0;    ///< up to so many, those stay that nobody has asked for
+  std::size_t max_asked = 0;      ///< stored chunks that may be on their way: max_asked_chunks
+  bool reads_samples = false;     ///< of raw parts, where the order or too little memory asks for it
 };
 
 /// Chooses; throws usage, saying what to change, when cache_bytes is too little for what is wanted.

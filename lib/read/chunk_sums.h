@@ -8,14 +8,12 @@
 #include <new>
 #include <set>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "chunkhit/error.h"
-#include "chunkhit/remote.h"
+#include "read/worker_threads.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -41,8 +39,7 @@ template <class Sums>
     stopped_by = std::current_exception();
     next = part.chunks().size();
   };
-  const auto work = [&, stop_waiting = StopScope::current()] {
-    const StopScope scope(stop_waiting);
+  run_on_threads(threads, [&] {
     ByteBuffer stored;
     ByteBuffer raw;
     Sums sums;
@@ -61,15 +58,7 @@ template <class Sums>
     }
     const std::lock_guard lock(mutex);
     total.add(sums);
-  };
-  std::vector<std::jthread> workers;
-  try {
-    for (std::uint32_t thread = 1; thread < threads; ++thread) workers.emplace_back(work);
-  } catch (const std::system_error&) {
-    // The system gives no more threads; those that there are do the same work.
-  }
-  work();
-  workers.clear();
+  });
   if (stopped_by) std::rethrow_exception(stopped_by);
   for (const auto& [index, text] : found) problems.push_back(text);
   return total;

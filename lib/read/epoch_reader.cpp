@@ -62,7 +62,7 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
                       plan_.kept_chunks,
                       plan_.chunks_ahead,
                       plan_.reads_samples,
-                      {spec.cache_dir, spec.cache_disk_bytes, plan_.remote_chunks_ahead}}),
+                      {spec.cache_dir, spec.cache_disk_bytes, plan_.max_asked}}),
       ring_(ring),
       setting_{spec_.threads, spec_.prefetch},
       tuner_(make_tuner(spec_)),
@@ -134,8 +134,8 @@ void EpochReader::use(const TunerSetting& setting) {
 }
 
 std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& start) {
-  const PipelineSpec spec{spec_.batches,  spec_.max_threads,   !is_global(spec_),
-                          keeps_chunks(), spec_.slice_samples, plan_.remote_chunks_ahead};
+  const PipelineSpec spec{spec_.batches, spec_.max_threads, !is_global(spec_), keeps_chunks(),
+                          spec_.slice_samples};
   return with_threads(spec_.batches.batch_size, setting_.threads, [&] {
     return std::make_unique<BatchPipeline>(order_, cache_, ring_, make_assembler_, spec,
                                            pipeline_size(setting_), start);
@@ -281,14 +281,9 @@ LoaderStats EpochReader::stats() const {
   stats.chunk_misses = pipeline.made.chunk_misses;
   stats.chunk_fetches = cache.fetches;
   stats.corrupt_chunks = cache.corrupt_chunks;
-  stats.remote_bytes = cache.remote.bytes;
-  stats.disk_chunks = cache.remote.disk_chunks;
-  if (cache.remote.chunks_not_kept > 0)
-    stats.notices.push_back("cache_dir: " + count_text(cache.remote.chunks_not_kept, "fetched chunk") +
-                            " not kept, for lack of room: cache_disk_bytes is " +
-                            bytes_text(static_cast<double>(cache.remote.max_disk_bytes)) +
-                            ", or the disk is full");
-  if (!cache.remote.no_disk.empty()) stats.notices.push_back(cache.remote.no_disk);
+  stats.remote_bytes = cache.prepared.remote_bytes;
+  stats.disk_chunks = cache.prepared.disk_chunks;
+  stats.notices = cache.prepared.notices;
   if (const std::uint64_t twice = padded_samples(); twice > 0)
     stats.notices.push_back(count_text(twice, "sample") + (twice == 1 ? " is" : " are") +
                             " used twice, by rank_remainder pad: sums of an evaluation count " +

@@ -9,9 +9,8 @@
 
 #include "base/throw_error.h"
 #include "base/words.h"
-#include "manifest/manifest_numbers.h"
+#include "manifest/part_match.h"
 #include "read/pack_info.h"
-#include "read/part_match.h"
 #include "read/sample_reader.h"
 #include "types/enum_names.h"
 
@@ -97,24 +96,6 @@ std::vector<PackClass> JoinedClasses::count(const ChunkSet& chunks,
 }
 
 namespace {
-
-/// Throws bad_data if a part is not the one that the manifest lists at this index. The part's hash covers
-/// the stored bytes of its chunks by their recorded hashes, so no chunk is read here.
-void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t index) {
-  const auto check = [&](const char* what, std::uint64_t found, std::uint64_t expected) {
-    if (found != expected)
-      throw_bad_data(part.path() + ": " + what + " " + std::to_string(found) + ", expected " +
-                     std::to_string(expected));
-  };
-  const PartRecord& listed = manifest.parts[index];
-  const std::vector<std::string> problems = compare_with_part(part.path(), manifest, listed, part.spec());
-  if (!problems.empty()) throw_bad_data(problems.front());
-  check("is part", part.spec().part_index, listed.number);
-  check("bytes", part.byte_count(), listed.bytes);
-  check("chunks", part.chunks().size(), listed.chunks);
-  check("samples", part.samples().rows.size(), listed.samples);
-  check_part_hash(part, listed);
-}
 
 /// Appends the ranges of a pack's parts: one, or in a merged pack one for each pack in it.
 void add_source_parts(const PackSource& source, std::size_t first, std::vector<SourceParts>& of_sources) {

@@ -20,7 +20,6 @@
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
-#include "read/part_match.h"
 #include "transform/orientation.h"
 
 namespace chunkhit {

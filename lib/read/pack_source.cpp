@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <map>
 #include <system_error>
-#include <thread>
 
 #include "base/file.h"
 #include "base/remote/http_client.h"
@@ -14,9 +13,9 @@
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "chunkhit/remote.h"
 #include "manifest/plan.h"
 #include "manifest/run_record.h"
+#include "read/worker_threads.h"
 
 namespace chunkhit {
 namespace {
@@ -195,27 +194,22 @@ std::vector<std::string> part_paths(const std::string& folder, const std::vector
 std::vector<std::unique_ptr<ChunkReader>> open_pack_parts(const std::string& folder,
                                                           const Manifest& manifest) {
   const std::vector<std::string> paths = part_paths(folder, manifest.parts);
-  if (paths.empty() || !is_url(paths.front())) return open_parts(paths);
   const Container& of_all = container(manifest.container);  // without a request for the first bytes
   std::vector<std::unique_ptr<ChunkReader>> parts(paths.size());
   std::vector<std::exception_ptr> errors(paths.size());
   std::atomic<std::size_t> next = 0;
-  {
-    // Opening waits for several answers one after the other: many parts are opened at a time.
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < std::min(paths.size(), HttpClient::kMaxRequests); ++i)
-      threads.emplace_back([&, stop = StopScope::current()] {
-        const StopScope scope(stop);
-        for (std::size_t part = next++; part < paths.size(); part = next++) {
-          try {
-            parts[part] = of_all.open(paths[part]);
-          } catch (...) {
-            errors[part] = std::current_exception();
-            next = paths.size();
-          }
-        }
-      });
-  }
+  // Opening waits for several answers of a server one after the other: many parts are opened at a time.
+  const std::size_t threads = is_url(folder) ? HttpClient::kMaxRequests : 1;
+  run_on_threads(std::min(paths.size(), threads), [&] {
+    for (std::size_t part = next++; part < paths.size(); part = next++) {
+      try {
+        parts[part] = of_all.open(paths[part]);
+      } catch (...) {
+        errors[part] = std::current_exception();
+        next = paths.size();
+      }
+    }
+  });
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);
   return parts;

@@ -51,7 +51,7 @@ class SampleReader {
                         plan_.kept_chunks,
                         1,
                         plan_.reads_samples,
-                        {options.cache_dir, options.cache_disk_bytes, plan_.remote_chunks_ahead}}) {}
+                        {options.cache_dir, options.cache_disk_bytes, plan_.max_asked}}) {}
 
   /// Calls use(at, location, chunk) for each of `samples`, samples[at], in the order of chunks, so that each
   /// chunk is asked for once; `chunk` is what ChunkCache::Pin gives.
@@ -62,10 +62,8 @@ class SampleReader {
     const std::vector<std::size_t> order = ascending_order(samples);
     std::size_t asked = 0;  // of `order`: their chunks were asked for
     for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
-      for (asked = std::max(asked, begin); cache_.is_remote() && asked < order.size(); ++asked) {
-        if (!cache_.can_read_ahead()) break;
-        cache_.read_ahead(grid_.find(samples[order[asked]]).chunk);
-      }
+      for (asked = std::max(asked, begin); asked < order.size() && cache_.can_ask(); ++asked)
+        cache_.ask(grid_.find(samples[order[asked]]).chunk);
       const std::uint64_t chunk = grid_.find(samples[order[begin]]).chunk;
       wanted.clear();
       for (end = begin; end < order.size(); ++end) {

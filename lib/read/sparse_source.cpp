@@ -13,7 +13,7 @@
 #include "base/words.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
-#include "manifest/manifest_numbers.h"
+#include "manifest/part_match.h"
 #include "read/pack_info.h"
 #include "read/sample_reader.h"
 

@@ -15,17 +15,16 @@
 #include "base/aside_name.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/remote/url.h"
 #include "base/resources.h"
 #include "base/text.h"
 #include "base/throw_error.h"
 #include "chunk/row_block.h"
 #include "chunkhit/pack_info.h"
+#include "manifest/part_match.h"
 #include "manifest/run_record.h"
 #include "read/chunk_sums.h"
 #include "read/pack_info.h"
 #include "read/pack_source.h"
-#include "read/part_match.h"
 #include "read/sized_images.h"
 #include "store/hdf5/index.h"
 #include "store/part.h"
@@ -120,35 +119,14 @@ void check_chunk(const ChunkReader& part, std::size_t index, Bytes raw, ContentS
     sums.pixels.add_sample(raw.data() + at * sample.byte_count(), sample);
 }
 
-void compare(const Expected& expected, const std::string& what, std::uint64_t found, std::uint64_t wanted,
-             std::vector<std::string>& problems) {
-  if (found != wanted)
-    problems.push_back(expected.path + ": " + what + " " + std::to_string(found) + ", expected " +
-                       std::to_string(wanted));
-}
-
-void compare_hash(const Expected& expected, std::uint64_t found, std::vector<std::string>& problems) {
-  if (found != expected.listed().xxh3)
-    problems.push_back(expected.path + ": checksum of the part " + hash_text(found) + ", expected " +
-                       hash_text(expected.listed().xxh3));
-}
-
 /// Compares what the part says of itself with what its pack's manifest lists.
-void compare_with_pack(const ChunkReader& part, const Expected& expected,
-                       std::vector<std::string>& problems) {
+std::vector<std::string> compare_with_pack(const ChunkReader& part, const Expected& expected) {
   const PackSource& pack = *expected.pack;
-  const PartSpec& spec = part.spec();
-  for (std::string& text : pack.matrix
-                               ? compare_with_part(expected.path, *pack.matrix, expected.listed(), spec)
-                               : compare_with_part(expected.path, *pack.manifest, expected.listed(), spec))
-    problems.push_back(std::move(text));
-  compare(expected, "is part", spec.part_index, expected.listed().number, problems);
-  compare(expected, spec.matrix ? "rows" : "samples", part.samples().rows.size(), expected.listed().samples,
-          problems);
-  // The chunks of matrices in HDF5 are made while it is read.
-  if (!spec.matrix || container(manifest_of(pack).container).holds_row_blocks)
-    compare(expected, "chunks", part.chunks().size(), expected.listed().chunks, problems);
-  compare_hash(expected, part.hash_of_all(), problems);
+  std::vector<std::string> problems = pack.matrix
+                                          ? compare_with_part(part, *pack.matrix, expected.part_index)
+                                          : compare_with_part(part, *pack.manifest, expected.part_index);
+  compare_hash(expected.path, part.hash_of_all(), expected.listed(), problems);
+  return problems;
 }
 
 std::unique_ptr<ChunkReader> open_expected(const Expected& expected, const VerifyOptions& options) {
@@ -166,7 +144,8 @@ bool check_matrix_hash(const Expected& expected, std::vector<std::string>& probl
     throw_bad_data(
         expected.path +
         ": has no trailer behind its HDF5 end of file: another program changed it, or it was cut off");
-  if (trailer && expected.pack != nullptr) compare_hash(expected, trailer->xxh3, problems);
+  if (trailer && expected.pack != nullptr)
+    compare_hash(expected.path, trailer->xxh3, expected.listed(), problems);
   if (trailer) check_hdf5_hash(input, *trailer);
   return trailer.has_value();
 }
@@ -180,7 +159,7 @@ std::vector<std::string> check_part(const Expected& expected, const VerifyOption
         check_matrix_hash(expected, problems) && (options.quick || !problems.empty()))
       return problems;
     const std::unique_ptr<ChunkReader> part = open_expected(expected, options);
-    if (expected.pack != nullptr) compare_with_pack(*part, expected, problems);
+    if (expected.pack != nullptr) problems = compare_with_pack(*part, expected);
     if (!expected.holds_matrices) part->check_hdf5_bytes();
     if (options.quick) return problems;
     const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
@@ -257,7 +236,8 @@ bool is_of_append(const std::string& name, const std::set<std::string>& known,
 /// Names files that are no part of the pack.
 void check_unknown_files(const std::string& folder, const std::set<std::string>& known,
                          VerifyReport& report) {
-  if (is_url(folder)) return;  // a server gives no list of what it has
+  std::error_code none;
+  if (!std::filesystem::is_directory(folder, none)) return;  // a server gives no list of what it has
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     names.insert(entry.path().filename().string());
@@ -320,10 +300,10 @@ std::optional<Manifest> find_normalizing_pack(const std::string& folder, const M
   if (std::ranges::find(manifest.spec, own_name) != manifest.spec.end()) return manifest;
   if (from.empty() || from.find('/') != std::string::npos) return std::nullopt;
   std::error_code error;
-  const std::filesystem::path own =
-      is_url(folder) ? std::filesystem::path(folder) : std::filesystem::canonical(folder, error);
+  std::filesystem::path own = std::filesystem::canonical(folder, error);
+  if (error) own = folder;  // on a server
   const std::string path = (own.parent_path() / from).string();
-  if (error || !file_exists(path + "/" + std::string(kManifestName))) return std::nullopt;
+  if (!file_exists(path + "/" + std::string(kManifestName))) return std::nullopt;
   try {
     std::optional<Manifest> found = open_source(path).manifest;
     return found && found->input_xxh3 == manifest.input_xxh3 ? found : std::nullopt;

@@ -287,15 +287,6 @@ std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names&
   return container_of(path).open_lone(path, names);
 }
 
-std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths) {
-  std::vector<std::unique_ptr<ChunkReader>> parts;
-  if (paths.empty()) return parts;
-  parts.reserve(paths.size());
-  const Container& container = container_of(paths.front());
-  for (const std::string& path : paths) parts.push_back(container.open(path));
-  return parts;
-}
-
 std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path, std::uint64_t memory_bytes) {
   return std::move(open_matrix_parts({path}, memory_bytes).front());
 }

@@ -199,10 +199,6 @@ class ChunkReader {
   /// Reads a chunk's stored bytes (resized to fit) and checks their hash; throws bad_data naming file, chunk,
   /// samples.
   void fetch(std::size_t chunk_index, ByteBuffer& stored) const;
-  /// Asks for a chunk's stored bytes, which will be fetched soon.
-  void read_ahead(std::size_t chunk_index) const {
-    file_.read_ahead(chunks()[chunk_index].offset, chunks()[chunk_index].stored_bytes);
-  }
   /// Whether a chunk's stored bytes are those that `chunks` says, one after the other.
   [[nodiscard]] bool is_in_one_place(std::size_t chunk_index) const {
     return !contents_.read_rows && !(chunks()[chunk_index].filtered && pieces());
@@ -218,7 +214,7 @@ class ChunkReader {
   }
   /// Hashes the whole part as schemas/manifest.md says, with the recorded hashes of its chunks (and of its
   /// HDF5 file) instead of their bytes; throws bad_data when the others cannot be read. A shard's padding is
-  /// a read for each chunk, which servers are spared.
+  /// a read for each chunk, which loaders leave out.
   [[nodiscard]] std::uint64_t hash_of_all(bool reads_padding = true) const;
   /// Compares what `hash_of_all` leaves out beside the chunks: the bytes of our HDF5 parts that only the HDF5
   /// library reads. Throws bad_data.
@@ -291,9 +287,6 @@ struct Container {
 /// throws bad_data when it is none or damaged. An external file is opened by another program before
 /// (store/hdf5/external_check.h).
 [[nodiscard]] std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names = {});
-
-/// Opens the parts of a pack, which are of one container; throws as `open_part`, and for external files.
-[[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths);
 
 /// Opens a part of matrices, or an AnnData file: its `spec().matrix` is there, its chunks decode to row
 /// blocks. Throws bad_data when it is none or damaged, usage when the ids and the index of a shard need more

@@ -99,7 +99,7 @@ TEST(Hdf5Part, IsAnExternalFileOnceH5repackWroteIt) {
       EXPECT_FALSE(open_part(moved)->has_hashes());
       EXPECT_EQ(read_known_part(moved, part.spec, kSamples), ReadOutcome::right) << filter << options;
       EXPECT_EQ(
-          error_of([&] { static_cast<void>(open_parts({moved})); }),
+          error_of([&] { static_cast<void>(container("hdf5").open(moved)); }),
           moved +
               ": has no index behind its HDF5 end of file: another program changed it, or it was cut off");
     }

@@ -51,9 +51,8 @@ class Transfer {
   /// earlier or is another one than before, usage where the server refuses access, try_again where it does
   /// not respond.
   [[nodiscard]] Bytes wait(std::uint64_t count);
-  /// Waits for the end, and returns what the server said of the file, and the bytes that it has.
+  /// Waits for the end, and returns what the server said of the file.
   [[nodiscard]] RemoteFileInfo wait_for_info();
-  [[nodiscard]] Bytes wait_for_all();
   /// How many bytes have arrived.
   [[nodiscard]] std::uint64_t received();
   /// Ends it: a caller that waits for missing bytes gets try_again.

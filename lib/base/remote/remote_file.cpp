@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/remote/url.h"
 #include "base/throw_error.h"
 
@@ -29,13 +30,14 @@ const std::string& checked(const std::string& url) {
 }  // namespace
 
 RemoteFile::RemoteFile(const std::string& url)
-    : url_(checked(url)),
+    : FileBytes(checked(url), 0),
       retry_seconds_(retry_seconds()),
       client_(HttpClient::shared()),
       process_(::getpid()) {
-  auto head = std::make_shared<Transfer>(url_, 0, kHeadBytes, std::nullopt, retry_seconds_);
+  auto head = std::make_shared<Transfer>(path_, 0, kHeadBytes, std::nullopt, retry_seconds_);
   client_->start(head);
   info_ = head->wait_for_info();
+  bytes_ = info_.bytes;
   opening_.push_back(std::move(head));
 }
 
@@ -43,6 +45,17 @@ RemoteFile::~RemoteFile() {
   for (const Transfers* const list : {&ahead_, &opening_})
     for (const auto& each : *list) each->cancel();
 }
+
+void RemoteFile::require_local(std::string_view what) const {
+  throw_usage(path_ + ": is " + std::string(what) + " on a server, expected a local file: download it first");
+}
+
+FileDescriptor RemoteFile::duplicate() const {
+  require_local("a file");
+  return {};
+}
+
+std::uint64_t RemoteFile::stamp() const { return xxh3(as_bytes(info_.etag)); }
 
 /// Under the lock. In a forked child, what its parent asked for never comes.
 void RemoteFile::leave_parent() const {
@@ -57,13 +70,13 @@ void RemoteFile::leave_parent() const {
 std::shared_ptr<Transfer> RemoteFile::find(std::uint64_t offset) const {
   for (const Transfers* const list : {&ahead_, &opening_})
     for (const auto& each : *list)
-      if (each->offset() <= offset && offset < std::min(each->end(), info_.bytes)) return each;
+      if (each->offset() <= offset && offset < std::min(each->end(), bytes_)) return each;
   return nullptr;
 }
 
 /// Under the lock.
 std::shared_ptr<Transfer> RemoteFile::ask(std::uint64_t offset, std::uint64_t end, Transfers& list) const {
-  auto transfer = std::make_shared<Transfer>(url_, offset, end - offset, info_, retry_seconds_);
+  auto transfer = std::make_shared<Transfer>(path_, offset, end - offset, info_, retry_seconds_);
   client_->start(transfer);
   list.push_back(transfer);
   return transfer;
@@ -72,22 +85,22 @@ std::shared_ptr<Transfer> RemoteFile::ask(std::uint64_t offset, std::uint64_t en
 /// Under the lock: asks for bytes that nothing was asked ahead for, up to where something was.
 std::shared_ptr<Transfer> RemoteFile::request_at(std::uint64_t offset, std::uint64_t end) const {
   if (is_opening_ && end - offset <= kSmallBytes) {
-    const std::uint64_t tail = info_.bytes - std::min(info_.bytes, kTailBytes);
-    const std::uint64_t last = info_.bytes - std::min(info_.bytes, kHeadBytes);
-    if (offset >= tail) return ask(std::min(offset, last), info_.bytes, opening_);
-    return ask(offset, std::min(info_.bytes, offset + kHeadBytes), opening_);
+    const std::uint64_t tail = bytes_ - std::min(bytes_, kTailBytes);
+    const std::uint64_t last = bytes_ - std::min(bytes_, kHeadBytes);
+    if (offset >= tail) return ask(std::min(offset, last), bytes_, opening_);
+    return ask(offset, std::min(bytes_, offset + kHeadBytes), opening_);
   }
   // Once a part is open, its chunks are asked for one by one.
   const bool is_sequential = is_opening_ && offset == last_end_ && offset > 0;
-  if (is_sequential) end = std::min(info_.bytes, std::max(end, offset + kPieceBytes));
+  if (is_sequential) end = std::min(bytes_, std::max(end, offset + kPieceBytes));
   for (const Transfers* const list : {&ahead_, &opening_})
     for (const auto& each : *list)
       if (each->offset() > offset) end = std::min(end, each->offset());
   std::shared_ptr<Transfer> asked = ask(offset, end, ahead_);
   for (std::uint64_t piece = 0; is_sequential && piece < kPiecesAhead; ++piece) {
     const std::uint64_t begin = end + piece * kPieceBytes;
-    if (begin < info_.bytes && find(begin) == nullptr)
-      static_cast<void>(ask(begin, std::min(info_.bytes, begin + kPieceBytes), ahead_));
+    if (begin < bytes_ && find(begin) == nullptr)
+      static_cast<void>(ask(begin, std::min(bytes_, begin + kPieceBytes), ahead_));
   }
   return asked;
 }
@@ -98,8 +111,8 @@ void RemoteFile::drop(const std::shared_ptr<Transfer>& transfer) const {
 }
 
 void RemoteFile::require_bytes(std::uint64_t offset, std::uint64_t byte_count) const {
-  if (offset > info_.bytes || byte_count > info_.bytes - offset)
-    throw_bad_data(url_ + ": ends at byte " + std::to_string(info_.bytes) + ", expected bytes " +
+  if (offset > bytes_ || byte_count > bytes_ - offset)
+    throw_bad_data(path_ + ": ends at byte " + std::to_string(bytes_) + ", expected bytes " +
                    std::to_string(offset) + " to " + std::to_string(offset + byte_count));
 }
 
@@ -107,7 +120,7 @@ std::shared_ptr<Transfer> RemoteFile::receive(std::uint64_t offset, MutableBytes
   require_bytes(offset, out.size());
   const std::lock_guard lock(mutex_);
   leave_parent();
-  auto transfer = std::make_shared<Transfer>(url_, offset, out.size(), info_, retry_seconds_, out);
+  auto transfer = std::make_shared<Transfer>(path_, offset, out.size(), info_, retry_seconds_, out);
   client_->start(transfer);
   return transfer;
 }
@@ -124,7 +137,7 @@ void RemoteFile::read_at(std::uint64_t offset, MutableBytes out) const {
       last_end_ = offset + out.size();
     }
     const std::uint64_t in_transfer = offset - transfer->offset();
-    const std::uint64_t end = std::min(transfer->end(), info_.bytes);
+    const std::uint64_t end = std::min(transfer->end(), bytes_);
     const std::uint64_t count = std::min<std::uint64_t>(out.size(), end - offset);
     try {
       std::memcpy(out.data(), transfer->wait(in_transfer + count).data() + in_transfer, count);
@@ -141,11 +154,11 @@ void RemoteFile::read_at(std::uint64_t offset, MutableBytes out) const {
 }
 
 void RemoteFile::read_ahead(std::uint64_t offset, std::uint64_t byte_count) const {
-  if (offset >= info_.bytes) return;
+  if (offset >= bytes_) return;
   const std::lock_guard lock(mutex_);
   leave_parent();
   if (find(offset) == nullptr)
-    static_cast<void>(ask(offset, offset + std::min(byte_count, info_.bytes - offset), ahead_));
+    static_cast<void>(ask(offset, offset + std::min(byte_count, bytes_ - offset), ahead_));
 }
 
 void RemoteFile::forget_ahead() const {

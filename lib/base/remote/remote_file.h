@@ -8,34 +8,38 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/remote/http_client.h"
 
 namespace chunkhit {
 
 /// Any thread may read.
-class RemoteFile {
+class RemoteFile final : public FileBytes {
  public:
   /// Asks for the begin of the file, which says its size; throws usage for a URL that makes no sense, else as
   /// Transfer.
   explicit RemoteFile(const std::string& url);
-  RemoteFile(const RemoteFile&) = delete;
-  RemoteFile& operator=(const RemoteFile&) = delete;
-  ~RemoteFile();
-  [[nodiscard]] std::uint64_t byte_count() const { return info_.bytes; }
-  [[nodiscard]] const RemoteFileInfo& facts() const { return info_; }
+  ~RemoteFile() override;
+  [[nodiscard]] const RemoteFile* remote() const override { return this; }
+  void require_local(std::string_view what) const override;
+  /// Throws usage: there is none.
+  [[nodiscard]] FileDescriptor duplicate() const override;
+  /// What a server has does not change unnoticed: each answer is compared with the first one.
+  [[nodiscard]] std::uint64_t stamp() const override;
   /// Fills `out` from `offset`; throws as Transfer.
-  void read_at(std::uint64_t offset, MutableBytes out) const;
+  void read_at(std::uint64_t offset, MutableBytes out) const override;
   /// Asks for bytes, which arrive in `out`. Throws bad_data where the file has not as many.
   [[nodiscard]] std::shared_ptr<Transfer> receive(std::uint64_t offset, MutableBytes out) const;
   /// Asks for bytes, which are in memory until they are read, or `forget_ahead` is called.
-  void read_ahead(std::uint64_t offset, std::uint64_t byte_count) const;
+  void read_ahead(std::uint64_t offset, std::uint64_t byte_count) const override;
   /// Ends what was asked for and has not arrived: a caller that waits for it gets try_again. At its first
   /// call the head and tail that were read while the file was opened stay: they are read again for its hash.
   /// Small reads after it ask for no more than their bytes: until then they are taken for those that open a
   /// file, and more is read around them.
-  void forget_ahead() const;
+  void forget_ahead() const override;
 
  private:
   using Transfers = std::list<std::shared_ptr<Transfer>>;
@@ -46,7 +50,6 @@ class RemoteFile {
   void leave_parent() const;
   void require_bytes(std::uint64_t offset, std::uint64_t byte_count) const;
 
-  std::string url_;
   double retry_seconds_;
   RemoteFileInfo info_;
   mutable std::mutex mutex_;  // guards all below

@@ -79,13 +79,6 @@ RemoteFileInfo Transfer::wait_for_info() {
   return *info_;
 }
 
-Bytes Transfer::wait_for_all() {
-  std::unique_lock lock(mutex_);
-  wait_until(lock, [&] { return received_ >= byte_count_; });
-  if (received_ < byte_count_) throw_error();
-  return out_.first(received_);
-}
-
 std::uint64_t Transfer::received() {
   const std::lock_guard lock(mutex_);
   return received_;

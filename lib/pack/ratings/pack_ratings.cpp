@@ -10,7 +10,7 @@
 #include "base/words.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
-#include "manifest/manifest_numbers.h"
+#include "manifest/part_match.h"
 #include "pack/pack_folder.h"
 #include "store/part_index.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/per_thread.h"
 #include "base/resources.h"
-#include "base/throw_error.h"
 
 namespace chunkhit {
 namespace {
@@ -185,10 +184,7 @@ Hdf5Source::Hdf5Source(InputFile input)
     : check_(ErrorCode::bad_data, input.path()),
       input_(std::move(input)),
       watch_(std::make_unique<ReadWatch>()) {
-  if (input_.is_remote())
-    throw_usage(input_.path() +
-                ": is an external HDF5 file on a server, expected a part of a "
-                "pack: download it, and read the local file");
+  input_.require_local("an external HDF5 file");
   const Hdf5Session session;
   const Hdf5Check& check = check_;
   forget_machine_error();

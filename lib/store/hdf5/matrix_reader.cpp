@@ -452,7 +452,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(const std::vector<s
     const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
     const bool is_own = trailer && trailer->kind == SampleKind::matrices;
     // The whole part is hashed, and then read by the HDF5 library in many small pieces.
-    if (is_own && input.is_remote()) input = input.in_memory();
+    if (is_own) input = input.in_memory();
     if (is_own)
       check_hdf5_hash(input, *trailer);
     else

@@ -1,12 +1,13 @@
-#include "read/part_match.h"
+#include "manifest/part_match.h"
 
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/remote/url.h"
 #include "chunkhit/error.h"
 #include "types/input_sizes.h"
 #include "types/pixel_sums.h"
@@ -25,15 +26,19 @@ std::uint64_t count_csv_rows(std::string_view text) {
   return lines == 0 ? 0 : lines - 1;
 }
 
+bool compare_size(const std::string& path, std::uint64_t found, std::uint64_t expected,
+                  std::vector<std::string>& problems) {
+  if (found != expected)
+    problems.push_back(path + ": has " + std::to_string(found) + " bytes, expected " +
+                       std::to_string(expected));
+  return found == expected;
+}
+
 }  // namespace
 
 bool check_size(const std::string& path, std::uint64_t bytes, std::vector<std::string>& problems) {
   try {
-    const std::uint64_t found = InputFile(path).byte_count();
-    if (found != bytes)
-      problems.push_back(path + ": has " + std::to_string(found) + " bytes, expected " +
-                         std::to_string(bytes));
-    return found == bytes;
+    return compare_size(path, InputFile(path).byte_count(), bytes, problems);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;
     problems.emplace_back(error.what());
@@ -52,7 +57,8 @@ bool check_file(const std::string& path, std::uint64_t bytes, std::uint64_t xxh3
 
 void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report) {
   const std::string path = folder + "/" + std::string(name);
-  if (!is_url(path) && file_exists(path)) report.remove_to_rebuild.push_back(path);
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) report.remove_to_rebuild.push_back(path);
 }
 
 /// Checks size, hash and row count of users.csv, items.csv, rejects.csv or warnings.csv.
@@ -71,11 +77,18 @@ void check_list(const std::string& folder, const FileRecord& file, std::uint64_t
 
 namespace {
 
-/// Formats "LOCATION: WHAT FOUND, expected EXPECTED".
-std::string differ(const std::string& location, const std::string& what, const std::string& found,
-                   const std::string& expected) {
-  return location + ": " + what + " " + found + ", expected " + expected;
-}
+/// What is found to differ at one location.
+struct Differences {
+  std::string location;
+  std::vector<std::string> found{};
+  void add(const std::string& what) { found.push_back(location + ": " + what); }
+  void compare(const std::string& what, const std::string& is, const std::string& expected) {
+    if (is != expected) add(what + " " + is + ", expected " + expected);
+  }
+  void compare(const std::string& what, std::uint64_t is, std::uint64_t expected) {
+    compare(what, std::to_string(is), std::to_string(expected));
+  }
+};
 
 std::map<std::int64_t, std::uint64_t> counts_of(const std::vector<PackClass>& classes) {
   std::map<std::int64_t, std::uint64_t> counts;
@@ -89,7 +102,7 @@ std::map<std::int64_t, std::uint64_t> counts_of(const std::vector<PackClass>& cl
 /// Recomputes from the parts' records what the manifest sums up: classes, warnings, mean and std.
 std::vector<std::string> compare_with_parts(const std::string& manifest_path, const Manifest& manifest,
                                             const std::vector<PartManifest>& parts) {
-  std::vector<std::string> problems;
+  Differences differences{manifest_path};
   PixelSums pixels;
   std::optional<InputSizes> inputs{std::in_place};
   std::map<std::int64_t, std::uint64_t> counts;
@@ -102,43 +115,53 @@ std::vector<std::string> compare_with_parts(const std::string& manifest_path, co
     warned += part.part.warnings.size();
     for (const auto& [id, samples] : part.part.class_counts) counts[source.class_id(id)] += samples;
     if (part.spec != source.spec)
-      problems.push_back(manifest_path + ": its spec differs from that of " + part.part.file + ": " +
-                         first_difference(part.spec, source.spec));
+      differences.add("its spec differs from that of " + part.part.file + ": " +
+                      first_difference(part.spec, source.spec));
   }
   if (manifest.class_labels && counts != counts_of(manifest.classes))
-    problems.push_back(manifest_path + ": the classes' samples are not those of the parts");
-  if (manifest.warned != warned)
-    problems.push_back(differ(manifest_path, "samples packed with warnings", std::to_string(manifest.warned),
-                              std::to_string(warned)));
+    differences.add("the classes' samples are not those of the parts");
+  differences.compare("samples packed with warnings", manifest.warned, warned);
   const std::uint32_t channels = manifest.sample.channels;
   if (pixels.mean(channels) != manifest.mean || pixels.std(channels) != manifest.std)
-    problems.push_back(manifest_path + ": mean and std are not those of the parts' pixels");
-  if (inputs != manifest.inputs)
-    problems.push_back(manifest_path + ": the sizes of the input images are not those of the parts");
-  if (manifest.own_sizes()) {
-    const std::uint64_t raw_bytes = pixels.pixel_count * manifest.sample.values();
-    if (manifest.raw_bytes != raw_bytes)
-      problems.push_back(differ(manifest_path, "bytes of all pixels", std::to_string(manifest.raw_bytes),
-                                std::to_string(raw_bytes)));
-    return problems;
-  }
-  const std::uint64_t chunk_bytes = manifest.chunk_samples * manifest.sample.byte_count();
-  if (manifest.chunk_bytes != chunk_bytes)
-    problems.push_back(differ(manifest_path, "bytes of a chunk", std::to_string(manifest.chunk_bytes),
-                              std::to_string(chunk_bytes)));
-  return problems;
+    differences.add("mean and std are not those of the parts' pixels");
+  if (inputs != manifest.inputs) differences.add("the sizes of the input images are not those of the parts");
+  if (manifest.own_sizes())
+    differences.compare("bytes of all pixels", manifest.raw_bytes, pixels.pixel_count * manifest.sample.values());
+  else
+    differences.compare("bytes of a chunk", manifest.chunk_bytes,
+                        manifest.chunk_samples * manifest.sample.byte_count());
+  return differences.found;
 }
 
 namespace {
 
+/// Compares what a part of either kind and its row share.
+Differences compare_shared(const ChunkReader& part, const PackManifest& manifest, const PartRecord& listed) {
+  const SourcePack& source = manifest.sources[listed.source];
+  const PartSpec& spec = part.spec();
+  Differences differences{part.path()};
+  differences.compare("belongs to pack", hash_text(spec.pack_id), hash_text(source.pack_id));
+  differences.compare("is part", spec.part_index, listed.number);
+  // Bytes and chunks of matrices in HDF5 are made while it is read.
+  if (!spec.matrix || container(manifest.container).holds_row_blocks) {
+    compare_size(part.path(), part.byte_count(), listed.bytes, differences.found);
+    differences.compare("chunks", part.chunks().size(), listed.chunks);
+  }
+  differences.compare(spec.matrix ? "rows" : "samples", part.samples().rows.size(), listed.samples);
+  differences.compare("codec", spec.codec, source.codec);
+  if (!spec.matrix || source.chunk_samples > 0)
+    differences.compare(spec.matrix ? "rows of a chunk" : "samples of a chunk", spec.chunk_samples,
+                        source.chunk_samples);
+  return differences;
+}
+
 /// Compares the names of a part's classes with those that the manifest gives to their ids.
-void compare_classes(const std::string& part_path, const Manifest& manifest, const SourcePack& source,
-                     const PartSpec& part, std::vector<std::string>& problems) {
+void compare_classes(const PartSpec& part, const Manifest& manifest, const SourcePack& source,
+                     Differences& differences) {
   const auto compare = [&](std::int64_t own_id, const std::string& expected) {
     const auto index = static_cast<std::uint64_t>(own_id);
     const std::string name = own_id >= 0 && index < part.classes.size() ? part.classes[index] : "";
-    if (name != expected)
-      problems.push_back(differ(part_path, "name of class " + std::to_string(own_id), name, expected));
+    if (name != expected) differences.compare("name of class " + std::to_string(own_id), name, expected);
   };
   if (source.class_ids.empty())
     for (const PackClass& record : manifest.classes) compare(record.id, record.name);
@@ -146,48 +169,39 @@ void compare_classes(const std::string& part_path, const Manifest& manifest, con
     compare(static_cast<std::int64_t>(own_id),
             manifest.classes[static_cast<std::size_t>(source.class_ids[own_id])].name);
   if (!source.class_ids.empty() && part.classes.size() > source.class_ids.size())
-    problems.push_back(differ(part_path, "classes", std::to_string(part.classes.size()),
-                              std::to_string(source.class_ids.size())));
+    differences.compare("classes", part.classes.size(), source.class_ids.size());
 }
 
 }  // namespace
 
-std::vector<std::string> compare_with_part(const std::string& part_path, const Manifest& manifest,
-                                           const PartRecord& listed, const PartSpec& part) {
-  std::vector<std::string> problems;
-  const SourcePack& source = manifest.sources[listed.source];
-  if (part.pack_id != source.pack_id)
-    problems.push_back(
-        differ(part_path, "belongs to pack", hash_text(part.pack_id), hash_text(source.pack_id)));
-  if (part.sample != manifest.sample || part.own_sizes != manifest.own_sizes())
-    problems.push_back(part_path + ": holds samples of another shape than the manifest says");
-  if (part.codec != source.codec) problems.push_back(differ(part_path, "codec", part.codec, source.codec));
-  if (part.chunk_samples != source.chunk_samples)
-    problems.push_back(differ(part_path, "samples of a chunk", std::to_string(part.chunk_samples),
-                              std::to_string(source.chunk_samples)));
-  compare_classes(part_path, manifest, source, part, problems);
-  return problems;
+std::vector<std::string> compare_with_part(const ChunkReader& part, const Manifest& manifest,
+                                           std::size_t index) {
+  const PartRecord& listed = manifest.parts[index];
+  Differences differences = compare_shared(part, manifest, listed);
+  if (part.spec().sample != manifest.sample || part.spec().own_sizes != manifest.own_sizes())
+    differences.add("holds samples of another shape than the manifest says");
+  compare_classes(part.spec(), manifest, manifest.sources[listed.source], differences);
+  return differences.found;
 }
 
-std::vector<std::string> compare_with_part(const std::string& part_path, const MatrixManifest& manifest,
-                                           const PartRecord& listed, const PartSpec& part) {
-  std::vector<std::string> problems;
-  const SourcePack& source = manifest.sources[listed.source];
-  const auto compare = [&](const char* what, std::uint64_t found, std::uint64_t expected) {
-    if (found != expected)
-      problems.push_back(differ(part_path, what, std::to_string(found), std::to_string(expected)));
-  };
-  const MatrixShape& shape = *part.matrix;
-  if (part.pack_id != source.pack_id)
-    problems.push_back(
-        differ(part_path, "belongs to pack", hash_text(part.pack_id), hash_text(source.pack_id)));
-  compare("columns", shape.column_count, manifest.columns);
-  compare("matrices", shape.matrix_count, manifest.matrices.size());
+std::vector<std::string> compare_with_part(const ChunkReader& part, const MatrixManifest& manifest,
+                                           std::size_t index) {
+  Differences differences = compare_shared(part, manifest, manifest.parts[index]);
+  const MatrixShape& shape = *part.spec().matrix;
+  differences.compare("columns", shape.column_count, manifest.columns);
+  differences.compare("matrices", shape.matrix_count, manifest.matrices.size());
+  differences.compare("times (1: ratings have some)", shape.has_times ? 1 : 0,
+                      manifest.times.empty() ? 0 : 1);
   if (shape.value_type != manifest.value_type || shape.scale != manifest.scale)
-    problems.push_back(part_path + ": values of another type or scale than the manifest says");
-  if (part.codec != source.codec) problems.push_back(differ(part_path, "codec", part.codec, source.codec));
-  if (source.chunk_samples > 0) compare("rows of a chunk", part.chunk_samples, source.chunk_samples);
-  return problems;
+    differences.add("values of another type or scale than the manifest says");
+  return differences.found;
+}
+
+void compare_hash(const std::string& part_path, std::uint64_t found, const PartRecord& listed,
+                  std::vector<std::string>& problems) {
+  if (found != listed.xxh3)
+    problems.push_back(part_path + ": checksum of the part " + hash_text(found) + ", expected " +
+                       hash_text(listed.xxh3) + " as its pack's manifest says: damaged, or of another pack");
 }
 
 std::optional<PartManifest> check_part_record(const std::string& folder, const PackManifest& manifest,

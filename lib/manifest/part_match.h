@@ -1,12 +1,14 @@
 // Whether a pack's files are those that its manifest lists: bytes, rows, and what parts say of themselves.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/throw_error.h"
 #include "chunkhit/verify.h"
 #include "manifest/manifest.h"
 #include "store/part.h"
@@ -31,13 +33,25 @@ void check_list(const std::string& folder, const FileRecord& file, std::uint64_t
                                                           const Manifest& manifest,
                                                           const std::vector<PartManifest>& parts);
 
-/// Compares what the manifest lists with the structure that a part itself has.
-[[nodiscard]] std::vector<std::string> compare_with_part(const std::string& part_path,
-                                                         const Manifest& manifest, const PartRecord& listed,
-                                                         const PartSpec& part);
-[[nodiscard]] std::vector<std::string> compare_with_part(const std::string& part_path,
-                                                         const MatrixManifest& manifest,
-                                                         const PartRecord& listed, const PartSpec& part);
+/// Compares an open part with the manifest's row of it, all but the hash; returns the differences.
+[[nodiscard]] std::vector<std::string> compare_with_part(const ChunkReader& part, const Manifest& manifest,
+                                                         std::size_t index);
+[[nodiscard]] std::vector<std::string> compare_with_part(const ChunkReader& part,
+                                                         const MatrixManifest& manifest, std::size_t index);
+
+/// Compares a part's own hash with the manifest's: it is of another pack with an equal list, or changed.
+void compare_hash(const std::string& part_path, std::uint64_t found, const PartRecord& listed,
+                  std::vector<std::string>& problems);
+
+/// Throws bad_data with the first difference between an open part and the manifest's row of it. Its hash
+/// covers the stored bytes of its chunks by their recorded hashes: no chunk is read.
+template <class AnyManifest>
+void check_listed(const ChunkReader& part, const AnyManifest& manifest, std::size_t index) {
+  std::vector<std::string> problems = compare_with_part(part, manifest, index);
+  if (problems.empty()) compare_hash(part.path(), part.hash_of_all(false), manifest.parts[index], problems);
+  part.file().forget_ahead();
+  if (!problems.empty()) throw_bad_data(problems.front());
+}
 
 /// Compares a part's own record with the manifest's row, and returns it where it can be read.
 [[nodiscard]] std::optional<PartManifest> check_part_record(const std::string& folder,
