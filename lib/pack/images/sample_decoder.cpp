@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "base/hash.h"
@@ -250,17 +251,40 @@ SampleDecoder::Decoded SampleDecoder::read(const SampleList& list, std::size_t i
                   std::unique_ptr<SampleDecoder, FreeLargeBuffers>(this), stored_};
     const std::string reason = opened.read(file_);
     if (!reason.empty()) throw ImageError(reason);
-    ImageFile file(file_, {max_pixels(context_.spec), context_.spec.accept_warnings, context_.spec.check,
-                           context_.spec.max_seconds_per_image});
-    needed = plan(list.file(index), file.header());
+    const bool is_file = opened.pixels.channels == 0;
+    std::optional<ImageFile> file;
+    if (is_file)
+      file.emplace(file_, DecodeOptions{max_pixels(context_.spec), context_.spec.accept_warnings,
+                                        context_.spec.check, context_.spec.max_seconds_per_image});
+    needed = plan(list.file(index),
+                  is_file ? file->header() : pixels_header(opened.pixels, max_pixels(context_.spec)));
     payload_bytes = payload != nullptr ? expected_payload() : 0;
     if (payload != nullptr && !payload->try_grow(payload_bytes)) continue;
     if (needed > context_.kept_bytes && !image.share.try_grow(needed)) continue;
-    file.decode(decode_plan(), image.pixels);
+    if (is_file)
+      decode(*file, image.pixels);
+    else
+      take_pixels(opened.pixels, decode_plan(), image.pixels);
     if (composes_) compose_over(*context_.spec.transform.background, plan_.channels, image.pixels);
-    warnings_ = file.warnings();
-    keeps_file_ = keeps_file_ && !file.is_damaged();
     return image;
+  }
+}
+
+void SampleDecoder::decode(ImageFile& file, Image& image) {
+  file.decode(decode_plan(), image);
+  warnings_ = file.warnings();
+  keeps_file_ = keeps_file_ && !file.is_damaged();
+}
+
+void SampleDecoder::take_pixels(const SampleShape& shape, const DecodePlan& wanted, Image& image) {
+  const Rect& region = wanted.region;
+  image.reshape(region.width, region.height, wanted.channels);
+  const bool is_whole = image.pixels.size() == file_.size();
+  if (is_whole && wanted.channels == shape.channels) return image.pixels.swap(file_);
+  for (std::uint32_t y = 0; y < region.height; ++y) {
+    const std::size_t pixel = std::size_t{region.y + y} * shape.width + region.x;
+    convert_channels(file_.data() + pixel * shape.channels, shape.channels, image.row(y), wanted.channels,
+                     region.width);
   }
 }
 

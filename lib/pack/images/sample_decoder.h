@@ -77,6 +77,9 @@ class SampleDecoder {
   [[nodiscard]] SampleFile open(const SampleList& list, std::size_t index);
   /// Plans what is made of an image, and returns how much memory that takes.
   [[nodiscard]] std::uint64_t plan(std::string_view file, const ImageHeader& header);
+  void decode(ImageFile& file, Image& image);
+  /// Takes the region that is wanted of pixels that were read as they are.
+  void take_pixels(const SampleShape& shape, const DecodePlan& wanted, Image& image);
   /// The pixels turned upright.
   [[nodiscard]] Image& upright(const Decoded& image);
   void transform(const Decoded& image, std::uint8_t* slot);
