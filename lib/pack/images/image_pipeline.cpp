@@ -142,8 +142,8 @@ class PartPipeline {
   }
 
   // Images of their own sizes have no slots: each thread makes one at a time. It waits for room for a payload
-  // only while it holds no memory of images. The first row that was not taken yet always has room, and its
-  // thread is at work: oneTBB holds no task back that others would wait for. So there is no deadlock.
+  // only while it holds no memory of images. The first row that was not taken yet always has room, and is
+  // being made: oneTBB holds no task back that others would wait for. So there is no deadlock.
   void run_sized() {
     tbb::parallel_pipeline(
         kBlocksPerThread * job_.threads,
