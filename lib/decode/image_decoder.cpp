@@ -108,12 +108,11 @@ const ImageFormat& detect_format(Bytes file) {
   return *format;
 }
 
-void check_size(const ImageHeader& header, const DecodeOptions& options) {
+void check_size(const ImageHeader& header, std::uint64_t max_pixels) {
   const std::string size = std::to_string(header.width) + " x " + std::to_string(header.height);
   if (header.width == 0 || header.height == 0) throw ImageError("has no pixels: " + size);
-  if (std::uint64_t{header.width} * header.height > options.max_pixels)
-    throw ImageError("is " + size + " pixels, over the limit of " + std::to_string(options.max_pixels) +
-                     " pixels");
+  if (std::uint64_t{header.width} * header.height > max_pixels)
+    throw ImageError("is " + size + " pixels, over the limit of " + std::to_string(max_pixels) + " pixels");
 }
 
 bool fits(const ImageHeader& header, const DecodePlan& plan) {
@@ -128,13 +127,19 @@ bool fits(const ImageHeader& header, const DecodePlan& plan) {
 
 }  // namespace
 
+ImageHeader pixels_header(const SampleShape& shape, std::uint64_t max_pixels) {
+  const ImageHeader header{"pnm", shape.width, shape.height, shape.channels};
+  check_size(header, max_pixels);
+  return header;
+}
+
 ImageFile::ImageFile(Bytes file, const DecodeOptions& options)
     : monitor_(std::make_unique<DecodeMonitor>(options)) {
   const ImageFormat& format = detect_format(file);
   opened_ = format.open(file, *monitor_);
   opened_->header.format = format.name;
   if (!opened_->exif.empty()) opened_->header.orientation = exif_orientation(opened_->exif);
-  check_size(opened_->header, options);
+  check_size(opened_->header, options.max_pixels);
 }
 
 ImageFile::~ImageFile() = default;

@@ -45,6 +45,9 @@ struct ImageHeader {
   std::uint64_t block_bytes = 0;  ///< JPEG's coefficients of the whole image
 };
 
+/// The header of pixels that lie in no file; throws ImageError as ImageFile. Reports count them as PNM.
+[[nodiscard]] ImageHeader pixels_header(const SampleShape& shape, std::uint64_t max_pixels);
+
 /// What is wanted of an image.
 struct DecodePlan {
   std::uint32_t shrink = 1;    ///< 1, 2, 4 or 8: sizes become ceil(size / shrink)

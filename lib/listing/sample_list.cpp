@@ -311,8 +311,12 @@ std::string SampleFile::read(ByteBuffer& buffer) const {
 }
 
 SampleFile open_sample(const RootFolder& root, const SampleList& list, std::size_t index) {
-  if (!list.ranges.empty()) return open_range(list, list.ranges[index]);
   SampleFile sample;
+  if (!list.ranges.empty()) {
+    sample = open_range(list, list.ranges[index]);
+    if (!list.shapes.empty()) sample.pixels = list.shapes[index];
+    return sample;
+  }
   sample.file = root.open(list.file(index));
   sample.error = sample.file.error;
   sample.bytes = sample.file.bytes;

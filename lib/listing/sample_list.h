@@ -15,6 +15,7 @@
 #include "chunkhit/image_spec.h"
 #include "chunkhit/pack_info.h"
 #include "listing/root_folder.h"
+#include "types/image.h"
 #include "types/reject.h"
 #include "types/sample_column.h"
 #include "types/text_list.h"
@@ -67,6 +68,7 @@ struct SampleList {
   std::vector<float> values;            ///< label_columns.size() values a sample, for numbers
   std::vector<SampleColumn> columns;    ///< kept beside the labels
   std::vector<FileRange> ranges;        ///< where it lies; empty: each is a file of its own below the root
+  std::vector<SampleShape> shapes;      ///< of pixels that lie there; no channels, or empty: an image file
 
   [[nodiscard]] std::size_t size() const { return files.size(); }
   [[nodiscard]] std::string_view file(std::size_t index) const { return files[index]; }
@@ -175,6 +177,7 @@ struct SampleFile {
   RootFolder::File file;
   const SampleContainer* container = nullptr;  ///< of the list, which outlives this; none: `file`
   std::uint64_t offset = 0;                    ///< in the container
+  SampleShape pixels;                          ///< as in the list
   /// Reads all of it into `buffer` (resized); returns an empty text, or what went wrong with a file. Throws
   /// MachineError, and bad_data where the container is not as it was when the list was made.
   [[nodiscard]] std::string read(ByteBuffer& buffer) const;

@@ -19,6 +19,7 @@
 #include "listing/sample_list.h"
 #include "manifest/plan.h"
 #include "pack/images/image_archives.h"
+#include "pack/images/image_run.h"
 #include "pack/images/pack_spec.h"
 #include "pack/images/pack_task.h"
 #include "pack/images/plan_rows.h"
@@ -144,9 +145,11 @@ void load_with_retries(const PackImagesSpec& spec, const RootFolder& root, const
 
 namespace {
 
-FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes bytes) {
-  const ImageFile image(bytes, {max_pixels(spec), spec.accept_warnings});
-  const ImageHeader& header = image.header();
+FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes bytes,
+                      const SampleShape& pixels) {
+  const ImageHeader header = pixels.channels > 0
+                                 ? pixels_header(pixels, max_pixels(spec))
+                                 : ImageFile(bytes, {max_pixels(spec), spec.accept_warnings}).header();
   const TransformPlan plan = plan_sample(spec, header);
   if (!plan.error.empty()) throw ImageError(plan.error);
   const bool swapped = swaps_sides(effective_orientation(spec, header));
@@ -168,7 +171,7 @@ FirstImage probe_shape(const PackImagesSpec& spec, const RootFolder& root, const
     const std::string file(list.file(index));
     try {
       load_with_retries(spec, root, list, index, bytes);
-      return probe_file(spec, file, bytes);
+      return probe_file(spec, file, bytes, list.shapes.empty() ? SampleShape() : list.shapes[index]);
     } catch (const ImageError& error) {
       if (first_reject.empty()) first_reject = file + ": " + error.reason();
     }
@@ -267,6 +270,7 @@ std::uint64_t mean_file_bytes(const PackImagesSpec& spec, const PackImagesOption
     const std::size_t index = i * list.size() / count;
     const FileStamp stamp = list.ranges.empty() ? root.stamp(list.file(index)) : FileStamp{};
     bytes += list.ranges.empty() ? stamp.bytes : list.ranges[index].bytes;
+    if (!list.shapes.empty()) bytes += pnm_header(list.shapes[index]).size();
     files += list.ranges.empty() && stamp == FileStamp{} ? 0 : 1;
   }
   return files == 0 ? 0 : bytes / files;

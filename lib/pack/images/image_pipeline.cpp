@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -68,8 +70,14 @@ struct Block {
   std::vector<FileStamp> inputs;                    ///< per row
   std::vector<InputImage> images;                   ///< per row, of samples that were made
   PixelSums pixels;
-  std::vector<std::optional<SizedSample>> sized;  ///< per row; nothing where it is still to be made
+  // Of images of their own sizes, one a block:
+  SizedSample sized;
+  MemoryBudget::Share share;  ///< of the row and its payload
+  bool is_made = false;
 };
+
+/// What a row takes beside its payload, so that a slow image does not leave endless tiny ones in work.
+constexpr std::uint64_t kRowRoom = 4096;
 
 /// A chunk with its stored bytes; `encoded` is empty where the raw bytes are stored.
 struct StoredSamples {
@@ -88,7 +96,8 @@ class PartPipeline {
         writer_(writer),
         sample_bytes_(job.context.sample.byte_count()),
         assembler_(job.chunk_samples, sample_bytes_),
-        payloads_(std::max(job.buffer_bytes, 2 * job.chunk_bytes) - job.chunk_bytes),
+        payloads_(std::max(job.buffer_bytes, 2 * job.chunk_bytes) - job.chunk_bytes +
+                  kRowRoom * kBlocksPerThread * job.threads),
         sized_chunks_(job.chunk_bytes, job.container.is_zstd_stream, writer) {
     record_.inputs.emplace();
     for (const PackColumn& column : column_types(job.list.columns))
@@ -96,7 +105,10 @@ class PartPipeline {
   }
 
   PartOutcome run() {
-    run_steps();
+    if (is_sized())
+      run_sized();
+    else
+      run_steps();
     failure_.rethrow();
     assembler_.finish();
     append(encode(assembler_.collect()));
@@ -130,14 +142,64 @@ class PartPipeline {
         }));
   }
 
+  // Images of their own sizes have no slots: each thread makes one at a time. It waits for room for a payload
+  // only while it holds no memory of images. The first row that was not taken yet always has room, and is
+  // being made: oneTBB holds no task back that others would wait for. So there is no deadlock.
+  void run_sized() {
+    tbb::parallel_pipeline(
+        kBlocksPerThread * job_.threads,
+        tbb::make_filter<void, void>(tbb::filter_mode::parallel, [this](tbb::flow_control& flow) {
+          Block* const block = next_sized(flow);
+          if (block == nullptr) return;
+          failure_.unless_failed([&] { make_sized(*block); });
+          take_sized(*block);
+        }));
+  }
+
+  /// Begins a row; nothing at the end.
+  Block* next_sized(tbb::flow_control& flow) {
+    const std::lock_guard lock(mutex_);
+    if (failure_) flow.stop();
+    return failure_.unless_failed([&]() -> Block* {
+      Block& block = blocks_.emplace_back();
+      block = next_block(flow);
+      if (!block.reasons.empty()) return &block;
+      blocks_.pop_back();
+      return nullptr;
+    });
+  }
+
+  void make_sized(Block& block) {
+    block.share = MemoryBudget::Share(payloads_, kRowRoom, block.first_row);
+    make(block, 0);
+    // JPEG that has no tiles, and noise, may be larger than expected.
+    block.share.resize(kRowRoom + block.sized.payload.size());
+  }
+
+  /// Takes the blocks that are made, in order; where another thread does that already, it takes this one,
+  /// too.
+  void take_sized(Block& made) {
+    std::unique_lock lock(mutex_);
+    made.is_made = true;
+    if (std::exchange(is_taking_, true)) return;
+    while (!blocks_.empty() && blocks_.front().is_made) {
+      Block& block = blocks_.front();
+      lock.unlock();
+      failure_.unless_failed([&] { static_cast<void>(assemble(std::move(block))); });
+      lock.lock();
+      blocks_.pop_front();
+      payloads_.advance();
+    }
+    is_taking_ = false;
+  }
+
   /// Returns how many blocks may be in work: enough for all threads, within the memory for chunks.
   [[nodiscard]] std::size_t token_count() const {
-    if (is_sized()) return 4ull * job_.threads;
     // The blocks of one chunk may lie in two, and the assembler may hold another one before them.
     const std::uint64_t chunk_bytes = work_bytes(job_.codec.name, job_.chunk_samples * sample_bytes_);
     const std::uint64_t chunks = std::max(kMinChunks, job_.buffer_bytes / chunk_bytes) - (kMinChunks - 1);
     const std::uint64_t blocks = chunks * std::max<std::uint64_t>(1, job_.chunk_samples / kBlockSamples);
-    return static_cast<std::size_t>(std::clamp<std::uint64_t>(blocks, 1, 4ull * job_.threads));
+    return static_cast<std::size_t>(std::clamp<std::uint64_t>(blocks, 1, kBlocksPerThread * job_.threads));
   }
 
   /// Divides the rows into blocks of slots in one chunk buffer.
@@ -160,12 +222,14 @@ class PartPipeline {
   }
 
   Block next_rows(std::uint64_t count) {
-    Block block{open_, next_row_, next_slot_, {}, {}, {}, {}, {}, {}};
+    Block block;
+    block.buffer = open_;
+    block.first_row = next_row_;
+    block.first_slot = next_slot_;
     block.reasons.resize(count);
     block.warnings.resize(count);
     block.inputs.resize(count);
     block.images.resize(count);
-    block.sized.resize(is_sized() ? count : 0);
     next_row_ += count;
     return block;
   }
@@ -173,22 +237,19 @@ class PartPipeline {
   [[nodiscard]] bool is_sized() const { return job_.chunk_samples == 0; }
 
   Block make(Block block) {
-    for (std::size_t at = 0; at < block.reasons.size(); ++at) make(block, at, &payloads_);
+    for (std::size_t at = 0; at < block.reasons.size(); ++at) make(block, at);
     return block;
   }
 
-  /// Makes one sample of a block. One of its own size is left to the step that takes samples in order where
-  /// `payloads` has no room for it: there is room once those before it are written.
-  void make(Block& block, std::size_t at, MemoryBudget* payloads) {
+  /// Makes one sample of a block.
+  void make(Block& block, std::size_t at) {
     SampleDecoder& decoder = job_.decoders.local();
     const std::uint32_t index = job_.indices[block.first_row + at];
     // A reason may name bytes of a damaged file; part records and tables hold UTF-8.
     try {
       if (is_sized()) {
-        SizedSample sample;
-        if (!decoder.make_sized(job_.list, index, sample, payloads)) return;
-        block.pixels.add(sample.pixels);
-        block.sized[at] = std::move(sample);
+        block.sized = decoder.make_sized(job_.list, index, block.share);
+        block.pixels.add(block.sized.pixels);
       } else {
         std::uint8_t* slot = block.buffer->bytes.data() + (block.first_slot + at) * sample_bytes_;
         decoder.make(job_.list, index, slot);
@@ -203,14 +264,13 @@ class PartPipeline {
   }
 
   void take(Block& block, std::size_t at) {
-    if (!is_sized()) return assembler_.take(block.buffer, block.first_slot + at);
-    sized_chunks_.take(*block.sized[at], outcome_.samples.sizes);
-    block.sized[at].reset();
+    if (is_sized())
+      sized_chunks_.take(block.sized, outcome_.samples.sizes);
+    else
+      assembler_.take(block.buffer, block.first_slot + at);
   }
 
   std::vector<FilledChunk> assemble(Block block) {
-    for (std::size_t at = 0; at < block.sized.size(); ++at)
-      if (!block.sized[at] && !block.reasons[at]) make(block, at, nullptr);
     record_.pixels.add(block.pixels);
     outcome_.inputs.insert(outcome_.inputs.end(), block.inputs.begin(), block.inputs.end());
     for (std::size_t at = 0; at < block.reasons.size(); ++at) {
@@ -297,6 +357,10 @@ class PartPipeline {
   std::shared_ptr<ChunkBuffer> open_;
   std::uint64_t next_row_ = 0;
   std::uint64_t next_slot_ = 0;
+  // Of images of their own sizes:
+  std::mutex mutex_;
+  std::deque<Block> blocks_;  // in work, or made before an earlier one
+  bool is_taking_ = false;    // a thread takes blocks
   PartRecord record_;
   PartOutcome outcome_;
   FirstFailure failure_;

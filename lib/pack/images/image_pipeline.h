@@ -77,6 +77,9 @@ inline constexpr std::uint64_t kBlockSamples = 8;
 /// one before them.
 inline constexpr std::uint64_t kMinChunks = 3;
 
+/// Blocks that are in work at most.
+inline constexpr std::uint64_t kBlocksPerThread = 4;
+
 /// What a chunk of `chunk_bytes` takes while it is in work: raw, and encoded where there is a codec.
 [[nodiscard]] inline std::uint64_t work_bytes(std::string_view codec, std::uint64_t chunk_bytes) {
   return codec == "none" ? chunk_bytes : 2 * chunk_bytes;

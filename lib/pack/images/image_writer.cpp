@@ -20,6 +20,7 @@
 #include "pack/images/image_input.h"
 #include "pack/images/image_run.h"
 #include "pack/images/pack_spec.h"
+#include "types/image.h"
 #include "types/sample_column.h"
 
 namespace chunkhit {
@@ -46,8 +47,7 @@ void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options
       throw_usage(std::string(field) + ": has no meaning for an ImageWriter, which is given its images");
 }
 
-/// The header of a file that has the pixels as they are: binary PNM, or with alpha PAM.
-std::string pixels_header(const PixelsView& pixels) {
+SampleShape checked_shape(const PixelsView& pixels) {
   const std::string shape = "(" + std::to_string(pixels.height) + ", " + std::to_string(pixels.width) + ", " +
                             std::to_string(pixels.channels) + ")";
   if (pixels.height == 0 || pixels.width == 0 || pixels.channels == 0 || pixels.channels > 4)
@@ -55,12 +55,7 @@ std::string pixels_header(const PixelsView& pixels) {
   const std::uint64_t row_bytes = std::uint64_t{pixels.width} * pixels.channels;
   if (pixels.bytes.size() % row_bytes != 0 || pixels.bytes.size() / row_bytes != pixels.height)
     throw_usage("pixels: found " + count_text(pixels.bytes.size(), "byte") + ", expected those of " + shape);
-  const std::string width = std::to_string(pixels.width);
-  const std::string height = std::to_string(pixels.height);
-  if (pixels.channels == 1 || pixels.channels == 3)
-    return (pixels.channels == 1 ? "P5 " : "P6 ") + width + " " + height + " 255\n";
-  return "P7\nWIDTH " + width + "\nHEIGHT " + height + "\nDEPTH " + std::to_string(pixels.channels) +
-         "\nMAXVAL 255\nENDHDR\n";
+  return {pixels.height, pixels.width, pixels.channels};
 }
 
 /// The names of classes as a message has them.
@@ -132,6 +127,16 @@ class WriterColumns {
 
 }  // namespace
 
+std::string pnm_header(const SampleShape& pixels) {
+  if (pixels.channels == 0) return "";
+  const std::string width = std::to_string(pixels.width);
+  const std::string height = std::to_string(pixels.height);
+  if (pixels.channels == 1 || pixels.channels == 3)
+    return (pixels.channels == 1 ? "P5 " : "P6 ") + width + " " + height + " 255\n";
+  return "P7\nWIDTH " + width + "\nHEIGHT " + height + "\nDEPTH " + std::to_string(pixels.channels) +
+         "\nMAXVAL 255\nENDHDR\n";
+}
+
 /// Gathers the list of samples, whose bytes it writes to a file.
 struct ImageWriter::Impl {
   Impl(PackImagesSpec given_spec, PackImagesOptions given_options, std::vector<std::string> names_by_id)
@@ -160,7 +165,8 @@ struct ImageWriter::Impl {
     if (names.add(name) != known) throw_usage("class names: \"" + name + "\" is repeated");
   }
 
-  void add(std::span<const Bytes> pieces, const SampleLabel& label, std::string_view key,
+  /// Adds an image file, or pixels where the shape has channels.
+  void add(Bytes bytes, const SampleShape& shape, const SampleLabel& label, std::string_view key,
            std::span<const ColumnValue> values) {
     require_own_process(process, "writer");
     if (is_finished) throw_usage("the writer is finished: nothing can be added");
@@ -176,14 +182,12 @@ struct ImageWriter::Impl {
                   (key.empty() ? "sample " : "") + printable_text(own_key) + ": " + error.what());
     }
     Xxh3Stream content;
-    std::uint64_t bytes = 0;
-    for (const Bytes piece : pieces) {
-      content.update(piece);
-      bytes += piece.size();
-    }
-    const std::uint64_t offset = spool->append(pieces);
+    content.update(as_bytes(pnm_header(shape)));
+    content.update(bytes);
+    const std::uint64_t offset = spool->append(bytes);
     SampleRows(list).add(own_key);
-    list.ranges.push_back({offset, bytes, 0});
+    list.ranges.push_back({offset, bytes.size(), 0});
+    list.shapes.push_back(shape);
     hash.add(own_key);
     hash.add(hash_text(content.value()));
     add_label(label);
@@ -300,15 +304,12 @@ ImageWriter::~ImageWriter() = default;
 
 void ImageWriter::add(std::span<const std::uint8_t> file, const SampleLabel& label, std::string_view key,
                       std::span<const ColumnValue> columns) {
-  const Bytes piece(file);
-  impl_->add({&piece, 1}, label, key, columns);
+  impl_->add(Bytes(file), {}, label, key, columns);
 }
 
 void ImageWriter::add(const PixelsView& pixels, const SampleLabel& label, std::string_view key,
                       std::span<const ColumnValue> columns) {
-  const std::string header = pixels_header(pixels);
-  const std::array<Bytes, 2> pieces{as_bytes(header), Bytes(pixels.bytes)};
-  impl_->add(pieces, label, key, columns);
+  impl_->add(Bytes(pixels.bytes), checked_shape(pixels), label, key, columns);
 }
 
 PackImagesReport ImageWriter::finish() { return impl_->finish(); }

@@ -20,7 +20,6 @@ constexpr std::uint64_t kLaterBytes = 16 * kMiB;
 constexpr std::uint64_t kThreadBytes = 2 * kMiB;
 constexpr std::uint64_t kMinKeptBytes = 1 * kMiB;
 constexpr std::uint64_t kMaxKeptBytes = 64 * kMiB;
-constexpr std::uint64_t kBlocksPerThread = 4;
 /// A file takes the writes of one thread at a time: Linux locks the inode. Copying samples into the page
 /// cache is a small part of the work, but one that more threads than this would wait for.
 constexpr std::uint32_t kThreadsPerPart = 4;

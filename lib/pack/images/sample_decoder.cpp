@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "base/hash.h"
@@ -47,6 +48,22 @@ void throw_unreadable(std::string_view file, const MachineError& error) {
       ErrorCode::try_again,
       std::string(file) + ": " + error.what() +
           " (tried three times); rerun the same command to resume when the disk, network or limit allows it");
+}
+
+/// Makes a sample in several tries where the machine cannot read its file or has too little memory.
+template <class Make>
+auto make_with_retries(std::string_view file, Make make) -> decltype(make()) {
+  try {
+    return with_retries([&] {
+      try {
+        return make();
+      } catch (const std::bad_alloc&) {
+        throw MachineError("needs more memory to decode than there is");
+      }
+    });
+  } catch (const MachineError& error) {
+    throw_unreadable(file, error);
+  }
 }
 
 std::uint64_t max_pixels(const PackImagesSpec& spec) {
@@ -97,15 +114,27 @@ InputImage input_image(const ImageHeader& header, int orientation, const Transfo
   return input;
 }
 
-/// Plans the transform of an image; one that yields another shape than the pack's ends the run.
-void SampleDecoder::plan(std::string_view file, const ImageHeader& header) {
+std::uint64_t SampleDecoder::plan(std::string_view file, const ImageHeader& header) {
   orientation_ = effective_orientation(context_.spec, header);
   plan_ = plan_sample(context_.spec, header);
   if (!plan_.error.empty()) throw ImageError(plan_.error);
   input_ = input_image(header, orientation_, plan_);
   composes_ = input_.loses_alpha && context_.spec.transform.background.has_value();
   input_.loses_alpha = input_.loses_alpha && !composes_;
-  if (is_sized()) return plan_sized(file, header);
+  if (is_sized())
+    plan_sized(file, header);
+  else
+    check_shape(file);
+  const std::uint64_t needed = needed_bytes(header, decode_plan());
+  if (is_sized() && context_.spec.own_sizes.store == Store::raw)
+    check_payload(expected_payload(), context_.spec);
+  check_limit(needed, context_.spec);
+  check_budget(needed, file);
+  return needed;
+}
+
+/// Ends the run where the sample has another shape than the pack's.
+void SampleDecoder::check_shape(std::string_view file) const {
   if (plan_.sample != context_.sample)
     throw Error(ErrorCode::bad_data, "images of different shapes: " + context_.first_file + " gives " +
                                          shape_text(context_.sample) + ", " + std::string(file) + " gives " +
@@ -179,42 +208,14 @@ void SampleDecoder::check_budget(std::uint64_t needed, std::string_view file) co
                     "lower `max_decode_bytes`");
 }
 
-bool SampleDecoder::decode(std::string_view file) {
-  ImageFile image(file_, {max_pixels(context_.spec), context_.spec.accept_warnings, context_.spec.check,
-                          context_.spec.max_seconds_per_image});
-  plan(file, image.header());
-  const DecodePlan wanted = decode_plan();
-  const std::uint64_t needed = needed_bytes(image.header(), wanted);
-  if (is_sized() && context_.spec.own_sizes.store == Store::raw)
-    check_payload(expected_payload(), context_.spec);
-  check_limit(needed, context_.spec);
-  check_budget(needed, file);
-  if (is_sized()) {
-    lacks_payload_share_ = !take_payload_share();
-    if (lacks_payload_share_) return false;
-  }
-  if (!may_hold(needed)) {
-    awaited_bytes_ = needed;
-    return false;
-  }
-  image.decode(wanted, stored_);
-  if (composes_) compose_over(*context_.spec.transform.background, plan_.channels, stored_);
-  warnings_ = image.warnings();
-  keeps_file_ = keeps_file_ && !image.is_damaged();
-  return true;
+Image& SampleDecoder::upright(const Decoded& image) {
+  if (orientation_ == 1) return image.pixels;
+  turn_upright(image.pixels.view(), orientation_, upright_);
+  return upright_;
 }
 
-void SampleDecoder::transform(std::uint8_t* slot) {
-  if (orientation_ != 1) turn_upright(stored_.view(), orientation_, upright_);
-  transform_.apply(plan_, orientation_ != 1 ? upright_.view() : stored_.view(), slot);
-}
-
-// Takes the missing memory without waiting: a thread that waits must hold none, or threads could deadlock.
-bool SampleDecoder::may_hold(std::uint64_t bytes) {
-  if (bytes <= std::max(context_.kept_bytes, share_.bytes())) return true;
-  if (share_.bytes() > 0) return share_.try_grow(bytes);
-  share_ = MemoryBudget::Share::of_what_is_left(context_.budget, bytes);
-  return share_.bytes() > 0;
+void SampleDecoder::transform(const Decoded& image, std::uint8_t* slot) {
+  transform_.apply(plan_, upright(image).view(), slot);
 }
 
 /// Frees buffers of more than kept_bytes.
@@ -229,43 +230,88 @@ void SampleDecoder::free_large_buffers() {
   }
 }
 
-/// Keeps buffers up to kept_bytes for the next image.
-void SampleDecoder::release_memory() {
-  free_large_buffers();
-  share_ = MemoryBudget::Share();
-  payload_share_ = MemoryBudget::Share();
+SampleFile SampleDecoder::open(const SampleList& list, std::size_t index) {
+  stamp_ = {};
+  warnings_.clear();
+  SampleFile opened = open_sample(context_.root, list, index);
+  if (!opened.error.empty()) throw ImageError(opened.error);
+  stamp_ = opened.stamp;
+  check_limit(opened.bytes, context_.spec);
+  check_budget(opened.bytes, list.file(index));
+  return opened;
 }
 
-// Memory is released also after an error, because other threads may wait for it.
-void SampleDecoder::read_and_decode(const SampleFile& opened, std::string_view file, const Finish& finish) {
-  struct Release {
-    SampleDecoder& decoder;
-    ~Release() { decoder.release_memory(); }
-  } release{*this};
-  try {
+// The header says how much memory is needed. Where less is left, the thread releases what the image holds,
+// waits for the amount and starts over: threads that hold memory of images while they wait could deadlock.
+SampleDecoder::Decoded SampleDecoder::read(const SampleList& list, std::size_t index,
+                                           MemoryBudget::Share* payload) {
+  for (std::uint64_t needed = 0, payload_bytes = 0;;) {
+    if (payload != nullptr) payload->grow(payload_bytes);
+    const SampleFile opened = open(list, index);
+    needed = std::max(needed, opened.bytes);
+    Decoded image{MemoryBudget::Share(context_.budget, needed > context_.kept_bytes ? needed : 0),
+                  std::unique_ptr<SampleDecoder, FreeLargeBuffers>(this), stored_};
     const std::string reason = opened.read(file_);
     if (!reason.empty()) throw ImageError(reason);
-    if (decode(file)) finish();
-  } catch (const std::bad_alloc&) {
-    throw MachineError("needs more memory to decode than there is");
+    const bool is_file = opened.pixels.channels == 0;
+    std::optional<ImageFile> file;
+    if (is_file)
+      file.emplace(file_, DecodeOptions{max_pixels(context_.spec), context_.spec.accept_warnings,
+                                        context_.spec.check, context_.spec.max_seconds_per_image});
+    needed = plan(list.file(index),
+                  is_file ? file->header() : pixels_header(opened.pixels, max_pixels(context_.spec)));
+    payload_bytes = payload != nullptr ? expected_payload() : 0;
+    if (payload != nullptr && !payload->try_grow(payload_bytes)) continue;
+    if (needed > context_.kept_bytes && !image.share.try_grow(needed)) continue;
+    if (is_file)
+      decode(*file, image.pixels);
+    else
+      take_pixels(opened.pixels, decode_plan(), image.pixels);
+    if (composes_) compose_over(*context_.spec.transform.background, plan_.channels, image.pixels);
+    return image;
+  }
+}
+
+void SampleDecoder::decode(ImageFile& file, Image& image) {
+  file.decode(decode_plan(), image);
+  warnings_ = file.warnings();
+  keeps_file_ = keeps_file_ && !file.is_damaged();
+}
+
+void SampleDecoder::take_pixels(const SampleShape& shape, const DecodePlan& wanted, Image& image) {
+  const Rect& region = wanted.region;
+  image.reshape(region.width, region.height, wanted.channels);
+  const bool is_whole = image.pixels.size() == file_.size();
+  if (is_whole && wanted.channels == shape.channels) return image.pixels.swap(file_);
+  for (std::uint32_t y = 0; y < region.height; ++y) {
+    const std::size_t pixel = std::size_t{region.y + y} * shape.width + region.x;
+    convert_channels(file_.data() + pixel * shape.channels, shape.channels, image.row(y), wanted.channels,
+                     region.width);
   }
 }
 
 void SampleDecoder::make(const SampleList& list, std::size_t index, std::uint8_t* slot) {
-  make(list, index, [&] { transform(slot); });
+  make_with_retries(list.file(index), [&] { transform(read(list, index), slot); });
   if (context_.masks) make_mask(list.file(index), slot + context_.sample.pixel_bytes());
 }
 
 void SampleDecoder::make_mask(std::string_view file, std::uint8_t* out) {
+  // The file, its pixels, and what is made of them for a sample of its own size.
+  constexpr std::uint64_t kMaskCopies = 4;
+  const std::uint64_t bytes = kMaskCopies * input_.width * input_.height;
+  MemoryBudget::Share share;
+  if (bytes > context_.kept_bytes) {
+    check_budget(bytes, file);
+    share = MemoryBudget::Share(context_.budget, bytes);
+  }
   try {
-    with_retries([&] { mask_.make(*context_.masks, file, input_.width, input_.height, out); });
-  } catch (const MachineError& error) {
-    throw_unreadable(file, error);
+    make_with_retries(file, [&] { mask_.make(*context_.masks, file, input_.width, input_.height, out); });
   } catch (const ImageError&) {
     stamp_ = joined_stamp(stamp_, mask_.stamp());
     throw;
   }
   stamp_ = joined_stamp(stamp_, mask_.stamp());
+  if (bytes > context_.kept_bytes) mask_.release();
 }
 
 /// Its rows are made upright; a class map shrinks to a few bytes.
@@ -281,39 +327,12 @@ void SampleDecoder::append_mask(std::string_view file, SizedSample& sample) {
   sample.xxh3 = xxh3(sample.payload);
 }
 
-void SampleDecoder::make(const SampleList& list, std::size_t index, const Finish& finish) {
-  try {
-    with_retries([&] { try_make(list, index, finish); });
-  } catch (const MachineError& error) {
-    throw_unreadable(list.file(index), error);
-  }
-}
-
-void SampleDecoder::try_make(const SampleList& list, std::size_t index, const Finish& finish) {
-  // If too little memory is left, the thread releases everything, waits for the amount and starts over.
-  for (std::uint64_t needed = 0;; needed = awaited_bytes_) {
-    awaited_bytes_ = 0;
-    stamp_ = {};
-    warnings_.clear();
-    const SampleFile opened = open_sample(context_.root, list, index);
-    if (!opened.error.empty()) throw ImageError(opened.error);
-    stamp_ = opened.stamp;
-    check_limit(opened.bytes, context_.spec);
-    check_budget(opened.bytes, list.file(index));
-    needed = std::max(needed, opened.bytes);
-    if (needed > context_.kept_bytes) share_ = MemoryBudget::Share(context_.budget, needed);
-    read_and_decode(opened, list.file(index), finish);
-    if (awaited_bytes_ == 0) return;
-  }
-}
-
-bool SampleDecoder::make_sized(const SampleList& list, std::size_t index, SizedSample& sample,
-                               MemoryBudget* payloads) {
-  payloads_ = payloads;
-  lacks_payload_share_ = false;
-  make(list, index, [&] { store_sized(sample); });
-  if (!lacks_payload_share_ && context_.masks) append_mask(list.file(index), sample);
-  return !lacks_payload_share_;
+SizedSample SampleDecoder::make_sized(const SampleList& list, std::size_t index,
+                                      MemoryBudget::Share& payload) {
+  SizedSample sample =
+      make_with_retries(list.file(index), [&] { return store(read(list, index, &payload)); });
+  if (context_.masks) append_mask(list.file(index), sample);
+  return sample;
 }
 
 bool SampleDecoder::is_encoded() const {
@@ -337,32 +356,20 @@ std::uint64_t SampleDecoder::expected_payload() const {
   return std::max<std::uint64_t>(1, plan_.sample.pixel_bytes() / (is_encoded() ? kEncodedShare : 1));
 }
 
-bool SampleDecoder::take_payload_share() {
-  payload_share_ = MemoryBudget::Share();
-  if (payloads_ == nullptr) return true;
-  payload_share_ = MemoryBudget::Share::of_what_is_left(*payloads_, expected_payload());
-  return payload_share_.bytes() > 0;
-}
-
-void SampleDecoder::store_sized(SizedSample& sample) {
-  sample.pixels = {};
+SizedSample SampleDecoder::store(const Decoded& image) {
+  SizedSample sample;
   if (keeps_jpeg_ && keep_jpeg(sample.payload)) {
     sample.kind = PayloadKind::jpeg;
     sample.orientation = orientation_;
-    sample.height = stored_.height;
-    sample.width = stored_.width;
-    sample.pixels.add_sample(stored_.pixels.data(), plan_.sample);
+    sample.height = image.pixels.height;
+    sample.width = image.pixels.width;
+    sample.pixels.add_sample(image.pixels.pixels.data(), plan_.sample);
   } else {
-    store_pixels(sample);
+    store_pixels(image, sample);
   }
   check_payload(sample.payload.size(), context_.spec);
   sample.xxh3 = xxh3(sample.payload);
-  // JPEG that has no tiles, and noise, may be larger than expected.
-  const std::uint64_t bytes = sample.payload.size();
-  lacks_payload_share_ =
-      payloads_ != nullptr && bytes > payload_share_.bytes() && !payload_share_.try_grow(bytes);
-  if (lacks_payload_share_) ByteBuffer().swap(sample.payload);
-  sample.share = std::move(payload_share_);
+  return sample;
 }
 
 bool SampleDecoder::keep_jpeg(ByteBuffer& payload) {
@@ -381,20 +388,17 @@ bool SampleDecoder::keep_jpeg(ByteBuffer& payload) {
 }
 
 /// Stores upright pixels, raw or encoded.
-void SampleDecoder::store_pixels(SizedSample& sample) {
-  sample.orientation = 1;
-  sample.kind = PayloadKind::raw;
+void SampleDecoder::store_pixels(const Decoded& image, SizedSample& sample) {
   if (keeps_jpeg_) {
-    if (orientation_ != 1) turn_upright(stored_.view(), orientation_, upright_);
-    Image& image = orientation_ != 1 ? upright_ : stored_;
-    sample.height = image.height;
-    sample.width = image.width;
-    sample.payload.swap(image.pixels);
+    Image& pixels = upright(image);
+    sample.height = pixels.height;
+    sample.width = pixels.width;
+    sample.payload.swap(pixels.pixels);
   } else {
     sample.height = plan_.sample.height;
     sample.width = plan_.sample.width;
     resize_empty(sample.payload, plan_.sample.pixel_bytes());
-    transform(sample.payload.data());
+    transform(image, sample.payload.data());
   }
   if (is_encoded()) return encode(sample);
   const SampleShape shape{sample.height, sample.width, plan_.channels, Layout::nhwc};

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,7 +43,6 @@ struct SizedSample {
   int orientation = 1;           ///< how the payload is to be turned
   std::uint64_t xxh3 = 0;        ///< of the payload
   PixelSums pixels;              ///< of the payload's pixels
-  MemoryBudget::Share share;
 };
 
 /// Makes samples; each thread has its own, because it keeps buffers and tables.
@@ -55,10 +54,10 @@ class SampleDecoder {
   /// when the image's shape differs from the pack's or its container changed, try_again when the machine
   /// could not read the file in several tries.
   void make(const SampleList& list, std::size_t index, std::uint8_t* slot);
-  /// Makes a sample of its own size, whose payload holds a share of `payloads`; false, without a payload,
-  /// where less is left there. Without a budget it takes what it needs. Throws the same.
-  [[nodiscard]] bool make_sized(const SampleList& list, std::size_t index, SizedSample& sample,
-                                MemoryBudget* payloads);
+  /// Makes a sample of its own size. Its payload's share grows to what is expected before the image is
+  /// decoded; waits for it where less is left. Throws the same.
+  [[nodiscard]] SizedSample make_sized(const SampleList& list, std::size_t index,
+                                       MemoryBudget::Share& payload);
   /// What is odd or damaged about the last file, whose sample was made all the same; empty as a rule.
   [[nodiscard]] const std::string& warnings() const { return warnings_; }
   /// The last image as it was read, where its sample was made.
@@ -67,14 +66,29 @@ class SampleDecoder {
   [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
 
  private:
-  /// What is done with a decoded image.
-  using Finish = std::function<void()>;
-  void make(const SampleList& list, std::size_t index, const Finish& finish);
-  void try_make(const SampleList& list, std::size_t index, const Finish& finish);
-  void read_and_decode(const SampleFile& opened, std::string_view file, const Finish& finish);
-  /// Decodes what is wanted into stored_; false where the budget has less memory left than that takes.
-  [[nodiscard]] bool decode(std::string_view file);
-  void transform(std::uint8_t* slot);
+  struct FreeLargeBuffers {
+    void operator()(SampleDecoder* decoder) const { decoder->free_large_buffers(); }
+  };
+  /// An image in its decoder's buffers. Large ones are freed at its end, and then its share of memory, also
+  /// after an error, because other threads may wait for it.
+  struct Decoded {
+    MemoryBudget::Share share;
+    std::unique_ptr<SampleDecoder, FreeLargeBuffers> buffers;
+    Image& pixels;  ///< of the region that is wanted, as stored
+  };
+  /// Reads and decodes an image; with `payload`, that share grows first.
+  [[nodiscard]] Decoded read(const SampleList& list, std::size_t index,
+                             MemoryBudget::Share* payload = nullptr);
+  /// Opens a sample, and checks that its bytes may be held.
+  [[nodiscard]] SampleFile open(const SampleList& list, std::size_t index);
+  /// Plans what is made of an image, and returns how much memory that takes.
+  [[nodiscard]] std::uint64_t plan(std::string_view file, const ImageHeader& header);
+  void decode(ImageFile& file, Image& image);
+  /// Takes the region that is wanted of pixels that were read as they are.
+  void take_pixels(const SampleShape& shape, const DecodePlan& wanted, Image& image);
+  /// The pixels turned upright.
+  [[nodiscard]] Image& upright(const Decoded& image);
+  void transform(const Decoded& image, std::uint8_t* slot);
   /// Makes the mask of the image that was made last.
   void make_mask(std::string_view file, std::uint8_t* out);
   void append_mask(std::string_view file, SizedSample& sample);
@@ -85,22 +99,19 @@ class SampleDecoder {
   [[nodiscard]] bool is_photo() const;
   /// About how many bytes the payload of a planned image has.
   [[nodiscard]] std::uint64_t expected_payload() const;
-  void store_sized(SizedSample& sample);
+  [[nodiscard]] SizedSample store(const Decoded& image);
   /// Writes the file in tiles, or as it is, where it can be read as JPEG from there.
   [[nodiscard]] bool keep_jpeg(ByteBuffer& payload);
-  void store_pixels(SizedSample& sample);
+  void store_pixels(const Decoded& image, SizedSample& sample);
   void encode(SizedSample& sample);
   void compress(const SampleShape& shape, SizedSample& sample);
-  void plan(std::string_view file, const ImageHeader& header);
+  void check_shape(std::string_view file) const;
   void plan_sized(std::string_view file, const ImageHeader& header);
-  [[nodiscard]] bool take_payload_share();
   [[nodiscard]] DecodePlan decode_plan() const;
   [[nodiscard]] std::uint64_t needed_bytes(const ImageHeader& header, const DecodePlan& wanted) const;
   [[nodiscard]] std::uint64_t sized_bytes(const ImageHeader& header, std::uint64_t held) const;
   void check_budget(std::uint64_t needed, std::string_view file) const;
-  [[nodiscard]] bool may_hold(std::uint64_t bytes);
   void free_large_buffers();
-  void release_memory();
 
   DecoderContext& context_;
   FileStamp stamp_;
@@ -114,15 +125,10 @@ class SampleDecoder {
   TransformPlan plan_;
   int orientation_ = 1;
   bool composes_ = false;  // shows a background behind transparent pixels
-  MemoryBudget::Share share_;
-  std::uint64_t awaited_bytes_ = 0;  // above 0: not decoded, because the budget had less left
   // Of samples of their own sizes:
   bool keeps_jpeg_ = false;
   bool keeps_file_ = false;  // its bytes stay as they are
   bool is_resized_ = false;
-  MemoryBudget* payloads_ = nullptr;
-  MemoryBudget::Share payload_share_;
-  bool lacks_payload_share_ = false;
 };
 
 /// Throws try_again for a file that the machine cannot read.
