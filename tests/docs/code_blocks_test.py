@@ -42,7 +42,7 @@ def write_images(folder, names):
 
 
 def write_inputs():
-    """photos/, imagenet/, shards/ and ratings.csv, as the pages name them."""
+    """photos/, imagenet/, streets/, shards/ and ratings.csv, as the pages name them."""
     names = [f"{label}/{index}.jpg" for label in ("ant", "bee") for index in range(6)]
     write_images("photos", names)
     with open("photos/labels.csv", "w") as table:
@@ -50,6 +50,10 @@ def write_inputs():
         table.writelines(f"{name},{name[:3]}\n" for name in names)
     for part in ("train", "val"):
         write_images("imagenet", [f"{part}/{name}" for name in names])
+    write_images("streets/images", [f"{index}.jpg" for index in range(16)])
+    os.mkdir("streets/masks")
+    for index in range(16):
+        Image.new("P", (300, 280)).save(f"streets/masks/{index}.png")
     os.mkdir("shards")
     with tarfile.open("shards/000.tar", "w") as tar:
         for name in names:
