@@ -35,6 +35,10 @@ void print_labels(const LabelSummary& labels) {
                 labels.is_detected ? " (detected)" : "");
     return;
   }
+  if (labels.classes.empty() && labels.class_count == 0) {
+    std::printf("labels: none\n");
+    return;
+  }
   if (labels.classes.empty()) {
     std::printf("labels: %s %s, whose ids are the whole numbers that labels are%s\n",
                 count_text(labels.class_count).c_str(), labels.class_count == 1 ? "class" : "classes",

@@ -50,8 +50,9 @@ void print_labels(const PackInfo& info) {
     std::printf("labels     float32, %s\n", count_text(info.label_columns.size(), "column").c_str());
     return;
   }
-  if (info.external && images.classes.size() == 1 && images.classes[0].id == -1) {
-    std::printf("labels     none: every sample's is -1 (--labels names their dataset)\n");
+  if (images.classes.size() == 1 && images.classes[0].id == -1) {
+    std::printf("labels     none: every sample's is -1%s\n",
+                info.external ? " (--labels names their dataset)" : "");
     return;
   }
   std::printf("labels     int64 class ids, %s classes\n", count_text(images.classes.size()).c_str());

@@ -70,6 +70,8 @@ class RootFolder {
   /// Opens a regular file of at least one byte. A path is relative, or absolute and below the folder. Never
   /// waits on a FIFO or device. Throws MachineError. Thread-safe.
   [[nodiscard]] File open(std::string_view path) const;
+  /// Whether both are one folder.
+  [[nodiscard]] bool is(const RootFolder& other) const { return real_path_ == other.real_path_; }
   /// The rest of an absolute path behind the folder, by whatever name of the folder the path leads there;
   /// nothing where it leads elsewhere.
   [[nodiscard]] std::optional<std::string_view> rest_below(std::string_view absolute) const;

@@ -62,8 +62,12 @@ def masked(request, tmp_path_factory):
             place = folder / kind / "ab"[number % 3 == 0]
             place.mkdir(parents=True, exist_ok=True)
             Image.fromarray(pixels).save(place / f"{number:02}.{ending}")
+    files = sorted((folder / "images").glob("*/*"))  # without labels, folders are no classes of images with masks
+    rows = [f"{file.parent.name}/{file.name},{file.parent.name}\n" for file in files]
+    (folder / "labels.csv").write_text("".join(["file,label\n", *rows]))
     chunks = dict(chunk_samples=7) if request.param == "fixed" else {}
-    chunkhit.pack_images(folder / "images", folder / "pack", pair=folder / "masks", sizes=request.param, **chunks)
+    chunkhit.pack_images(folder / "images", folder / "pack", pair=folder / "masks", labels=folder / "labels.csv", sizes=request.param,
+                         **chunks)
     return folder
 
 

@@ -170,10 +170,31 @@ def test_bad_masks_are_rejects(pairs, tmp_path):
         reasons = {line.split(",")[1]: line for line in file.read().splitlines()[1:]}
     assert report["samples"] == COUNT - 6
     for name, words in (("a/000.png", "has no mask: expected a/000.png, or .npy, .bmp, .gif"),
-                        ("b/001.jpg", "its mask b/001.png has 3 x 4 pixels, expected"), ("a/002.jpg", "has colors, expected one value"),
+                        ("b/001.jpg", "its mask b/001.png: has 3 x 4 pixels, expected"), ("a/002.jpg", "has colors, expected one value"),
                         ("b/003.png", "has 16 bits a pixel, expected at most 8"), ("a/004.jpg", "truncated"),
-                        ("b/005.jpg", "its mask b/005.jpg is of another type, expected PNG")):
+                        ("b/005.jpg", "its mask b/005.jpg: is of another type, expected PNG")):
         assert words in reasons[name], reasons[name]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_masks_beside_the_images_and_twice(pairs, tmp_path):
+    """An image was taken as its own mask, and of two masks the one whose extension the thread had seen last."""
+    _, arrays = pairs
+    for file, (image, mask) in arrays.items():
+        stem = f"{tmp_path}/all/{file.split('/')[1][:3]}"
+        os.makedirs(tmp_path / "all", exist_ok=True)
+        Image.fromarray(image).save(f"{stem}.jpg", quality=95)
+        Image.fromarray(mask).save(f"{stem}.png")
+        if int(file[2:5]) % 2:
+            np.save(f"{stem}.npy", np.zeros_like(mask))
+    chunkhit.pack_images(tmp_path / "all", tmp_path / "out", pair=tmp_path / "all", include=["*.jpg"], sizes="own", progress=False)
+    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    by_number = {file[2:5]: mask for file, (_, mask) in arrays.items()}
+    for key, mask in zip(dataset.keys(), dataset[:][1]):
+        np.testing.assert_array_equal(mask, by_number[key[:3]])
+    with pytest.raises(chunkhit.Error, match="has no mask"):
+        chunkhit.pack_images(tmp_path / "all", tmp_path / "own", pair=tmp_path / "all", include=["*.jpg", "*.png"], sizes="own",
+                             on_error="fail", progress=False)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -307,7 +307,8 @@ std::uint64_t count_different(const std::vector<std::int64_t>& ids) {
 }
 
 LabelSummary summarize_labels(const SampleList& list) {
-  return {list.label_kind, list.label_columns, list.classes, count_different(list.class_ids),
+  const bool has_none = std::ranges::all_of(list.class_ids, [](std::int64_t id) { return id == -1; });
+  return {list.label_kind, list.label_columns, list.classes, has_none ? 0 : count_different(list.class_ids),
           list.is_detected};
 }
 

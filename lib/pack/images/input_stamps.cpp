@@ -38,8 +38,7 @@ FileStamp joined_stamp(const InputFolders& folders, const SampleList& list, std:
   const FileStamp stamp = stamp_sample(folders.images, list, index);
   if (!folders.masks) return stamp;
   try {
-    std::string extension;
-    return joined_stamp(stamp, open_mask(*folders.masks, list.file(index), extension).file.stamp);
+    return joined_stamp(stamp, open_mask(folders, list.file(index)).file.stamp);
   } catch (const ImageError&) {
     return stamp;  // as it was stamped where it was rejected
   }

@@ -11,8 +11,12 @@
 namespace chunkhit {
 namespace {
 
-/// Of files whose values are classes: without loss, and not scaled by the decoder.
-constexpr std::array<std::string_view, 4> kExtensions{".png", ".npy", ".bmp", ".gif"};
+/// Of files whose values are classes: without loss, and not scaled by the decoder. The first that is there is
+/// taken.
+constexpr std::array<std::string_view, 8> kExtensions{".png", ".npy", ".bmp", ".gif",
+                                                      ".PNG", ".NPY", ".BMP", ".GIF"};
+/// Of files that people take for masks.
+constexpr std::array<std::string_view, 6> kOtherExtensions{".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".JPG"};
 
 PackImagesSpec spec_of_masks(PackImagesSpec spec) {
   spec.transform.resample = Filter::nearest;
@@ -48,19 +52,28 @@ std::optional<RootFolder> mask_folder(const PackImagesSpec& spec) {
   return RootFolder(spec.pair, spec.follow_symlinks);
 }
 
-MaskFile open_mask(const RootFolder& folder, std::string_view image, std::string& extension) {
+MaskFile open_mask(const InputFolders& folders, std::string_view image) {
+  const RootFolder& masks = *folders.masks;
   const std::string stem(without_extension(image));
-  std::array<std::string, kExtensions.size() + 2> tried{extension, std::string(image.substr(stem.size()))};
-  std::ranges::copy(kExtensions, tried.begin() + 2);
-  for (const std::string& each : tried) {
-    if (each.empty()) continue;
-    MaskFile mask{stem + each, folder.open(stem + each)};
-    if (mask.file.error.starts_with("no such file")) continue;
-    if (!mask.file.error.empty()) throw ImageError("its mask " + mask.name + " " + mask.file.error);
-    extension = each;
+  const auto open = [&](std::string_view extension) {
+    MaskFile mask{stem + std::string(extension), {}};
+    // Where masks lie beside the images, an image is not its own.
+    const bool is_image = mask.name == image && masks.is(folders.images);
+    if (!is_image) mask.file = masks.open(mask.name);
+    mask.is_there = !is_image && !mask.file.error.starts_with("no such file");
+    return mask;
+  };
+  for (const std::string_view extension : kExtensions) {
+    MaskFile mask = open(extension);
+    if (!mask.is_there) continue;
+    if (!mask.file.error.empty()) throw ImageError("its mask " + mask.name + ": " + mask.file.error);
     return mask;
   }
-  folder.check_mounted(stem + tried.back());
+  for (const std::string_view extension : kOtherExtensions)
+    if (const MaskFile other = open(extension); other.is_there)
+      throw ImageError("its mask " + other.name +
+                       ": is of another type, expected PNG, npy, BMP or GIF, which " + "keep class ids");
+  masks.check_mounted(stem + ".png");
   throw ImageError("has no mask: expected " + stem + ".png, or .npy, .bmp, .gif, in the folder of `pair`");
 }
 
@@ -79,10 +92,10 @@ TransformPlan MaskDecoder::plan(std::uint32_t width, std::uint32_t height) const
   return plan_sample(spec_, header);
 }
 
-void MaskDecoder::make(const RootFolder& folder, std::string_view image, std::uint32_t width,
+void MaskDecoder::make(const InputFolders& folders, std::string_view image, std::uint32_t width,
                        std::uint32_t height, std::uint8_t* out) {
   stamp_ = {};
-  const MaskFile mask = open_mask(folder, image, extension_);
+  const MaskFile mask = open_mask(folders, image);
   stamp_ = mask.file.stamp;
   try {
     if (const std::string reason = mask.file.read(file_); !reason.empty()) throw ImageError(reason);
@@ -101,7 +114,7 @@ void MaskDecoder::make(const RootFolder& folder, std::string_view image, std::ui
     transform_.apply(
         plan, {pixels_.row(region.y) + region.x, region.width, region.height, 1, pixels_.row_bytes()}, out);
   } catch (const ImageError& error) {
-    throw ImageError("its mask " + mask.name + " " + error.reason());
+    throw ImageError("its mask " + mask.name + ": " + error.reason());
   }
 }
 

@@ -28,11 +28,12 @@ struct InputFolders {
 struct MaskFile {
   std::string name;  ///< below the folder
   RootFolder::File file;
+  bool is_there = false;
 };
 
-/// Opens the mask of an image: of its name, or with another extension. `extension` is tried first, and set.
-/// Throws ImageError where there is none, MachineError.
-[[nodiscard]] MaskFile open_mask(const RootFolder& folder, std::string_view image, std::string& extension);
+/// Opens the mask of an image: the file of its name with the first extension of a mask that is there. Throws
+/// ImageError where there is none, MachineError.
+[[nodiscard]] MaskFile open_mask(const InputFolders& folders, std::string_view image);
 
 /// The stamp of an image and of its mask as one.
 [[nodiscard]] FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask);
@@ -43,7 +44,7 @@ class MaskDecoder {
   explicit MaskDecoder(const PackImagesSpec& spec);
   /// Writes a mask, resized and cropped as the image of `width` × `height` upright pixels, by nearest pixels,
   /// to `out`, of `plan(width, height).sample`. Throws ImageError, and MachineError.
-  void make(const RootFolder& folder, std::string_view image, std::uint32_t width, std::uint32_t height,
+  void make(const InputFolders& folders, std::string_view image, std::uint32_t width, std::uint32_t height,
             std::uint8_t* out);
   [[nodiscard]] TransformPlan plan(std::uint32_t width, std::uint32_t height) const;
   /// The stamp of the last mask's file.
@@ -53,7 +54,6 @@ class MaskDecoder {
  private:
   PackImagesSpec spec_;  // of masks
   ImageTransform transform_;
-  std::string extension_;
   FileStamp stamp_;
   ByteBuffer file_;
   Image pixels_;

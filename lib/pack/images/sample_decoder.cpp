@@ -305,7 +305,7 @@ void SampleDecoder::make_mask(std::string_view file, std::uint8_t* out) {
     share = MemoryBudget::Share(context_.budget, bytes);
   }
   try {
-    make_with_retries(file, [&] { mask_.make(*context_.masks, file, input_.width, input_.height, out); });
+    make_with_retries(file, [&] { mask_.make(context_.folders(), file, input_.width, input_.height, out); });
   } catch (const ImageError&) {
     stamp_ = joined_stamp(stamp_, mask_.stamp());
     throw;
