@@ -42,6 +42,17 @@ def test_gives_the_batches_of_the_local_pack(packs, nginx, pack, shuffle, cache)
     assert remote.stats().remote_bytes > 0 and local.stats().remote_bytes == 0
 
 
+@pytest.mark.parametrize("shuffle", ["none", "window", "global"])
+@pytest.mark.parametrize("cache", ["decoded", "compressed", "none"])
+def test_gives_the_batches_of_a_local_and_a_remote_pack_together(packs, nginx, shuffle, cache):
+    options = dict(batch_size=16, shuffle=shuffle, window_chunks=3, seed=5, cache=cache)
+    local = chunkhit.ImageLoader([packs / "shard", packs / "hdf5"], **options)
+    mixed = chunkhit.ImageLoader([packs / "shard", f"{nginx.url}/images/hdf5"], **options)
+    for epoch in range(2):
+        assert_equal(batches(mixed, epoch), batches(local, epoch))
+    assert 0 < mixed.stats().remote_bytes < mixed.stats().stored_bytes
+
+
 @pytest.mark.parametrize("container", ["shard", "hdf5"])
 def test_gives_rows_of_remote_matrices(ratings, nginx, tmp_path, container):
     folder, _ = ratings

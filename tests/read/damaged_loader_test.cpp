@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "chunkhit/dataset.h"
 #include "chunkhit/image_loader.h"
+#include "chunkhit/verify.h"
 #include "loaded_batches.h"
 #include "manifest/manifest.h"
 #include "support/depth.h"
@@ -182,6 +183,18 @@ TEST(DamagedLoader, OfAPartThatTheManifestDoesNotListGivesAnError) {
   spec.part_index = 0;
   spec.classes[2] = "another";
   EXPECT_EQ(outcome_with(kDamagedSamples), refused);
+}
+
+// Loaders take the padding behind chunks as it must be; pack-verify reads it.
+TEST(DamagedLoader, OfChangedPaddingGivesWhatWasPackedAndVerifyNamesIt) {
+  const TemporaryFolder folder;
+  const std::string path = write_pack(folder, "shard", "photo");
+  const StoredChunk chunk = open_part(path)->chunks()[0];
+  flip(path, chunk.offset + chunk.stored_bytes + 8, 0);
+  EXPECT_EQ(load_all(folder.path(), {.batch_size = 7}), right);
+  EXPECT_TRUE(std::ranges::any_of(verify_pack(folder.path(), {}).problems, [](const std::string& problem) {
+    return problem.find("checksum of the part") != std::string::npos;
+  }));
 }
 
 // Equal names, rows, labels, pack id and sizes: only the pixels differ, and the hashes that the part has of
