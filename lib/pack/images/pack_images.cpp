@@ -45,7 +45,6 @@ PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions&
                  RejectLimit(options, input.list.row_count),
                  PackProgress{.rows_total = input.list.size()},
                  memory};
-  run.context.masks = mask_folder(spec);
   PackImagesReport report;
   report.notices = std::move(input.notices);
   report.labels = std::move(input.labels);

@@ -29,7 +29,7 @@ struct DecoderContext {
   std::string first_file;             ///< the image that the shape comes from, for messages
   MemoryBudget budget;                ///< for images that need more than kept_bytes
   std::uint64_t kept_bytes = 0;       ///< what each decoder may hold without a share of the budget
-  std::optional<RootFolder> masks{};  ///< folder of the masks, where the spec has one
+  std::optional<RootFolder> masks = mask_folder(spec);
   [[nodiscard]] InputFolders folders() const { return {root, masks}; }
 };
 
