@@ -324,6 +324,12 @@ SampleFile open_sample(const RootFolder& root, const SampleList& list, std::size
   return sample;
 }
 
+SampleFile open_added_mask(const SampleList& list, std::size_t index) {
+  SampleFile mask = open_range(list, list.masks[index]);
+  mask.pixels = list.mask_shapes[index];
+  return mask;
+}
+
 FileStamp stamp_sample(const RootFolder& root, const SampleList& list, std::size_t index) {
   return list.ranges.empty() ? root.stamp(list.file(index)) : open_range(list, list.ranges[index]).stamp;
 }

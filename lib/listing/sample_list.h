@@ -63,12 +63,14 @@ struct SampleList {
 
   // Per sample, in the order of rows.
   TextList files;
-  std::vector<std::uint32_t> rows;      ///< filled only where a row was rejected before it, else row = index
-  std::vector<std::int64_t> class_ids;  ///< class of each sample, for class_id
-  std::vector<float> values;            ///< label_columns.size() values a sample, for numbers
-  std::vector<SampleColumn> columns;    ///< kept beside the labels
-  std::vector<FileRange> ranges;        ///< where it lies; empty: each is a file of its own below the root
-  std::vector<SampleShape> shapes;      ///< of pixels that lie there; no channels, or empty: an image file
+  std::vector<std::uint32_t> rows;       ///< filled only where a row was rejected before it, else row = index
+  std::vector<std::int64_t> class_ids;   ///< class of each sample, for class_id
+  std::vector<float> values;             ///< label_columns.size() values a sample, for numbers
+  std::vector<SampleColumn> columns;     ///< kept beside the labels
+  std::vector<FileRange> ranges;         ///< where it lies; empty: each is a file of its own below the root
+  std::vector<SampleShape> shapes;       ///< of pixels that lie there; no channels, or empty: an image file
+  std::vector<FileRange> masks;          ///< pixels of masks that a program added; else empty
+  std::vector<SampleShape> mask_shapes;  ///< of these
 
   [[nodiscard]] std::size_t size() const { return files.size(); }
   [[nodiscard]] std::string_view file(std::size_t index) const { return files[index]; }
@@ -186,6 +188,8 @@ struct SampleFile {
 /// Opens a sample. Throws MachineError, and bad_data for a range that does not lie in its container.
 /// Thread-safe.
 [[nodiscard]] SampleFile open_sample(const RootFolder& root, const SampleList& list, std::size_t index);
+/// Opens the mask that a program added with a sample.
+[[nodiscard]] SampleFile open_added_mask(const SampleList& list, std::size_t index);
 
 /// The stamp of a sample without opening it; throws MachineError. Thread-safe.
 [[nodiscard]] FileStamp stamp_sample(const RootFolder& root, const SampleList& list, std::size_t index);

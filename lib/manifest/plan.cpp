@@ -59,6 +59,8 @@ void check_counts(const PackPlan& plan) {
       throw_bad_data("packs: more samples than the " + std::to_string(plan.rows) + " rows");
     samples += pack.samples;
   }
+  if (plan.sample.has_mask == plan.masks.empty())
+    throw_bad_data("masks: expected a folder with samples that have masks, and none without");
   if (plan.tasks < 1 || plan.tasks > plan.parts())
     throw_bad_data("tasks: expected 1 to " + std::to_string(plan.parts()) + ", found " +
                    std::to_string(plan.tasks));
@@ -91,6 +93,7 @@ std::string plan_text(const PackPlan& plan) {
             {"classes", plan.classes},
             {"packs", packs_json(plan)},
             {"rows_file", file_json(plan.rows_file)}};
+  if (!plan.masks.empty()) json["masks"] = plan.masks;
   if (!plan.columns.empty()) json["columns"] = columns_json(plan.columns);
   for (const PlannedContainer& container : plan.containers)
     json["containers"].push_back({{"file", container.file}, {"bytes", container.bytes}});
@@ -105,6 +108,7 @@ PackPlan parse_plan(std::string_view text, const std::string& name) {
     plan.libraries = parse_spec(json.at("libraries"));
     plan.command_line = json.at("command_line").get<std::string>();
     plan.root = json.at("root").get<std::string>();
+    plan.masks = json.value("masks", "");
     plan.tasks = count_field(json, "tasks");
     plan.input_xxh3 = hash_field(json, "input_xxh3");
     plan.rows = count_field(json, "rows");

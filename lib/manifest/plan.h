@@ -37,6 +37,7 @@ struct PackPlan {
   std::vector<SpecEntry> libraries;  ///< name, version
   std::string command_line;          ///< that planned; for run.json
   std::string root;                  ///< absolute path of the folder of the images
+  std::string masks{};               ///< and of that of their masks; empty: they have none
   std::uint64_t tasks = 1;
   std::uint64_t input_xxh3 = 0;
   std::uint64_t rows = 0;          ///< of the input list: samples + rejects

@@ -168,13 +168,22 @@ class BoundImageWriter : public BoundWriter<ImageWriter, PackProgress> {
     open(std::move(spec), std::move(options), class_names);
   }
   /// An image file (bytes,), or pixels (height, width, channels).
-  void add(const ByteArray& image, const py::object& label, const std::string& key, const py::list& columns) {
+  /// `mask`: (height, width, 1), or None.
+  void add(const ByteArray& image, const py::object& label, const std::string& key, const py::list& columns,
+           const py::object& mask) {
     const std::vector<ColumnValue> values = column_values(columns);
     const std::span<const ColumnValue> kept(values);
     const std::span<const std::uint8_t> bytes(image.data(), static_cast<std::size_t>(image.size()));
-    if (image.ndim() == 1) return add_all(bytes, label_of(label), std::string_view(key), kept);
-    const auto side = [&](py::ssize_t axis) { return static_cast<std::uint32_t>(image.shape(axis)); };
-    add_all(PixelsView{bytes, side(0), side(1), side(2)}, label_of(label), std::string_view(key), kept);
+    const PixelsView masked = mask.is_none() ? PixelsView() : pixels_of(mask.cast<ByteArray>());
+    if (image.ndim() == 1) return add_all(bytes, label_of(label), std::string_view(key), kept, masked);
+    add_all(pixels_of(image), label_of(label), std::string_view(key), kept, masked);
+  }
+
+ private:
+  /// Views (height, width, channels) as long as the array lives.
+  static PixelsView pixels_of(const ByteArray& array) {
+    const auto side = [&](py::ssize_t axis) { return static_cast<std::uint32_t>(array.shape(axis)); };
+    return {{array.data(), static_cast<std::size_t>(array.size())}, side(0), side(1), side(2)};
   }
 };
 
@@ -194,7 +203,7 @@ void bind_writers(py::module_& module) {
       .def(py::init<const py::dict&, const std::vector<std::string>&, py::object>(), py::arg("options"),
            py::arg("class_names"), py::arg("on_progress"))
       .def("add", &BoundImageWriter::add, py::arg("image"), py::arg("label"), py::arg("key"),
-           py::arg("columns"))
+           py::arg("columns"), py::arg("mask"))
       .def("finish", &BoundImageWriter::finish)
       .def("close", &BoundImageWriter::close)
       .def_property_readonly("is_closed", &BoundImageWriter::is_closed);

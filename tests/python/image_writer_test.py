@@ -184,7 +184,7 @@ def test_a_class_that_is_not_listed_is_an_error(tmp_path):
     (r"label: found the name of a class, expected the id of a class as before", (pixels(1)[0], "a"), {}),
     (r"label: found numbers, expected the id of a class as before", (pixels(1)[0], 0.5), {}),
     (r"label: expected the id or the name of a class, or numbers, found None", (pixels(1)[0], None), {}),
-    (r"label: expected .* found shape \(6, 8\); masks are packed from files, by pack_images\(pair=FOLDER\)",
+    (r"label: expected .* found shape \(6, 8\); a mask is given as mask=",
      (pixels(1)[0], np.zeros((6, 8), np.uint8)), {}),
     (r"label: found 9, expected an id from 0 and below 2", (pixels(1)[0], 9), dict(classes=["a", "b"])),
     (r"key: expected a text or a whole number", (pixels(1)[0], 0, ""), {}),

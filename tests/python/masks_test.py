@@ -258,6 +258,39 @@ def test_a_flat_folder_needs_no_classes(pairs, tmp_path):
         chunkhit.pack_images(tmp_path / "images", tmp_path / "x", pair=tmp_path / "masks", classes=tmp_path / "out")
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("container, sizes", FORMS)
+def test_a_program_adds_masks(pairs, tmp_path, container, sizes):
+    folder, arrays = pairs
+    options = dict(container=container, sizes=sizes, progress=False, **(dict(resize=(48, 40)) if sizes == "fixed" else {}))
+    with chunkhit.ImageWriter(tmp_path / "written", **options) as writer:
+        for number, (file, (image, mask)) in enumerate(arrays.items()):
+            given = Image.open(folder / "masks" / f"{file.rsplit('.', 1)[0]}.png") if number % 2 else mask
+            writer.add(image, key=file, mask=given)
+    pack(folder, tmp_path / "packed", container, sizes)
+    packed, written = (chunkhit.ImageDataset(tmp_path / name) for name in ("packed", "written"))
+    masks = dict(zip(packed.keys(), packed[:][1]))
+    for key, image, mask in zip(written.keys(), *written[:]):
+        np.testing.assert_array_equal(mask, masks[key])
+        if sizes == "own":
+            np.testing.assert_array_equal(image, arrays[key][0])
+    chunkhit.pack_dataset([arrays[file] for file in arrays], tmp_path / "dataset", **options)
+    again = chunkhit.ImageDataset(tmp_path / "dataset")
+    files = list(arrays)
+    for key, mask in zip(again.keys(), again[:][1]):
+        np.testing.assert_array_equal(mask, masks[files[int(key)]])
+    with chunkhit.ImageWriter(tmp_path / "wrong", max_errors=1, **options) as writer:
+        writer.add(*next(iter(arrays.values()))[:1], mask=np.zeros((3, 4), np.uint8))
+        writer.add(next(iter(arrays.values()))[0], mask=next(iter(arrays.values()))[1])
+        with pytest.raises(chunkhit.Error, match="mask: expected one as before"):
+            writer.add(next(iter(arrays.values()))[0])
+        with pytest.raises(chunkhit.Error, match="mask: expected class ids of shape"):
+            writer.add(next(iter(arrays.values()))[0], mask=np.zeros((3, 4, 3), np.uint8))
+    assert "its mask: has 4 x 3 pixels, expected" in (tmp_path / "wrong" / "rejects.csv").read_text()
+    with pytest.raises(chunkhit.Error, match="pair: has no meaning for an ImageWriter"):
+        chunkhit.ImageWriter(tmp_path / "pair", pair=folder / "masks")
+
+
 def test_masks_are_not_for_archives(pairs, tmp_path):
     folder, _ = pairs
     os.system(f"tar -C {folder}/images -cf {tmp_path}/images.tar .")

@@ -38,7 +38,7 @@ using ColumnValue = std::variant<std::int64_t, double, std::string_view>;
 class CHUNKHIT_API ImageWriter {
  public:
   /// Begins packs in `options.output`. Options that say which files are packed are errors: `options.root`,
-  /// `options.inputs`, `spec.labels`, `spec.folders`, `spec.follow_symlinks`, and of `spec.columns` all but
+  /// `options.inputs`, `spec.labels`, `spec.folders`, `spec.pair`, `spec.follow_symlinks`, and of `spec.columns` all but
   /// the label columns and the kept ones. `spec.columns.label_column` names the numbers of labels,
   /// `spec.columns.keep_columns` the columns of `add`. `class_names`: names by id;
   /// labels are ids below their count, or these names. Throws as pack_images.
@@ -53,10 +53,11 @@ class CHUNKHIT_API ImageWriter {
   /// before, a key that is no UTF-8, a column's value that is missing or of another kind, or pixels of
   /// another count than the shape has, and bad_data for the name of a class that is not listed: the image is
   /// not added then; cannot_write where the disk is full.
+  /// `mask`: class ids of 1 channel, of the upright image's size, with all images or with none.
   void add(std::span<const std::uint8_t> file, const SampleLabel& label, std::string_view key = {},
-           std::span<const ColumnValue> columns = {});
+           std::span<const ColumnValue> columns = {}, const PixelsView& mask = {});
   void add(const PixelsView& pixels, const SampleLabel& label, std::string_view key = {},
-           std::span<const ColumnValue> columns = {});
+           std::span<const ColumnValue> columns = {}, const PixelsView& mask = {});
 
   /// Packs what was added and publishes; called once. Equal images, labels and keys in equal order make an
   /// equal pack; one that is there and finished stays, and parts that an interrupted run finished are kept.

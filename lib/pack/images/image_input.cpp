@@ -417,7 +417,7 @@ std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const Pac
 
 ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions& options, SampleList list) {
   const RootFolder root(options.root, spec.follow_symlinks);
-  if (!spec.pair.empty() && !list.ranges.empty())
+  if (!spec.pair.empty() && !list.ranges.empty() && list.masks.empty())
     throw Error(ErrorCode::usage, "`pair`: is for images that are files of a folder, not parts of archives");
   ImageInput input{std::move(list), {}, {}, {}, {}};
   input.first = probe_shape(spec, root, input.list);

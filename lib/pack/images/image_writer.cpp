@@ -41,6 +41,7 @@ void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options
       {"`label_type`", spec.columns.label_type != plain.label_type},
       {"`include`", !spec.folders.include.empty()},
       {"`split_folders`", !spec.folders.split_folders.empty()},
+      {"`pair`", !spec.pair.empty()},
       {"`follow_symlinks`", spec.follow_symlinks}};
   for (const auto& [field, is_given] : given)
     if (is_given)
@@ -167,7 +168,7 @@ struct ImageWriter::Impl {
 
   /// Adds an image file, or pixels where the shape has channels.
   void add(Bytes bytes, const SampleShape& shape, const SampleLabel& label, std::string_view key,
-           std::span<const ColumnValue> values) {
+           std::span<const ColumnValue> values, const PixelsView& mask) {
     require_own_process(process, "writer");
     if (is_finished) throw_usage("the writer is finished: nothing can be added");
     const std::string own_key = key.empty() ? std::to_string(list.size()) : std::string(key);
@@ -175,6 +176,7 @@ struct ImageWriter::Impl {
       throw_usage("key: expected UTF-8 of at most " + std::to_string(kMaxKeyBytes) + " bytes, found \"" +
                   printable_text(own_key.substr(0, 80)) + "\"");
     try {
+      check_mask(mask);
       check_label(label);
       check_columns_of(values);
     } catch (const Error& error) {
@@ -190,9 +192,28 @@ struct ImageWriter::Impl {
     list.shapes.push_back(shape);
     hash.add(own_key);
     hash.add(hash_text(content.value()));
+    if (mask.channels != 0) add_mask(mask);
     add_label(label);
     kept.add(columns.values);
     report_added();
+  }
+
+  void check_mask(const PixelsView& mask) const {
+    const bool is_given = mask.channels != 0;
+    if (!list.files.empty() && is_given == list.masks.empty())
+      throw_usage(is_given ? "mask: found one, expected none as before" : "mask: expected one as before");
+    if (is_given && checked_shape(mask).channels != 1)
+      throw_usage("mask: found " + count_text(mask.channels, "channel") + ", expected 1, of class ids");
+  }
+
+  void add_mask(const PixelsView& mask) {
+    const SampleShape shape = checked_shape(mask);
+    Xxh3Stream content;
+    content.update(as_bytes(pnm_header(shape)));
+    content.update(mask.bytes);
+    hash.add(hash_text(content.value()));
+    list.masks.push_back({spool->append(mask.bytes), mask.bytes.size(), 0});
+    list.mask_shapes.push_back(shape);
   }
 
   void check_columns_of(std::span<const ColumnValue> values) {
@@ -276,6 +297,7 @@ struct ImageWriter::Impl {
     for (const std::string& text : spec.columns.keep_columns) hash.add(text);
     for (const std::string& text : list.classes) hash.add(text);
     list.xxh3 = hash.value();
+    if (!list.masks.empty()) spec.pair = kWriterLabels;
     // Stamps say nothing of a temporary file: the list's hash has its contents.
     list.containers.push_back(make_container(InputFile(spool->open_path()), {1, 0}));
     return pack_list(spec, options, std::move(list));
@@ -303,13 +325,13 @@ ImageWriter& ImageWriter::operator=(ImageWriter&&) noexcept = default;
 ImageWriter::~ImageWriter() = default;
 
 void ImageWriter::add(std::span<const std::uint8_t> file, const SampleLabel& label, std::string_view key,
-                      std::span<const ColumnValue> columns) {
-  impl_->add(Bytes(file), {}, label, key, columns);
+                      std::span<const ColumnValue> columns, const PixelsView& mask) {
+  impl_->add(Bytes(file), {}, label, key, columns, mask);
 }
 
 void ImageWriter::add(const PixelsView& pixels, const SampleLabel& label, std::string_view key,
-                      std::span<const ColumnValue> columns) {
-  impl_->add(Bytes(pixels.bytes), checked_shape(pixels), label, key, columns);
+                      std::span<const ColumnValue> columns, const PixelsView& mask) {
+  impl_->add(Bytes(pixels.bytes), checked_shape(pixels), label, key, columns, mask);
 }
 
 PackImagesReport ImageWriter::finish() { return impl_->finish(); }

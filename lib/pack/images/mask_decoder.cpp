@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "decode/formats.h"
+#include "pack/images/pack_spec.h"
 #include "pack/images/sample_decoder.h"
 
 namespace chunkhit {
@@ -48,7 +49,7 @@ std::unique_ptr<OpenedImage> open_pixels(Bytes file, DecodeMonitor& monitor) {
 }  // namespace
 
 std::optional<RootFolder> mask_folder(const PackImagesSpec& spec) {
-  if (spec.pair.empty()) return std::nullopt;
+  if (spec.pair.empty() || spec.pair == kWriterLabels) return std::nullopt;
   return RootFolder(spec.pair, spec.follow_symlinks);
 }
 
@@ -84,38 +85,62 @@ FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask) {
 MaskDecoder::MaskDecoder(const PackImagesSpec& spec)
     : spec_(spec_of_masks(spec)), transform_(spec_.transform) {}
 
-TransformPlan MaskDecoder::plan(std::uint32_t width, std::uint32_t height) const {
+TransformPlan MaskDecoder::plan(const Size& image) const {
   ImageHeader header;
-  header.width = width;
-  header.height = height;
+  header.width = image.width;
+  header.height = image.height;
   header.channels = 1;
   return plan_sample(spec_, header);
 }
 
-void MaskDecoder::make(const InputFolders& folders, std::string_view image, std::uint32_t width,
-                       std::uint32_t height, std::uint8_t* out) {
+namespace {
+
+void check_shape(std::uint32_t width, std::uint32_t height, const MaskDecoder::Size& image) {
+  if (width != image.width || height != image.height)
+    throw ImageError("has " + std::to_string(width) + " x " + std::to_string(height) + " pixels, expected " +
+                     std::to_string(image.width) + " x " + std::to_string(image.height) + " as its image");
+}
+
+}  // namespace
+
+void MaskDecoder::make(const InputFolders& folders, const SampleList& list, std::size_t index,
+                       const Size& image, std::uint8_t* out) {
   stamp_ = {};
-  const MaskFile mask = open_mask(folders, image);
+  if (!list.masks.empty()) return make_added(list, index, image, out);
+  const MaskFile mask = open_mask(folders, list.file(index));
   stamp_ = mask.file.stamp;
   try {
     if (const std::string reason = mask.file.read(file_); !reason.empty()) throw ImageError(reason);
     DecodeMonitor monitor({.max_seconds = spec_.max_seconds_per_image});
     const std::unique_ptr<OpenedImage> opened = open_pixels(file_, monitor);
-    const ImageHeader& header = opened->header;
-    if (header.width != width || header.height != height)
-      throw ImageError("has " + std::to_string(header.width) + " x " + std::to_string(header.height) +
-                       " pixels, expected " + std::to_string(width) + " x " + std::to_string(height) +
-                       " as its image");
-    if (header.channels != 1)
-      throw ImageError("has " + std::to_string(header.channels) + " channels, expected 1, of class ids");
-    const TransformPlan plan = this->plan(width, height);
-    opened->decode({1, {0, 0, width, height}, 1}, pixels_);
-    const Rect& region = plan.region;
-    transform_.apply(
-        plan, {pixels_.row(region.y) + region.x, region.width, region.height, 1, pixels_.row_bytes()}, out);
+    check_shape(opened->header.width, opened->header.height, image);
+    if (opened->header.channels != 1)
+      throw ImageError("has " + std::to_string(opened->header.channels) +
+                       " channels, expected 1, of class ids");
+    opened->decode({1, {0, 0, image.width, image.height}, 1}, pixels_);
+    transform(image, pixels_.pixels, out);
   } catch (const ImageError& error) {
     throw ImageError("its mask " + mask.name + ": " + error.reason());
   }
+}
+
+void MaskDecoder::make_added(const SampleList& list, std::size_t index, const Size& image,
+                             std::uint8_t* out) {
+  const SampleFile mask = open_added_mask(list, index);
+  static_cast<void>(mask.read(file_));
+  try {
+    check_shape(mask.pixels.width, mask.pixels.height, image);
+  } catch (const ImageError& error) {
+    throw ImageError("its mask: " + error.reason());
+  }
+  transform(image, file_, out);
+}
+
+void MaskDecoder::transform(const Size& image, Bytes pixels, std::uint8_t* out) {
+  const TransformPlan plan = this->plan(image);
+  const Rect& region = plan.region;
+  const std::uint8_t* const first = pixels.data() + std::size_t{region.y} * image.width + region.x;
+  transform_.apply(plan, {first, region.width, region.height, 1, image.width}, out);
 }
 
 void MaskDecoder::release() {

@@ -1,4 +1,5 @@
-// Masks: for each image of a list a class map, in the file of its name below another folder.
+// Masks: for each image of a list a class map, in the file of its name below another folder, or as a program
+// added it.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include "chunkhit/image_spec.h"
 #include "decode/image_decoder.h"
 #include "listing/root_folder.h"
+#include "listing/sample_list.h"
 #include "transform/image_transform.h"
 #include "types/image.h"
 
@@ -42,16 +44,24 @@ struct MaskFile {
 class MaskDecoder {
  public:
   explicit MaskDecoder(const PackImagesSpec& spec);
-  /// Writes a mask, resized and cropped as the image of `width` × `height` upright pixels, by nearest pixels,
-  /// to `out`, of `plan(width, height).sample`. Throws ImageError, and MachineError.
-  void make(const InputFolders& folders, std::string_view image, std::uint32_t width, std::uint32_t height,
+  /// The upright image that a mask is of, pixels.
+  struct Size {
+    std::uint32_t width;
+    std::uint32_t height;
+  };
+  /// Writes a sample's mask, resized and cropped as the image, by nearest pixels, to `out`, of
+  /// `plan(image).sample`. Throws ImageError, and MachineError.
+  void make(const InputFolders& folders, const SampleList& list, std::size_t index, const Size& image,
             std::uint8_t* out);
-  [[nodiscard]] TransformPlan plan(std::uint32_t width, std::uint32_t height) const;
+  [[nodiscard]] TransformPlan plan(const Size& image) const;
   /// The stamp of the last mask's file.
   [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
   void release();
 
  private:
+  void make_added(const SampleList& list, std::size_t index, const Size& image, std::uint8_t* out);
+  void transform(const Size& image, Bytes pixels, std::uint8_t* out);
+
   PackImagesSpec spec_;  // of masks
   ImageTransform transform_;
   FileStamp stamp_;

@@ -172,6 +172,7 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   std::map<std::string, std::string> computed{
       {"labels", labels},
       {"classes", spec.classes.empty() ? "sorted" : names_hash(list.classes)},
+      {"pair", is_written ? "writer" : "folder"},
       {"codec", codec_text(codec_choice(spec))},
       {"chunk-bytes", std::to_string(plan.chunk_bytes)},
       {"chunk-samples", std::to_string(plan.chunk_samples)}};

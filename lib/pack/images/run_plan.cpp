@@ -160,6 +160,7 @@ std::vector<PackImagesSpec> pack_specs(const PackPlan& plan) {
   for (const PlannedPack& pack : plan.packs) {
     try {
       specs.push_back(spec_of(pack.spec));
+      specs.back().pair = plan.masks;
     } catch (const Error& error) {
       throw Error(ErrorCode::bad_data, std::string("plan.json: ") + error.what());
     }

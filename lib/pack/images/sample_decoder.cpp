@@ -292,10 +292,11 @@ void SampleDecoder::take_pixels(const SampleShape& shape, const DecodePlan& want
 
 void SampleDecoder::make(const SampleList& list, std::size_t index, std::uint8_t* slot) {
   make_with_retries(list.file(index), [&] { transform(read(list, index), slot); });
-  if (context_.masks) make_mask(list.file(index), slot + context_.sample.pixel_bytes());
+  if (context_.sample.has_mask) make_mask(list, index, slot + context_.sample.pixel_bytes());
 }
 
-void SampleDecoder::make_mask(std::string_view file, std::uint8_t* out) {
+void SampleDecoder::make_mask(const SampleList& list, std::size_t index, std::uint8_t* out) {
+  const std::string_view file = list.file(index);
   // The file, its pixels, and what is made of them for a sample of its own size.
   constexpr std::uint64_t kMaskCopies = 4;
   const std::uint64_t bytes = kMaskCopies * input_.width * input_.height;
@@ -305,7 +306,9 @@ void SampleDecoder::make_mask(std::string_view file, std::uint8_t* out) {
     share = MemoryBudget::Share(context_.budget, bytes);
   }
   try {
-    make_with_retries(file, [&] { mask_.make(context_.folders(), file, input_.width, input_.height, out); });
+    make_with_retries(file, [&] {
+      mask_.make(context_.folders(), list, index, {input_.width, input_.height}, out);
+    });
   } catch (const ImageError&) {
     stamp_ = joined_stamp(stamp_, mask_.stamp());
     throw;
@@ -315,10 +318,10 @@ void SampleDecoder::make_mask(std::string_view file, std::uint8_t* out) {
 }
 
 /// Its rows are made upright; a class map shrinks to a few bytes.
-void SampleDecoder::append_mask(std::string_view file, SizedSample& sample) {
-  const SampleShape shape = mask_.plan(input_.width, input_.height).sample;
+void SampleDecoder::append_mask(const SampleList& list, std::size_t index, SizedSample& sample) {
+  const SampleShape shape = mask_.plan({input_.width, input_.height}).sample;
   ByteBuffer pixels(shape.byte_count()), compressed;
-  make_mask(file, pixels.data());
+  make_mask(list, index, pixels.data());
   const ChunkCodec& codec = chunk_codec("deflate");
   codec.encode(pixels, shape, codec.default_level, false, compressed);
   sample.mask_bytes = static_cast<std::uint32_t>(compressed.size());
@@ -331,7 +334,7 @@ SizedSample SampleDecoder::make_sized(const SampleList& list, std::size_t index,
                                       MemoryBudget::Share& payload) {
   SizedSample sample =
       make_with_retries(list.file(index), [&] { return store(read(list, index, &payload)); });
-  if (context_.masks) append_mask(list.file(index), sample);
+  if (context_.sample.has_mask) append_mask(list, index, sample);
   return sample;
 }
 

@@ -25,10 +25,10 @@ namespace chunkhit {
 struct DecoderContext {
   const PackImagesSpec& spec;
   const RootFolder& root;
-  SampleShape sample;                 ///< every sample must have this shape
-  std::string first_file;             ///< the image that the shape comes from, for messages
-  MemoryBudget budget;                ///< for images that need more than kept_bytes
-  std::uint64_t kept_bytes = 0;       ///< what each decoder may hold without a share of the budget
+  SampleShape sample;            ///< every sample must have this shape
+  std::string first_file;        ///< the image that the shape comes from, for messages
+  MemoryBudget budget;           ///< for images that need more than kept_bytes
+  std::uint64_t kept_bytes = 0;  ///< what each decoder may hold without a share of the budget
   std::optional<RootFolder> masks = mask_folder(spec);
   [[nodiscard]] InputFolders folders() const { return {root, masks}; }
 };
@@ -90,8 +90,8 @@ class SampleDecoder {
   [[nodiscard]] Image& upright(const Decoded& image);
   void transform(const Decoded& image, std::uint8_t* slot);
   /// Makes the mask of the image that was made last.
-  void make_mask(std::string_view file, std::uint8_t* out);
-  void append_mask(std::string_view file, SizedSample& sample);
+  void make_mask(const SampleList& list, std::size_t index, std::uint8_t* out);
+  void append_mask(const SampleList& list, std::size_t index, SizedSample& sample);
   [[nodiscard]] bool is_sized() const { return context_.spec.sizes == Sizes::own; }
   [[nodiscard]] bool is_encoded() const;
   /// Whether pixels that are not encoded are compressed, and by which codec.

@@ -13,9 +13,9 @@ from ._error import Error, whole_number
 from ._options import has_options
 from ._packing import Info, Progress
 from ._paths import Path
-from ._writers import OF_FILES, ImageWriter, column_names, column_value, image_array, key_text, label_value
+from ._writers import OF_FILES, ImageWriter, column_names, column_value, image_array, is_mask, key_text, label_value, mask_array
 
-Entry = Tuple[NDArray[Any], Union[int, str, NDArray[Any]], str, Dict[str, Union[int, float, str]]]
+Entry = Tuple[NDArray[Any], Union[int, str, NDArray[Any]], str, Dict[str, Union[int, float, str]], Optional[NDArray[Any]]]
 
 BATCH = 16  # samples that a worker hands over at a time
 
@@ -54,7 +54,8 @@ class Samples:
         try:
             image, label, key, found = self.fields(sample)
             columns = {name: column_value(name, found[name]) for name in self.columns if name in found}
-            return image_array(stored_image(image), self.exif), label_value(label), key_text(key), columns
+            label, mask = (-1, mask_array(label)) if is_mask(label) else (label_value(label), None)
+            return image_array(stored_image(image), self.exif), label, key_text(key), columns, mask
         except (Error, TypeError, OSError) as error:
             code = "bad_data" if isinstance(error, TypeError) else getattr(error, "code", "bad_data")
             raise Error(f"sample {index}: {error}", code) from error
@@ -147,8 +148,8 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
         chunkhit.pack_dataset(datasets.load_dataset("beans", split="train"), "train", label="labels", resize=256, crop=224)
 
     source    samples are (image, label), (image, label, key), these with a dict of columns behind, or dicts; images and
-              labels are those of `ImageWriter.add`,
-              an image may also be {"bytes": ...} or {"path": ...}
+              labels are those of `ImageWriter.add`, an image may also be {"bytes": ...} or {"path": ...}; a label of
+              two dimensions, or an image of Pillow, is the mask of its image
     workers   processes of torch's DataLoader that read a map-style dataset ahead, in its order; 0: this process reads it
     image, label, key
               what dicts name them; key None: the number of the sample
@@ -175,9 +176,9 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
         else:
             entries = samples.iterate()
         with contextlib.closing(entries):
-            for index, (pixels, own_label, own_key, columns) in enumerate(entries):
+            for index, (pixels, own_label, own_key, columns, mask) in enumerate(entries):
                 try:
-                    writer.add(pixels, own_label, own_key or None, columns)
+                    writer.add(pixels, own_label, own_key or None, columns, mask)
                 except Error as error:
                     text = str(error).removeprefix(f"sample {index}: ")
                     raise Error(f"sample {index}: {text}", error.code) from error

@@ -110,18 +110,21 @@ class ImageWriter(Writer):
         self._columns, self._count, self._exif = column_names(options.get("keep_columns")), 0, options.get("exif")
         super().__init__(lambda own, show: _chunkhit.ImageWriter(own, names, show), output, progress, options)
 
-    def add(self, image: Any, label: Any, key: Union[str, int, None] = None,
-            columns: Optional[Mapping[str, Any]] = None) -> None:
+    def add(self, image: Any, label: Any = -1, key: Union[str, int, None] = None,
+            columns: Optional[Mapping[str, Any]] = None, mask: Any = None) -> None:
         """Appends an image.
 
         image  uint8 (height, width) or (height, width, channels) with 1 to 4 channels, as a NumPy array or a torch tensor,
                which are never transposed; an image of Pillow, turned as its EXIF says unless `exif` is "ignore"; or the bytes
                of an image file, also as uint8 (n,)
-        label  a class: its id or its name; or a number (float), or several, for the label columns. All labels are of one kind
+        label  a class: its id or its name; or a number (float), or several, for the label columns. All labels are of one kind;
+               -1: none
         key    the sample's name, as in rejects.csv; samples with one key stay in one pack of a split. None: its number
         columns
                a value for each of `keep_columns`, by name: whole numbers, numbers or texts of up to 1,024 bytes, one kind in a
                column; None, or NaN, is a missing number
+        mask   a class map, with all images or with none: uint8 (height, width) of the upright image's size, as an array or a
+               tensor, or an image of Pillow of mode L, or P, whose indices are the classes
 
         Raises Error "usage", naming the key, for what cannot be added, which is not added then, "bad_data" for a class that
         `classes` does not have; "cannot_write" where the disk is full.
@@ -130,7 +133,7 @@ class ImageWriter(Writer):
             values = column_list(self._columns, columns or {})
         except Error as error:
             raise Error(f"{f'sample {self._count}' if key is None else key}: {error}", error.code) from None
-        self._core.add(image_array(image, self._exif), label_value(label), key_text(key), values)
+        self._core.add(image_array(image, self._exif), label_value(label), key_text(key), values, mask_array(mask))
         self._count += 1
 
 
@@ -381,6 +384,26 @@ def image_array(image: Any, exif: Optional[str]) -> NDArray[Any]:
     return np.ascontiguousarray(array)
 
 
+def is_mask(label: Any) -> bool:
+    """Whether what stands beside an image is a class map."""
+    pillow = sys.modules.get("PIL.Image")
+    return (pillow is not None and isinstance(label, pillow.Image)) or getattr(label, "ndim", 0) == 2
+
+
+def mask_array(mask: Any) -> Optional[NDArray[Any]]:
+    """uint8 (height, width, 1), or None."""
+    pillow = sys.modules.get("PIL.Image")
+    if mask is None:
+        return None
+    if pillow is not None and isinstance(mask, pillow.Image):
+        mask = np.asarray(mask)
+        mask = mask.astype(np.uint8) if mask.dtype == bool else mask
+    array = image_array(mask, None)
+    if array.ndim != 3 or array.shape[2] != 1:
+        raise Error(f"mask: expected class ids of shape (height, width), found {tuple(np.shape(mask))}", "usage")
+    return array
+
+
 def upright(image: Any) -> Any:
     """An image of Pillow turned as its EXIF says. Pillow has turned a TIFF when it loaded it."""
     try:
@@ -427,7 +450,7 @@ def label_value(label: Any) -> Union[int, str, NDArray[Any]]:
     except (TypeError, ValueError):
         pass
     if numbers.ndim > 1:
-        found = f"shape {numbers.shape}; masks are packed from files, by pack_images(pair=FOLDER)" if numbers.size else repr(label)
+        found = f"shape {numbers.shape}; a mask is given as mask=" if numbers.size else repr(label)
         raise Error(f"label: expected the id or the name of a class, or numbers, found {found}", "usage")
     return np.ascontiguousarray(numbers.reshape(-1))
 
