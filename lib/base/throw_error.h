@@ -1,4 +1,4 @@
-// Throws Errors: usage, bad_data, and usage of an object in a forked process.
+// Throws Errors: usage, bad_data, cannot_write, and usage of an object in a forked process.
 #pragma once
 
 #include <unistd.h>
@@ -12,6 +12,9 @@ namespace chunkhit {
 [[noreturn]] inline void throw_usage(const std::string& message) { throw Error(ErrorCode::usage, message); }
 [[noreturn]] inline void throw_bad_data(const std::string& message) {
   throw Error(ErrorCode::bad_data, message);
+}
+[[noreturn]] inline void throw_cannot_write(const std::string& message) {
+  throw Error(ErrorCode::cannot_write, message);
 }
 
 /// Throws usage in a forked child of `process`, where `what` was made: its threads run in the parent alone.

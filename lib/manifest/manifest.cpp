@@ -1,7 +1,6 @@
 #include "manifest/manifest.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 

@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/file.h"
 #include "base/throw_error.h"
 #include "chunkhit/version.h"

@@ -58,8 +58,8 @@ void copy_file(const std::string& from, const std::string& to, const RunFrame& f
   }
   copy.flush();
   if (const std::uint64_t found = hash_file(copy.aside_path()); found != hash.value())
-    throw Error(ErrorCode::cannot_write, to + ": what was copied does not read back: checksum " +
-                                             hash_text(found) + ", expected " + hash_text(hash.value()));
+    throw_cannot_write(to + ": what was copied does not read back: checksum " + hash_text(found) +
+                       ", expected " + hash_text(hash.value()));
   copy.publish();
 }
 
@@ -135,17 +135,14 @@ void check_left_parts(const OutputPack& folder, const PackManifest& merged) {
     const auto own = expected.find(name);
     if (own == expected.end() ||
         parse_part_manifest(as_text(read_file(path, kMaxManifestBytes)), path).pack_id != own->second)
-      throw Error(ErrorCode::cannot_write,
-                  path + ": is of an unfinished pack that is not this one; give another folder");
+      throw_cannot_write(path + ": is of an unfinished pack that is not this one; give another folder");
   }
 }
 
 /// Throws cannot_write where the output holds something else than these packs or this merge.
 void check_output(const OutputPack& folder, std::span<const MergeInput> inputs, const PackManifest& merged) {
-  const auto refuse = [&](const std::string& what) {
-    throw Error(ErrorCode::cannot_write, folder.path() + ": holds " + what);
-  };
-  if (folder.has(std::string(kPlanName))) refuse("a plan, whose tasks may be running; give another folder");
+  const auto refuse = [&](const std::string& what) { throw_cannot_write(folder.path() + ": holds " + what); };
+  if (folder.has(kPlanName)) refuse("a plan, whose tasks may be running; give another folder");
   const std::optional<AnyManifest> held = held_pack(folder.path());
   const auto output = std::ranges::find(inputs, true, &MergeInput::is_output);
   if (output != inputs.end()) {

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -24,16 +25,15 @@ namespace chunkhit {
 namespace {
 
 [[noreturn]] void refuse_other_kind(const std::string& path, const PackKind& found) {
-  throw Error(ErrorCode::cannot_write, path + ": holds " + std::string(found.name) +
-                                           "; `force` removes it, another `output` keeps both");
+  throw_cannot_write(path + ": holds " + std::string(found.name) +
+                     "; `force` removes it, another `output` keeps both");
 }
 
 /// Returns whether a folder is a finished pack. A manifest alone is no proof: other programs write one, too.
 bool is_finished_pack(const std::filesystem::path& folder) {
-  std::error_code error;
-  return std::filesystem::exists(folder / kManifestName, error) &&
-         (std::filesystem::exists(folder / kRejectsName, error) ||
-          std::filesystem::exists(folder / kItemsName, error) || !held_format(folder.string()).empty());
+  return file_exists(folder / kManifestName) &&
+         (file_exists(folder / kRejectsName) || file_exists(folder / kItemsName) ||
+          !held_format(folder.string()).empty());
 }
 
 /// Lists the folders of a path that do not exist, the deepest first.
@@ -81,8 +81,7 @@ std::string format_of(std::string_view text, const std::string& folder) {
     return manifest_format(text, manifest_path(folder));
   } catch (const Error& error) {
     const std::string run = folder + "/" + std::string(kRunName);
-    std::error_code failure;
-    if (std::filesystem::exists(run, failure) && is_merge_run(as_text(read_file(run, kMaxManifestBytes))))
+    if (file_exists(run) && is_merge_run(as_text(read_file(run, kMaxManifestBytes))))
       throw;  // no packing command made it
     throw Error(error.code(),
                 std::string(error.what()) + "; remove this file, and the same command writes it again");
@@ -108,19 +107,13 @@ bool is_unowned(const std::string& folder, const std::string& name, bool force) 
   return writer == AsideWriter::is_gone || (force && writer == AsideWriter::unknown);
 }
 
-/// Whether a file of this size is there.
-bool has_size(const std::string& path, std::uint64_t bytes) {
-  std::error_code error;
-  return std::filesystem::file_size(path, error) == bytes && !error;
-}
-
 void remove_file(const std::string& path) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw_write_error(path, "cannot remove", errno);
 }
 
 [[noreturn]] void throw_other_pack(const std::string& folder, const std::string& difference) {
-  throw Error(ErrorCode::cannot_write, folder + ": holds another pack (" + difference +
-                                           "); `force` starts from scratch, another `output` keeps both");
+  throw_cannot_write(folder + ": holds another pack (" + difference +
+                     "); `force` starts from scratch, another `output` keeps both");
 }
 
 void check_part(const std::string& folder, const PartManifest& part, const PackKind& kind,
@@ -142,6 +135,11 @@ std::optional<std::uint64_t> recorded_part(const std::string& name) {
 }
 
 }  // namespace
+
+bool has_size(const std::string& path, std::uint64_t bytes) {
+  std::error_code error;
+  return std::filesystem::file_size(path, error) == bytes && !error;
+}
 
 std::string part_stem(std::uint64_t part_index) {
   std::string digits = std::to_string(part_index);
@@ -172,8 +170,7 @@ std::string pack_path(const std::string& output, const std::string& pack_name) {
 
 std::optional<AnyManifest> held_pack(const std::string& folder, const PackKind& kind) {
   const std::string path = manifest_path(folder);
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  if (!file_exists(path)) return std::nullopt;
   const ByteBuffer text = read_file(path, kMaxManifestBytes);
   const PackKind* const found = kind_of_format(format_of(as_text(text), folder));
   if (found != nullptr && found->format != kind.format) refuse_other_kind(folder, *found);
@@ -183,17 +180,15 @@ std::optional<AnyManifest> held_pack(const std::string& folder, const PackKind& 
 std::optional<AnyManifest> finished_pack(const std::string& folder, const PackKind& kind) {
   std::optional<AnyManifest> held = held_pack(folder, kind);
   if (held && held->manifest().is_merged)
-    throw Error(ErrorCode::cannot_write,
-                folder +
-                    ": holds a merged pack (pack-merge), which is finished and cannot be packed further; "
-                    "`force` removes it, another `output` keeps it");
+    throw_cannot_write(folder +
+                       ": holds a merged pack (pack-merge), which is finished and cannot be packed further; "
+                       "`force` removes it, another `output` keeps it");
   return held;
 }
 
 std::optional<PartManifest> part_manifest(const std::string& folder, std::uint64_t part_index) {
   const std::string path = folder + "/" + part_stem(part_index) + ".json";
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  if (!file_exists(path)) return std::nullopt;
   return parse_part_manifest(as_text(read_file(path, kMaxManifestBytes)), path);
 }
 
@@ -261,17 +256,24 @@ void OutputPack::remove() const {
   if (::rmdir(path_.c_str()) != 0) throw_write_error(path_, "cannot remove", errno);
 }
 
-bool OutputPack::has(const std::string& name) const {
-  std::error_code error;
-  return std::filesystem::exists(file(name), error);
+std::optional<PartManifest> planned_part(const std::string& folder, const PackKind& kind,
+                                         std::uint64_t pack_id, std::uint64_t part_index) {
+  try {
+    std::optional<PartManifest> found = part_manifest(folder, part_index);
+    if (found && found->format == kind.format && found->pack_id == pack_id &&
+        has_size(folder + "/" + found->part.file, found->part.bytes))
+      return found;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+  }
+  return std::nullopt;
 }
 
 std::optional<PartManifest> whole_part(const std::string& folder, const PackManifest& manifest,
                                        const PartRecord& listed) {
   if (!has_size(folder + "/" + listed.file, listed.bytes)) return std::nullopt;
   const std::string path = folder + "/" + part_record_name(listed.file);
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  if (!file_exists(path)) return std::nullopt;
   try {
     PartManifest own = parse_part_manifest(as_text(read_file(path, kMaxManifestBytes)), path);
     const bool has_name = own.part.file == listed.file || manifest.is_merged;
@@ -320,7 +322,7 @@ std::string OutputPack::other_writers_notice() const {
 
 void OutputPack::check_space(const SpaceNeed& need) const {
   const std::string error = space_error(need, free_bytes(path_));
-  if (!error.empty()) throw Error(ErrorCode::cannot_write, path_ + ": " + error);
+  if (!error.empty()) throw_cannot_write(path_ + ": " + error);
 }
 
 void OutputPack::identify(PackIdentity identity) {
@@ -328,25 +330,17 @@ void OutputPack::identify(PackIdentity identity) {
   if (!identity_.check_plan) check_same_pack(path_, kind_, identity_);
 }
 
-/// Reads the record of a part of this pack. In a plan, damaged or other records count as missing.
-std::optional<PartManifest> OutputPack::own_part_manifest(std::uint64_t part_index) const {
-  try {
-    std::optional<PartManifest> found = part_manifest(path_, part_index);
-    if (!found) return std::nullopt;
-    const bool is_own = found->format == kind_.format && found->pack_id == identity_.pack_id;
-    if (is_own) return found;
-    if (!identity_.check_plan) check_part(path_, *found, kind_, identity_);
-  } catch (const Error& error) {
-    if (!identity_.check_plan || error.code() != ErrorCode::bad_data) throw;
-  }
-  return std::nullopt;
-}
-
 std::optional<PartRecord> OutputPack::finished_part(std::uint64_t part_index) const {
-  std::optional<PartManifest> found = own_part_manifest(part_index);
-  if (!found) return std::nullopt;
-  if (identity_.accepts && !identity_.accepts(found->part, part_index)) return std::nullopt;
-  if (!has_size(file(found->part.file), found->part.bytes)) return std::nullopt;
+  std::optional<PartManifest> found;
+  if (identity_.check_plan) {
+    found = planned_part(path_, kind_, identity_.pack_id, part_index);
+  } else {
+    found = part_manifest(path_, part_index);
+    if (found) check_part(path_, *found, kind_, identity_);
+  }
+  if (!found || (identity_.accepts && !identity_.accepts(found->part, part_index)) ||
+      !has_size(file(found->part.file), found->part.bytes))
+    return std::nullopt;
   return std::move(found->part);
 }
 

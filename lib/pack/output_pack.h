@@ -6,7 +6,6 @@
 #include <functional>
 #include <future>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,6 +47,9 @@ struct CompleteRecord {
   std::optional<PendingFile> stamps{};  ///< of its inputs, published before it
 };
 
+/// Whether a file of this size is there.
+[[nodiscard]] bool has_size(const std::string& path, std::uint64_t bytes);
+
 /// "part-00000"
 [[nodiscard]] std::string part_stem(std::uint64_t part_index);
 
@@ -71,6 +73,10 @@ void check_same_pack(const std::string& folder, const PackKind& kind, const Pack
 
 /// The record of a part that an earlier run finished; throws bad_data when it is damaged.
 [[nodiscard]] std::optional<PartManifest> part_manifest(const std::string& folder, std::uint64_t part_index);
+
+/// The same of a part of a planned pack, whole and in its size: other and damaged records count as missing.
+[[nodiscard]] std::optional<PartManifest> planned_part(const std::string& folder, const PackKind& kind,
+                                                       std::uint64_t pack_id, std::uint64_t part_index);
 
 /// The record of a part that a manifest lists; nothing where the part or its record is missing or another.
 [[nodiscard]] std::optional<PartManifest> whole_part(const std::string& folder, const PackManifest& manifest,
@@ -102,7 +108,7 @@ class OutputPack {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
   /// Whether there is such a file.
-  [[nodiscard]] bool has(const std::string& name) const;
+  [[nodiscard]] bool has(std::string_view name) const { return file_exists(file(name)); }
   /// Names what another machine writes aside here, or left within a day; empty where there is nothing.
   [[nodiscard]] std::string other_writers_notice() const;
   /// Throws cannot_write where the disk cannot hold it: before a part is begun, not after hours of packing.
@@ -153,7 +159,6 @@ class OutputPack {
 
  private:
   void remove_entries(bool all) const;
-  [[nodiscard]] std::optional<PartManifest> own_part_manifest(std::uint64_t part_index) const;
   [[nodiscard]] PartRecord publish_part(std::uint64_t part_index, CompleteRecord part) const;
 
   const PackKind& kind_;

@@ -10,6 +10,7 @@
 #include "base/aside_name.h"
 #include "base/bytes.h"
 #include "base/spill_file.h"
+#include "base/throw_error.h"
 #include "chunkhit/error.h"
 #include "manifest/id_list.h"
 #include "manifest/plan.h"
@@ -144,8 +145,7 @@ std::string held_format(const std::string& folder) {
 }
 
 std::optional<AnyManifest> held_pack(const std::string& folder) {
-  std::error_code error;
-  if (!std::filesystem::exists(manifest_path(folder), error)) return std::nullopt;
+  if (!file_exists(manifest_path(folder))) return std::nullopt;
   return read_manifest(folder);
 }
 
@@ -184,13 +184,12 @@ void check_only_our_files(const std::string& folder, const std::set<std::string>
   const std::string entry = unknown_file(folder, except);
   if (entry.empty()) return;
   if (!held_format(folder + "/" + entry).empty())
-    throw Error(ErrorCode::cannot_write,
-                folder + ": holds " + entry +
-                    ", a pack by itself, perhaps of an earlier split; remove it, or give another `output`");
-  throw Error(ErrorCode::cannot_write,
-              folder + ": holds " + entry + ", which " +
-                  (is_pack_file(entry) ? "no pack command wrote" : "belongs to no pack") +
-                  "; give an empty or new folder");
+    throw_cannot_write(
+        folder + ": holds " + entry +
+        ", a pack by itself, perhaps of an earlier split; remove it, or give another `output`");
+  throw_cannot_write(folder + ": holds " + entry + ", which " +
+                     (is_pack_file(entry) ? "no pack command wrote" : "belongs to no pack") +
+                     "; give an empty or new folder");
 }
 
 namespace {

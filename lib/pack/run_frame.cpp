@@ -10,7 +10,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/file.h"
 #include "base/resources.h"
 #include "chunkhit/version.h"

@@ -19,12 +19,12 @@ struct ImageBatchContext {
   const SampleWriter& writer;
   const SizedImageWriter* sized;  ///< of images of their own sizes, whose `writer` is its finish(); else null
   DecodedImages* decoded;         ///< of these
-  const SampleWriter* masks;      ///< of images with masks; else null
-  const SizedImageWriter* sized_masks;  ///< of these, where images have sizes of their own
   const BatchRing<BatchBuffer>& ring;
   std::uint64_t seed;
   std::uint64_t echo;
   BatchChunksSpec chunks;
+  const SampleWriter* masks = nullptr;            ///< of images with masks
+  const SizedImageWriter* sized_masks = nullptr;  ///< of these, where images have sizes of their own
 };
 
 class ImageBatchAssembler final : public BatchAssembler {

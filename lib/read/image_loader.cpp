@@ -161,10 +161,10 @@ struct ImageLoader::Images final : Loader<ImageBatch>::Impl {
           [&] { return std::make_unique<DecodedImages>(source.chunks(), core.reader().image_bytes()); });
     core.reader().set_assembler([this] {
       EpochReader& reader = core.reader();
-      return std::make_unique<ImageBatchAssembler>(ImageBatchContext{
-          source, reader.grid(), reader.cache(), writer, sized, decoded.get(),
-          masks ? &masks->writer : nullptr, masks ? masks->sized.get() : nullptr, core.ring(),
-          reader.spec().order.seed, reader.spec().batches.echo, reader.batch_chunks()});
+      return std::make_unique<ImageBatchAssembler>(
+          ImageBatchContext{source, reader.grid(), reader.cache(), writer, sized, decoded.get(), core.ring(),
+                            reader.spec().order.seed, reader.spec().batches.echo, reader.batch_chunks(),
+                            masks ? &masks->writer : nullptr, masks ? masks->sized.get() : nullptr});
     });
   }
 

@@ -43,11 +43,11 @@ StoredImage stored_image(const ImageSizes& sizes, std::uint64_t at, const std::u
   const Bytes bytes = frame == nullptr ? Bytes() : Bytes(frame, sizes.stored_bytes(at));
   return {bytes,
           sizes.payload_bytes[at],
-          sizes.mask_bytes_of(at),
           sizes.heights[at],
           sizes.widths[at],
           static_cast<PayloadKind>(sizes.kinds[at]),
-          sizes.orientations[at]};
+          sizes.orientations[at],
+          sizes.mask_bytes_of(at)};
 }
 
 namespace {

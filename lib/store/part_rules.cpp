@@ -254,8 +254,7 @@ PartReport check_written_part(const PendingFile& file,
     return report;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;
-    throw Error(ErrorCode::cannot_write,
-                file.path() + ": what was written does not read back: " + error.what());
+    throw_cannot_write(file.path() + ": what was written does not read back: " + error.what());
   }
 }
 

@@ -25,8 +25,8 @@
 #include "base/resources.h"
 #include "base/spill_file.h"
 #include "base/text_stream.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "listing/class_folders.h"
 #include "listing/idx_file.h"
 #include "listing/label_rows.h"
@@ -105,15 +105,14 @@ void check_inputs(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     std::error_code error;
     if (is_folder(input))
-      throw Error(ErrorCode::usage, "`root`: expected one folder, or archives alone; found the folder " +
-                                        input + " among " + count_text(inputs.size(), "input"));
-    if (input != kStdin && !fs::exists(input, error))
-      throw Error(ErrorCode::bad_data, input + ": no such file or folder");
+      throw_usage("`root`: expected one folder, or archives alone; found the folder " + input + " among " +
+                  count_text(inputs.size(), "input"));
+    if (input != kStdin && !fs::exists(input, error)) throw_bad_data(input + ": no such file or folder");
     sorted.push_back(whole_path(input).string());
   }
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
-  if (twice != sorted.end()) throw Error(ErrorCode::usage, "`root`: " + *twice + " is given twice");
+  if (twice != sorted.end()) throw_usage("`root`: " + *twice + " is given twice");
 }
 
 /// The files that a pattern of the shell names, for it stands in quotes or comes from no shell; other inputs
@@ -126,16 +125,14 @@ std::vector<std::string> expand_pattern(const std::string& input) {
   const int result = ::glob(input.c_str(), 0, nullptr, &found);
   std::vector<std::string> files(found.gl_pathv, found.gl_pathv + (result == 0 ? found.gl_pathc : 0));
   ::globfree(&found);
-  if (files.empty())
-    throw Error(ErrorCode::bad_data, input + ": no such file or folder, and none has a name of this pattern");
+  if (files.empty()) throw_bad_data(input + ": no such file or folder, and none has a name of this pattern");
   return files;
 }
 
 }  // namespace
 
 void take_inputs(PackImagesOptions& options) {
-  if (!options.root.empty() && !options.inputs.empty())
-    throw Error(ErrorCode::usage, "`root` and `inputs` exclude each other");
+  if (!options.root.empty() && !options.inputs.empty()) throw_usage("`root` and `inputs` exclude each other");
   if (!options.root.empty()) options.inputs = {std::exchange(options.root, "")};
   std::vector<std::string> inputs;
   for (const std::string& input : options.inputs)
@@ -157,8 +154,8 @@ std::vector<std::string> find_tars(const PackImagesSpec& spec, const std::string
   for (const std::string& tar : tar_names(root, spec.follow_symlinks)) {
     const std::string path = (fs::path(root) / tar).string();
     if (const std::string reason = folder.open(tar).error; !reason.empty())
-      throw Error(ErrorCode::bad_data,
-                  path + ": " + reason + (spec.follow_symlinks ? "" : "; `follow_symlinks` follows links"));
+      throw_bad_data(path + ": " + reason +
+                     (spec.follow_symlinks ? "" : "; `follow_symlinks` follows links"));
     if (is_tar_file(path)) tars.push_back(path);
   }
   std::ranges::sort(tars);
@@ -202,8 +199,7 @@ void ArchiveSpool::begin(const std::string& path, std::uint64_t bytes, bool is_m
     if (!fd_->is_open()) throw_failed_read(folder_, "cannot open the copy of " + path + ": ", errno);
   }
   const std::string error = space_error({bytes, is_minimum}, free_bytes(folder_));
-  if (!error.empty())
-    throw Error(ErrorCode::cannot_write, folder_ + ": the unpacked copy of " + path + " " + error);
+  if (!error.empty()) throw_cannot_write(folder_ + ": the unpacked copy of " + path + " " + error);
 }
 
 std::uint64_t ArchiveSpool::append(Bytes bytes) {
@@ -287,7 +283,7 @@ class TarList {
     for (const std::string& path : options_.inputs)
       if (const std::string name = relative_name(options_, path); name.starts_with(folder))
         inputs.push_back(with_retries([&] { return open(path, name); }));
-    if (inputs.empty()) throw Error(ErrorCode::bad_data, options_.root + "/" + folder + ": holds no tar");
+    if (inputs.empty()) throw_bad_data(options_.root + "/" + folder + ": holds no tar");
     for (std::size_t first = 0; first < inputs.size(); first += kTarsAtOnce)
       read_some(std::span(inputs).subspan(first, std::min(kTarsAtOnce, inputs.size() - first)), take);
   }
@@ -311,13 +307,11 @@ class TarList {
   std::uint64_t unpack(const std::string& path) {
     const FileStamp source = stamp_of_input(path);
     TextStream stream(path, options_.stop);
-    if (is_idx(stream.head()))
-      throw Error(ErrorCode::usage, path + ": is IDX; give its labels with `labels`");
+    if (is_idx(stream.head())) throw_usage(path + ": is IDX; give its labels with `labels`");
     if (!is_tar(stream.head()))
-      throw Error(ErrorCode::bad_data,
-                  path +
-                      ": found neither a folder nor a tar (plain, gzip, zstd, xz or bzip2), "
-                      "expected a folder of images, or archives of them");
+      throw_bad_data(path +
+                     ": found neither a folder nor a tar (plain, gzip, zstd, xz or bzip2), "
+                     "expected a folder of images, or archives of them");
     spool_.begin(path, source.bytes, true);
     const std::uint64_t begin = spool_.end();
     ByteBuffer block(kSpoolBytes);
@@ -383,10 +377,9 @@ std::vector<std::string> read_idx_labels(const std::string& path, const IdxReade
 /// Lists the images of an IDX file, each of which becomes a PNM file in the spool.
 SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options, std::string spool_folder) {
   if (options.inputs.size() > 1)
-    throw Error(ErrorCode::usage,
-                "`labels`: belongs to one IDX file, found " + count_text(options.inputs.size(), "input"));
+    throw_usage("`labels`: belongs to one IDX file, found " + count_text(options.inputs.size(), "input"));
   if (!spec.columns.keep_columns.empty())
-    throw Error(ErrorCode::usage, "`keep_columns`: is for a CSV or for .json files in tars, found IDX");
+    throw_usage("`keep_columns`: is for a CSV or for .json files in tars, found IDX");
   const std::string& path = options.inputs.front();
   const FileStamp source = stamp_of_input(path);
   IdxReader images(path, options.stop);

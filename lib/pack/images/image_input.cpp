@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "decode/image_decoder.h"
@@ -47,10 +48,9 @@ constexpr double kLargeSampleBytes = 512 << 10;
   for (const std::string& name : folder_entries(folder))
     if (holds_pack(folder + "/" + name, kImagePacks)) packs.push_back(name);
   std::ranges::sort(packs);
-  if (packs.empty())
-    throw Error(ErrorCode::bad_data, "`classes`: " + folder + " holds no " + std::string(kManifestName));
-  throw Error(ErrorCode::bad_data, "`classes`: " + folder + " holds " + count_text(packs.size(), "pack") +
-                                       "; name one of them, as " + folder + "/" + packs.front());
+  if (packs.empty()) throw_bad_data("`classes`: " + folder + " holds no " + std::string(kManifestName));
+  throw_bad_data("`classes`: " + folder + " holds " + count_text(packs.size(), "pack") +
+                 "; name one of them, as " + folder + "/" + packs.front());
 }
 
 }  // namespace
@@ -66,11 +66,11 @@ std::vector<std::string> read_classes(const std::string& path) {
   std::vector<std::string> names;
   for (const PackClass& record : parse_manifest(as_text(bytes), file).classes) {
     if (record.name.empty() || record.id != static_cast<std::int64_t>(names.size()))
-      throw Error(ErrorCode::bad_data, file + ": class " + std::to_string(record.id) +
-                                           " has no name; `classes` needs a pack whose classes have names");
+      throw_bad_data(file + ": class " + std::to_string(record.id) +
+                     " has no name; `classes` needs a pack whose classes have names");
     names.push_back(record.name);
   }
-  if (names.empty()) throw Error(ErrorCode::bad_data, file + ": has no classes for `classes`");
+  if (names.empty()) throw_bad_data(file + ": has no classes for `classes`");
   return names;
 }
 
@@ -176,11 +176,10 @@ FirstImage probe_shape(const PackImagesSpec& spec, const RootFolder& root, const
       if (first_reject.empty()) first_reject = file + ": " + error.reason();
     }
   }
-  if (list.size() == 1)
-    throw Error(ErrorCode::bad_data, "the only file is no image that can be packed: " + first_reject);
-  throw Error(ErrorCode::bad_data, "none of the " + std::string(list.size() > kProbedRows ? "first " : "") +
-                                       count_text(std::min(list.size(), kProbedRows), "file") +
-                                       " is an image that can be packed; the first: " + first_reject);
+  if (list.size() == 1) throw_bad_data("the only file is no image that can be packed: " + first_reject);
+  throw_bad_data("none of the " + std::string(list.size() > kProbedRows ? "first " : "") +
+                 count_text(std::min(list.size(), kProbedRows), "file") +
+                 " is an image that can be packed; the first: " + first_reject);
 }
 
 void check_outside_root(const PackImagesOptions& options) {
@@ -188,8 +187,8 @@ void check_outside_root(const PackImagesOptions& options) {
   const auto root = std::filesystem::weakly_canonical(options.root, error);
   const auto output = std::filesystem::weakly_canonical(options.output, error);
   if (std::mismatch(root.begin(), root.end(), output.begin(), output.end()).first == root.end())
-    throw Error(ErrorCode::usage, "`output`: " + options.output + " lies in " + options.root +
-                                      ", whose sub-folders are the classes; choose a folder outside");
+    throw_usage("`output`: " + options.output + " lies in " + options.root +
+                ", whose sub-folders are the classes; choose a folder outside");
 }
 
 /// Divides the list into packs; throws usage for a share that gets nothing.
@@ -197,9 +196,8 @@ std::vector<PackSamples> divide_list(const SampleList& list, const PackImagesSpe
   std::vector<PackSamples> packs = order_samples(list, spec);
   for (const PackSamples& samples : packs)
     if (samples.indices.empty())
-      throw Error(ErrorCode::usage, "`split`: " + samples.name + " gets none of the " +
-                                        count_text(list.size(), "sample") +
-                                        ", because each class is divided by itself; give it a larger share");
+      throw_usage("`split`: " + samples.name + " gets none of the " + count_text(list.size(), "sample") +
+                  ", because each class is divided by itself; give it a larger share");
   return packs;
 }
 
@@ -329,8 +327,8 @@ void check_plan(const PackImagesSpec& spec, const PackImagesOptions& options, co
               wanted.difference({planned.pack_id, planned.spec, std::nullopt}) + ")";
   }
   if (error.empty()) return;
-  throw Error(ErrorCode::cannot_write, error + ", whose tasks may be running; remove " + options.output +
-                                           "/" + std::string(kPlanName) + " first");
+  throw_cannot_write(error + ", whose tasks may be running; remove " + options.output + "/" +
+                     std::string(kPlanName) + " first");
 }
 
 std::vector<std::string> find_stale_shares(const SampleList& list, const PackImagesOptions& options,
@@ -341,10 +339,10 @@ std::vector<std::string> find_stale_shares(const SampleList& list, const PackIma
   std::vector<std::string> stale = stale_shares(options.output, list.xxh3, wanted);
   for (const std::string& path : stale) {
     if (!options.force)
-      throw Error(ErrorCode::cannot_write, path +
-                                               ": holds a share of another split of the same images, which "
-                                               "this run does not make; `force` removes it, another `output` "
-                                               "keeps both");
+      throw_cannot_write(path +
+                         ": holds a share of another split of the same images, which "
+                         "this run does not make; `force` removes it, another `output` "
+                         "keeps both");
     OutputPack::check(kImagePacks, path, true);
   }
   return stale;
@@ -361,9 +359,9 @@ void check_folder_columns(const PackImagesSpec& spec, const PackImagesOptions& o
                       : spec.columns.label_type != plain.label_type   ? "`label_type`"
                                                                       : nullptr;
   if (given == nullptr) return;
-  throw Error(ErrorCode::usage, std::string(given) +
-                                    ": is for a CSV or for .json files in tars, found class folders: give "
-                                    "the CSV with `labels`");
+  throw_usage(std::string(given) +
+              ": is for a CSV or for .json files in tars, found class folders: give "
+              "the CSV with `labels`");
 }
 
 }  // namespace
@@ -372,8 +370,7 @@ PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions 
   check_spec(spec);
   take_inputs(options);
   if (options.root.empty()) {
-    if (spec.labels.empty())
-      throw Error(ErrorCode::usage, "`root` is required: the folder of the images, or archives");
+    if (spec.labels.empty()) throw_usage("`root` is required: the folder of the images, or archives");
     const std::size_t slash = spec.labels.rfind('/');
     options.root = spec.labels == "-" || slash == std::string::npos ? "." : spec.labels.substr(0, slash + 1);
   }
@@ -388,7 +385,7 @@ PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions 
 PackImagesOptions checked_output(const PackImagesSpec& spec, PackImagesOptions options) {
   check_spec(spec);
   check_error_limit(options, "bad images");
-  if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
+  if (options.output.empty()) throw_usage("`output` is required: a folder for the pack");
   while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
   check_outside_packs(options.output);
   return options;
@@ -396,15 +393,13 @@ PackImagesOptions checked_output(const PackImagesSpec& spec, PackImagesOptions o
 
 void check_no_sheet(const PackImagesOptions& options) {
   if (options.sheet.empty()) return;
-  throw Error(ErrorCode::usage,
-              "`sheet`: found " + options.sheet + " without `dry_run`, which alone writes it");
+  throw_usage("`sheet`: found " + options.sheet + " without `dry_run`, which alone writes it");
 }
 
 void check_sheet_name(const PackImagesOptions& options) {
   const std::string& name = options.sheet;
   if (name.empty() || name.ends_with(".png") || name.ends_with(".PNG")) return;
-  throw Error(ErrorCode::usage,
-              "`sheet`: found " + name + ", expected a name that ends in .png: it is a PNG");
+  throw_usage("`sheet`: found " + name + ", expected a name that ends in .png: it is a PNG");
 }
 
 std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const PackImagesOptions& options) {

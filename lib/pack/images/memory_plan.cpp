@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/resources.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "codec/chunk_codec.h"
 #include "codec/zstd.h"
 #include "pack/images/image_pipeline.h"
@@ -45,12 +45,11 @@ std::uint64_t reserved_bytes(const PackImagesSpec& spec, std::uint64_t memory_by
 
 [[noreturn]] void refuse(const PackImagesSpec& spec, const PackImagesOptions& options, std::uint64_t enough) {
   const bool is_default = spec.max_decode_bytes == PackImagesSpec{}.max_decode_bytes;
-  throw Error(ErrorCode::usage,
-              "`memory_bytes`: " + size_text(options.memory_bytes) + " cannot hold one image of " +
-                  (is_default ? size_text(kMinDecodeBytes)
-                              : "`max_decode_bytes` (" + size_text(spec.max_decode_bytes) + ")") +
-                  " beside chunks and threads, which need at least " + std::to_string(enough / kMiB + 1) +
-                  "M in all; raise `memory_bytes`, or lower `max_decode_bytes`");
+  throw_usage("`memory_bytes`: " + size_text(options.memory_bytes) + " cannot hold one image of " +
+              (is_default ? size_text(kMinDecodeBytes)
+                          : "`max_decode_bytes` (" + size_text(spec.max_decode_bytes) + ")") +
+              " beside chunks and threads, which need at least " + std::to_string(enough / kMiB + 1) +
+              "M in all; raise `memory_bytes`, or lower `max_decode_bytes`");
 }
 
 }  // namespace

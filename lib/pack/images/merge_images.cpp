@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "pack/merge_inputs.h"
 #include "types/enum_names.h"
 #include "types/input_sizes.h"
@@ -59,7 +59,7 @@ std::vector<std::string> class_names(const MergeInput& input, const SourcePack& 
   for (std::size_t index = 0; index < classes.size() && source.class_ids.empty(); ++index) {
     if (classes[index].name.empty()) return {};
     if (classes[index].id != static_cast<std::int64_t>(index))
-      throw Error(ErrorCode::bad_data, input.folder + ": its named classes do not count up from 0");
+      throw_bad_data(input.folder + ": its named classes do not count up from 0");
     names.push_back(classes[index].name);
   }
   return names;
@@ -105,9 +105,8 @@ void check_all_named(std::span<const MergeInput> inputs) {
   for (const MergeInput& input : inputs)
     if (!input.images->classes.empty()) unlike[has_names(input) ? 1 : 0] = &input;
   if (unlike[0] != nullptr && unlike[1] != nullptr)
-    throw Error(ErrorCode::bad_data, unlike[0]->folder + ": has class ids without names, but " +
-                                         unlike[1]->folder +
-                                         " has names: pack one of them again with the other's `classes`");
+    throw_bad_data(unlike[0]->folder + ": has class ids without names, but " + unlike[1]->folder +
+                   " has names: pack one of them again with the other's `classes`");
 }
 
 void merge_classes(std::span<const MergeInput> inputs, Manifest& merged) {
@@ -183,8 +182,8 @@ std::string read_table(const std::string& folder, const FileRecord& table) {
   const std::string path = folder + "/" + table.file;
   const ByteBuffer bytes = read_file(path, table.bytes);
   if (xxh3(bytes) != table.xxh3)
-    throw Error(ErrorCode::bad_data, path + ": checksum " + hash_text(xxh3(bytes)) + ", expected " +
-                                         hash_text(table.xxh3) + "; see pack-verify " + folder);
+    throw_bad_data(path + ": checksum " + hash_text(xxh3(bytes)) + ", expected " + hash_text(table.xxh3) +
+                   "; see pack-verify " + folder);
   return std::string(as_text(bytes));
 }
 
@@ -206,8 +205,8 @@ std::uint64_t take_pack(std::string_view& row, const MergeInput& input) {
   const std::optional<std::int64_t> position = parse_integer(field);
   if (position && *position >= 0 && static_cast<std::uint64_t>(*position) < sources.size())
     return static_cast<std::uint64_t>(*position);
-  throw Error(ErrorCode::bad_data, input.folder + ": a table names pack " + field + " of " +
-                                       count_text(sources.size()) + "; merge its packs again");
+  throw_bad_data(input.folder + ": a table names pack " + field + " of " + count_text(sources.size()) +
+                 "; merge its packs again");
 }
 
 /// Joins a table of all packs; each row begins with the position of its pack among all.

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "base/file.h"
-#include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "pack/disk_space.h"
 #include "pack/images/image_archives.h"
@@ -32,8 +31,15 @@ void write_packs(RunContext& run, std::vector<PackSamples> packs, PackImagesRepo
   }
 }
 
-PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions& options, ImageInput input,
+/// Begins a run.
+RunFrame start_run(const PackImagesOptions& options) {
+  if (options.on_progress) options.on_progress({});
+  return {"pack-images", options.command_line, options.stop};
+}
+
+PackImagesReport pack_input(const PackImagesSpec& given, const PackImagesOptions& options, ImageInput input,
                             RunFrame& frame) {
+  const PackImagesSpec spec = with_part_samples(given, options, input.list);
   const RootFolder root(options.root, spec.follow_symlinks);
   const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, input), frame.held_bytes());
   if (spec.labels != kWriterLabels) frame.root = absolute_root(options.root);
@@ -54,21 +60,6 @@ PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions&
   if (!report.interrupted) remove_plan(options.output);
   report.seconds = frame.seconds();
   return report;
-}
-
-/// Packs what `read` gives, unless it gives nothing because the run was stopped.
-template <class Read>
-PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options, Read read) {
-  RunFrame frame("pack-images", options.command_line, options.stop);
-  if (options.on_progress) options.on_progress({});
-  std::optional<ImageInput> input = read();
-  if (input) {
-    const PackImagesSpec counted = with_part_samples(spec, options, input->list);
-    return pack_input(counted, options, std::move(*input), frame);
-  }
-  PackImagesReport stopped;
-  stopped.interrupted = true;
-  return stopped;
 }
 
 /// Plans a pack of `rows` samples.
@@ -105,7 +96,12 @@ PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions
   check_no_sheet(given);
   const PackImagesOptions options = checked_options(spec, given);
   check_memory(spec, options);
-  return pack_all(spec, options, [&] { return read_image_input(spec, options); });
+  RunFrame frame = start_run(options);
+  std::optional<ImageInput> input = read_image_input(spec, options);
+  if (input) return pack_input(spec, options, *std::move(input), frame);
+  PackImagesReport stopped;
+  stopped.interrupted = true;
+  return stopped;
 }
 
 PackImagesOptions checked_writer_options(const PackImagesSpec& spec, PackImagesOptions given) {
@@ -122,8 +118,8 @@ PackImagesOptions checked_writer_options(const PackImagesSpec& spec, PackImagesO
 }
 
 PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& options, SampleList list) {
-  return pack_all(spec, options,
-                  [&] { return std::optional(make_image_input(spec, options, std::move(list))); });
+  RunFrame frame = start_run(options);
+  return pack_input(spec, options, make_image_input(spec, options, std::move(list)), frame);
 }
 
 PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackImagesOptions& given) {

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "decode/image_decoder.h"
 #include "manifest/recorded_fields.h"
 #include "pack/images/image_fields.h"

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "chunkhit/error.h"
 #include "codec/chunk_codec.h"
 #include "store/part.h"
 

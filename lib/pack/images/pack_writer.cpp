@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "pack/buffer_pool.h"
@@ -103,9 +104,9 @@ PackReport PackWriter::write() {
   if (interrupted_) return report();
   Manifest manifest = manifest_so_far();
   if (manifest.samples + manifest.rejected != manifest.rows)
-    throw Error(ErrorCode::cannot_write, pack_.path() + ": " + std::to_string(manifest.rows) + " rows, but " +
-                                             std::to_string(manifest.samples) + " packed and " +
-                                             std::to_string(manifest.rejected) + " rejected");
+    throw_cannot_write(pack_.path() + ": " + std::to_string(manifest.rows) + " rows, but " +
+                       std::to_string(manifest.samples) + " packed and " + std::to_string(manifest.rejected) +
+                       " rejected");
   run_.normalize = manifest.normalize = shared_stats(manifest);
   manifest.warned = warnings_.size();
   manifest.warnings = publish_rows(kWarningsName, warnings_, "warning");
@@ -235,6 +236,7 @@ void PackWriter::keep_part(PartSlot& slot, PartRecord finished) {
   slot.is_kept = true;
 }
 
+/// Packs several parts at once, because a file takes the writes of one thread at a time.
 void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
   run_.progress.phase = PackProgress::Phase::packing;
   std::vector<PartSlot> slots(part_indices.size());
@@ -242,8 +244,24 @@ void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
     slots[at].part_index = part_indices[at];
     slots[at].record = pack_.finished_part(part_indices[at]);
   });
+  Lanes lanes;
   try {
-    pack_missing(slots);
+    for (PartSlot& slot : slots) {
+      if (slot.record)
+        keep_part(slot, *std::exchange(slot.record, std::nullopt));
+      else
+        lanes.missing.push_back(&slot);
+    }
+    lanes.count = static_cast<std::uint32_t>(std::min<std::size_t>(run_.memory.parts, lanes.missing.size()));
+    lanes.packing = lanes.count;
+    // Isolated: a thread that waits for the others of its part must not begin another part meanwhile.
+    tbb::parallel_for(
+        std::uint32_t{0}, lanes.count,
+        [&](std::uint32_t) {
+          tbb::this_task_arena::isolate([&] { lanes.failure.unless_failed([&] { pack_lane(lanes); }); });
+        },
+        tbb::simple_partitioner());
+    lanes.failure.rethrow();
   } catch (const Error& error) {
     // Rejects while listing say nothing of the file system: they are in front.
     if (error.code() == ErrorCode::too_many_rejects)
@@ -260,27 +278,6 @@ void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
     warnings_.insert(warnings_.end(), slot.record->warnings.begin(), slot.record->warnings.end());
     pack_.add_part(std::move(*slot.record), slot.is_kept);
   }
-}
-
-/// Several parts at once, because a file takes the writes of one thread at a time.
-void PackWriter::pack_missing(std::span<PartSlot> slots) {
-  Lanes lanes;
-  for (PartSlot& slot : slots) {
-    if (slot.record)
-      keep_part(slot, *std::exchange(slot.record, std::nullopt));
-    else
-      lanes.missing.push_back(&slot);
-  }
-  lanes.count = static_cast<std::uint32_t>(std::min<std::size_t>(run_.memory.parts, lanes.missing.size()));
-  lanes.packing = lanes.count;
-  // Isolated: a thread that waits for the others of its part must not begin another part meanwhile.
-  tbb::parallel_for(
-      std::uint32_t{0}, lanes.count,
-      [&](std::uint32_t) {
-        tbb::this_task_arena::isolate([&] { lanes.failure.unless_failed([&] { pack_lane(lanes); }); });
-      },
-      tbb::simple_partitioner());
-  lanes.failure.rethrow();
 }
 
 /// Packs parts until all are begun. Each is checked and flushed while the lane packs the next one.
@@ -330,9 +327,8 @@ PackReport PackWriter::write_parts(std::span<const std::uint64_t> part_indices) 
 
 void PackWriter::check_own(const PackManifest& finished) const {
   if (finished.pack_id != pack_.identity().pack_id)
-    throw Error(ErrorCode::bad_data, pack_.path() + ": holds a finished pack, " +
-                                         hash_text(finished.pack_id) + ", that is not the plan's, " +
-                                         hash_text(pack_.identity().pack_id));
+    throw_bad_data(pack_.path() + ": holds a finished pack, " + hash_text(finished.pack_id) +
+                   ", that is not the plan's, " + hash_text(pack_.identity().pack_id));
 }
 
 void PackWriter::report_phase(PackProgress::Phase phase) {

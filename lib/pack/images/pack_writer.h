@@ -81,8 +81,6 @@ class PackWriter {
   struct Lanes;
   /// Packs those of these parts that are missing, and takes the records of all.
   void pack_parts(std::span<const std::uint64_t> part_indices);
-  /// Keeps the slots that have records, and packs the others.
-  void pack_missing(std::span<PartSlot> slots);
   void pack_lane(Lanes& lanes);
   /// Whether the run is to end early: it was asked to, or a lane has failed.
   [[nodiscard]] bool is_stopped(const Lanes& lanes) const;

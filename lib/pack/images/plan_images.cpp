@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "base/resources.h"
+#include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "manifest/plan.h"
 #include "pack/images/image_input.h"
@@ -39,9 +39,9 @@ std::vector<PlannedContainer> planned_containers(const PackImagesOptions& option
   for (const SampleContainer& container : list.containers) {
     const std::string& path = container.file.path();
     if (container.listed != container.stamp)
-      throw Error(ErrorCode::usage, "`plan`: " + path +
-                                        ": is read from a copy on this machine; tasks on others need plain "
-                                        "tars: unpack it to one");
+      throw_usage("`plan`: " + path +
+                  ": is read from a copy on this machine; tasks on others need plain "
+                  "tars: unpack it to one");
     planned.push_back({(std::filesystem::canonical(std::filesystem::absolute(path).parent_path()) /
                         std::filesystem::path(path).filename())
                            .lexically_relative(root)
@@ -108,7 +108,7 @@ PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions
                        std::uint64_t tasks) {
   const PackImagesOptions options = checked_options(given_spec, given);
   check_no_sheet(options);
-  if (tasks < 1) throw Error(ErrorCode::usage, "`plan`: expected at least one task");
+  if (tasks < 1) throw_usage("`plan`: expected at least one task");
   RunFrame frame("pack-images", options.command_line, options.stop);
   if (options.on_progress) options.on_progress({});
   PlanReport report{.path = options.output};

@@ -18,6 +18,7 @@
 #include "base/csv_reader.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/version.h"
@@ -94,8 +95,8 @@ Number parse_number(std::string_view field, const CsvReader& rows) {
   Number number{};
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
   if (error != std::errc() || end != field.data() + field.size())
-    throw Error(ErrorCode::bad_data, rows.name() + ": line " + std::to_string(rows.line()) +
-                                         ": expected a number, found '" + std::string(field) + "'");
+    throw_bad_data(rows.name() + ": line " + std::to_string(rows.line()) + ": expected a number, found '" +
+                   std::string(field) + "'");
   return number;
 }
 
@@ -124,9 +125,8 @@ void read_rows(const std::string& text, const std::string& name, std::size_t min
   std::vector<std::string_view> fields;
   while (rows.next_row(fields)) {
     if (fields.size() < min_fields)
-      throw Error(ErrorCode::bad_data, name + ": line " + std::to_string(rows.line()) + ": expected " +
-                                           std::to_string(min_fields) + " fields, found " +
-                                           std::to_string(fields.size()));
+      throw_bad_data(name + ": line " + std::to_string(rows.line()) + ": expected " +
+                     std::to_string(min_fields) + " fields, found " + std::to_string(fields.size()));
     take(fields, rows);
   }
 }
@@ -262,9 +262,7 @@ PlanRows::PlanRows(const std::string& folder, const PackPlan& plan, const std::s
       container_count_(plan.containers.size()) {
   const std::uint64_t frames = part_count_ + plan.packs.size();
   const std::uint64_t index_bytes = frames * sizeof(PlanFrame);
-  const auto fail = [&](const std::string& what) {
-    throw Error(ErrorCode::bad_data, path_ + ": " + what + "; plan again");
-  };
+  const auto fail = [&](const std::string& what) { throw_bad_data(path_ + ": " + what + "; plan again"); };
   with_retries([&] {
     const InputFile file(path_);
     if (file.byte_count() != plan.rows_file.bytes)
@@ -295,8 +293,8 @@ FileRange PlanRows::range_of(std::span<const std::string_view> fields, const Csv
                         parse_number<std::uint64_t>(fields[1], rows),
                         parse_number<std::uint32_t>(fields[2], rows)};
   if (range.container >= container_count_ && range.container != FileRange::kNone)
-    throw Error(ErrorCode::bad_data, rows.name() + ": container " + std::to_string(range.container) + " of " +
-                                         std::to_string(container_count_));
+    throw_bad_data(rows.name() + ": container " + std::to_string(range.container) + " of " +
+                   std::to_string(container_count_));
   return range;
 }
 
@@ -311,13 +309,13 @@ std::string PlanRows::read_frame(std::uint64_t frame) const {
   with_retries([&] {
     const InputFile file(path_);
     if (at.offset > file.byte_count() || at.bytes > file.byte_count() - at.offset)
-      throw Error(ErrorCode::bad_data, frame_name(frame) + ": lies outside of the file");
+      throw_bad_data(frame_name(frame) + ": lies outside of the file");
     stored.resize(at.bytes);
     file.read_at(at.offset, stored);
   });
   if (xxh3(stored) != at.xxh3)
-    throw Error(ErrorCode::bad_data, frame_name(frame) + ": checksum " + hash_text(xxh3(stored)) +
-                                         ", expected " + hash_text(at.xxh3) + "; plan again");
+    throw_bad_data(frame_name(frame) + ": checksum " + hash_text(xxh3(stored)) + ", expected " +
+                   hash_text(at.xxh3) + "; plan again");
   std::string text(zstd_content_bytes(stored), '\0');
   decode_zstd(stored, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
   return text;
@@ -333,14 +331,13 @@ SampleList PlanRows::part(std::uint64_t part) const {
   read_rows(text, frame_name(part), min_fields, [&](const auto& fields, const CsvReader& rows) {
     const auto row = parse_number<std::uint32_t>(fields[0], rows);
     if (row >= row_count_)
-      throw Error(ErrorCode::bad_data,
-                  rows.name() + ": row " + std::to_string(row) + " of " + std::to_string(row_count_));
+      throw_bad_data(rows.name() + ": row " + std::to_string(row) + " of " + std::to_string(row_count_));
     list.rows.push_back(row);
     list.files.add(fields[1]);
     if (list.label_kind == LabelKind::class_id) {
       list.class_ids.push_back(parse_number<std::int64_t>(fields[2], rows));
       if (!list.classes.empty() && static_cast<std::uint64_t>(list.class_ids.back()) >= list.classes.size())
-        throw Error(ErrorCode::bad_data, rows.name() + ": no class " + std::string(fields[2]));
+        throw_bad_data(rows.name() + ": no class " + std::string(fields[2]));
     } else {
       for (std::size_t column = 0; column < columns; ++column)
         list.values.push_back(parse_number<float>(fields[2 + column], rows));

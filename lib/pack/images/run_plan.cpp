@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -10,13 +9,13 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/aside_name.h"
 #include "base/hash.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
@@ -39,19 +38,17 @@ namespace {
 /// must be the same whichever machine wrote them.
 void check_versions(const std::string& difference, const std::string& folder) {
   if (difference.empty()) return;
-  throw Error(ErrorCode::bad_data,
-              folder + ": " + difference + ": bytes could differ; use the build that planned");
+  throw_bad_data(folder + ": " + difference + ": bytes could differ; use the build that planned");
 }
 
 /// Reads a finished pack; throws bad_data where a part of it is not there in its size.
 PackManifest checked_pack(const std::string& folder) {
   PackManifest finished = held_pack(folder, kImagePacks)->manifest();
   for (const PartRecord& part : finished.parts) {
-    std::error_code error;
-    if (std::filesystem::file_size(folder + "/" + part.file, error) == part.bytes && !error) continue;
-    throw Error(ErrorCode::bad_data, folder + "/" + part.file + ": is missing, or not of its " +
-                                         count_text(part.bytes, "byte") +
-                                         ", in a finished pack; pack-verify says how to repair it");
+    if (has_size(folder + "/" + part.file, part.bytes)) continue;
+    throw_bad_data(folder + "/" + part.file + ": is missing, or not of its " +
+                   count_text(part.bytes, "byte") +
+                   ", in a finished pack; pack-verify says how to repair it");
   }
   return finished;
 }
@@ -64,8 +61,8 @@ bool is_finished(const std::string& folder, const PlannedPack& pack) {
   if (!held) return false;
   const PackManifest& finished = held->manifest();
   if (std::ranges::find(finished.sources, pack.pack_id, &SourcePack::pack_id) == finished.sources.end())
-    throw Error(ErrorCode::bad_data, path + ": holds a finished pack, " + hash_text(finished.pack_id) +
-                                         ", that is not the plan's, " + hash_text(pack.pack_id));
+    throw_bad_data(path + ": holds a finished pack, " + hash_text(finished.pack_id) +
+                   ", that is not the plan's, " + hash_text(pack.pack_id));
   return true;
 }
 
@@ -83,8 +80,8 @@ void check_plan(const std::string& folder, const PackPlan& plan) {
   const auto same_id = [](const PlannedPack& a, const PlannedPack& b) { return a.pack_id == b.pack_id; };
   if (now && version_difference(*now).empty() && std::ranges::equal(now->packs, plan.packs, same_id)) return;
   if (!now && are_finished(folder, plan)) return;
-  throw Error(ErrorCode::bad_data, folder + ": the plan was " + (now ? "replaced" : "removed") +
-                                       " while this task ran; its unpublished parts are dropped");
+  throw_bad_data(folder + ": the plan was " + (now ? "replaced" : "removed") +
+                 " while this task ran; its unpublished parts are dropped");
 }
 
 /// Whether a file was deleted: its folder is there, and not as empty as a mount point.
@@ -143,9 +140,8 @@ PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const P
   task.rows = [&rows, first_part, part_samples](std::uint64_t first, std::uint64_t count) {
     auto list = std::make_shared<const SampleList>(rows.part(first_part + first / part_samples));
     if (list->size() != count)
-      throw Error(ErrorCode::bad_data, "plan.rows: part " +
-                                           std::to_string(first_part + first / part_samples) + ": expected " +
-                                           count_text(count, "row") + ", found " + count_text(list->size()));
+      throw_bad_data("plan.rows: part " + std::to_string(first_part + first / part_samples) + ": expected " +
+                     count_text(count, "row") + ", found " + count_text(list->size()));
     std::vector<std::uint32_t> indices(count);
     std::iota(indices.begin(), indices.end(), 0u);
     const SampleList* const samples = list.get();
@@ -162,7 +158,7 @@ std::vector<PackImagesSpec> pack_specs(const PackPlan& plan) {
       specs.push_back(spec_of(pack.spec));
       specs.back().pair = plan.masks;
     } catch (const Error& error) {
-      throw Error(ErrorCode::bad_data, std::string("plan.json: ") + error.what());
+      throw_bad_data(std::string("plan.json: ") + error.what());
     }
   }
   return specs;
@@ -175,8 +171,8 @@ std::vector<ChunkPlan> pack_chunks(const PackPlan& plan, const std::vector<PackI
     const PlannedPack& pack = plan.packs[index];
     chunks.push_back(plan_pack(specs[index], plan.sample, pack.samples));
     if (chunks.back().part_count != pack.parts)
-      throw Error(ErrorCode::bad_data, "plan.json: packs: " + std::to_string(pack.parts) +
-                                           " parts, expected " + std::to_string(chunks.back().part_count));
+      throw_bad_data("plan.json: packs: " + std::to_string(pack.parts) + " parts, expected " +
+                     std::to_string(chunks.back().part_count));
   }
   return chunks;
 }
@@ -330,8 +326,8 @@ std::optional<PackPlan> await_plan(const std::string& folder, const std::atomic<
     std::optional<PackPlan> plan = read_plan(folder);
     if (plan || holds_finished_packs(folder)) return plan;
     if (tries == kTries)
-      throw Error(ErrorCode::bad_data, folder + ": holds no " + std::string(kPlanName) +
-                                           "; --plan TASKS of pack-images writes one");
+      throw_bad_data(folder + ": holds no " + std::string(kPlanName) +
+                     "; --plan TASKS of pack-images writes one");
     for (int look = 0; look < kLooks && !is_stopped(); ++look)
       std::this_thread::sleep_for(std::chrono::milliseconds(1000) / kLooks);
     if (is_stopped()) return std::nullopt;
@@ -341,9 +337,8 @@ std::optional<PackPlan> await_plan(const std::string& folder, const std::atomic<
 void check_tasks(const std::vector<std::uint64_t>& tasks, std::uint64_t planned) {
   for (const std::uint64_t task : tasks)
     if (task >= planned)
-      throw Error(ErrorCode::usage, "`task`: found " + std::to_string(task) + ", expected 0 to " +
-                                        std::to_string(planned - 1) + ", as the plan has " +
-                                        count_text(planned, "task"));
+      throw_usage("`task`: found " + std::to_string(task) + ", expected 0 to " + std::to_string(planned - 1) +
+                  ", as the plan has " + count_text(planned, "task"));
 }
 
 }  // namespace
@@ -376,28 +371,13 @@ RunPlanReport run_plan(const RunPlanOptions& options) {
 
 namespace {
 
-/// Reads the record of a part; nullopt if it is missing, damaged or of another pack.
-std::optional<PartManifest> planned_part(const std::string& folder, const PlannedPack& pack,
-                                         std::uint64_t part_index) {
-  try {
-    std::optional<PartManifest> found = part_manifest(folder, part_index);
-    std::error_code error;
-    if (found && found->pack_id == pack.pack_id &&
-        std::filesystem::file_size(folder + "/" + found->part.file, error) == found->part.bytes && !error)
-      return found;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::bad_data) throw;
-  }
-  return std::nullopt;
-}
-
 /// Counts the finished parts of a pack and collects the tasks of the missing ones.
 void add_pack(const std::string& folder, const PlannedPack& pack, std::uint64_t first_part,
               std::set<std::uint64_t>& missing, PlanStatus& status) {
   const std::string path = pack_path(folder, pack.name);
   std::mutex mutex;
   for_each_file(pack.parts, [&](std::size_t part) {
-    const std::optional<PartManifest> found = planned_part(path, pack, part);
+    const std::optional<PartManifest> found = planned_part(path, kImagePacks, pack.pack_id, part);
     const std::lock_guard lock(mutex);
     if (!found) missing.insert((first_part + part) % status.tasks);
     status.parts_done += found ? 1 : 0;
@@ -417,7 +397,7 @@ bool has_plan(const std::string& folder) {
 
 PlanStatus read_plan_status(const std::string& folder) {
   const std::optional<PackPlan> plan = read_plan(folder);
-  if (!plan) throw Error(ErrorCode::bad_data, folder + ": holds no " + std::string(kPlanName));
+  if (!plan) throw_bad_data(folder + ": holds no " + std::string(kPlanName));
   PlanStatus status{.path = folder,
                     .rows = plan->rows,
                     .tasks = plan->tasks,

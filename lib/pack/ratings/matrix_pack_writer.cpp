@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "base/file.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "chunk/column_steps.h"
-#include "chunkhit/error.h"
-#include "manifest/run_record.h"
 #include "pack/disk_space.h"
 #include "pack/ratings/id_lists.h"
 #include "pack/ratings/pack_sparse_spec.h"
@@ -47,43 +45,6 @@ RatingStats make_rating_stats(const ReadStats& read, const RatingPacks& packs) {
   for (const ValueHistogram::Bin& bin : packs.values.bins) stats.values.push_back({bin.low, bin.count});
   stats.value_ranges = packs.values.has_ranges;
   return stats;
-}
-
-namespace {
-
-class MatrixShardWriter : public MatrixPartWriter {
- public:
-  MatrixShardWriter(const std::string& path, const PartSpec& spec)
-      : chunks_(container("shard").create(path, spec)) {}
-  void append(const RowPiece& piece) override {
-    chunks_->append({piece.stored(), piece.raw.size(), piece.row_count, piece.xxh3, piece.filtered});
-  }
-  CompletePart complete(const PartSamples& samples) override { return chunks_->complete(samples); }
-
- private:
-  std::unique_ptr<ChunkWriter> chunks_;
-};
-
-class MatrixHdf5PartWriter : public MatrixPartWriter {
- public:
-  MatrixHdf5PartWriter(const std::string& path, const PartSpec& spec, MatrixHdf5Options options)
-      : rows_(path, spec, std::move(options)) {}
-  void append(const RowPiece& piece) override { rows_.append(piece.x.view(), piece.held_out.view()); }
-  CompletePart complete(const PartSamples& samples) override { return rows_.complete(samples); }
-
- private:
-  MatrixHdf5Writer rows_;
-};
-
-}  // namespace
-
-std::unique_ptr<MatrixPartWriter> create_matrix_shard(const std::string& path, const PartSpec& spec) {
-  return std::make_unique<MatrixShardWriter>(path, spec);
-}
-
-std::unique_ptr<MatrixPartWriter> create_matrix_hdf5(const std::string& path, const PartSpec& spec,
-                                                     MatrixHdf5Options options) {
-  return std::make_unique<MatrixHdf5PartWriter>(path, spec, std::move(options));
 }
 
 namespace {
@@ -247,7 +208,10 @@ void MatrixPackWriter::append(const RowPiece& piece) {
     if (part_ && piece.part_index != part_index_) finish_part();
     part_index_ = piece.part_index;
     if (!part_) begin_part();
-    part_->append(piece);
+    if (auto* const chunks = std::get_if<std::unique_ptr<ChunkWriter>>(&*part_))
+      (*chunks)->append({piece.stored(), piece.raw.size(), piece.row_count, piece.xxh3, piece.filtered});
+    else
+      std::get<std::unique_ptr<MatrixHdf5Writer>>(*part_)->append(piece.x.view(), piece.held_out.view());
   }
   for (std::size_t row = 0; row < piece.x.row_count(); ++row)
     row_ratings_.push_back(static_cast<std::uint32_t>(piece.x.indptr[row + 1] - piece.x.indptr[row]));
@@ -258,10 +222,9 @@ void MatrixPackWriter::append(const RowPiece& piece) {
 void MatrixPackWriter::check_counts() const {
   const std::uint64_t ratings = std::accumulate(row_ratings_.begin(), row_ratings_.end(), std::uint64_t{0});
   if (row_ratings_.size() != rows_.row_count() || ratings != rows_.stats().x.nnz)
-    throw Error(ErrorCode::cannot_write, pack_.path() + ": packed " + count_text(row_ratings_.size(), "row") +
-                                             " of " + count_text(ratings, "rating") + ", expected " +
-                                             count_text(rows_.row_count()) + " of " +
-                                             count_text(rows_.stats().x.nnz));
+    throw_cannot_write(pack_.path() + ": packed " + count_text(row_ratings_.size(), "row") + " of " +
+                       count_text(ratings, "rating") + ", expected " + count_text(rows_.row_count()) +
+                       " of " + count_text(rows_.stats().x.nnz));
 }
 
 PartSpec MatrixPackWriter::part_spec() const {
@@ -291,13 +254,15 @@ std::vector<SampleColumn> columns_of(const ColumnTable& table, std::span<const s
 void MatrixPackWriter::begin_part() {
   const PartSpec spec = part_spec();
   const std::string path = pack_.file(part_stem(spec.part_index) + std::string(container_.extension));
+  if (container_.holds_row_blocks) {
+    part_ = container_.create(path, spec);
+    return;
+  }
   MatrixHdf5Options options;
   options.deflate_level = codec_.codec == "deflate" ? codec_.level : 0;
   options.item_counts = run_.packs.columns().counts;
-  if (run_.columns.items && !container_.holds_row_blocks)
-    options.item_columns = columns_of(*run_.columns.items, run_.item_ids);
-  part_ = container_.holds_row_blocks ? create_matrix_shard(path, spec)
-                                      : create_matrix_hdf5(path, spec, std::move(options));
+  if (run_.columns.items) options.item_columns = columns_of(*run_.columns.items, run_.item_ids);
+  part_ = std::make_unique<MatrixHdf5Writer>(path, spec, std::move(options));
 }
 
 PartSamples MatrixPackWriter::samples(std::uint64_t first_row, std::uint64_t end_row) const {
@@ -334,9 +299,10 @@ void MatrixPackWriter::finish_part() {
   const std::uint64_t end_row = row_ratings_.size();
   await_part();
   finishing_ =
-      pack_.finish_part(part_index_, [this, part = std::move(part_), end_row, part_index = part_index_,
-                                      first_row = part_first_row_]() mutable {
-        CompletePart complete = part->complete(samples(first_row, end_row));
+      pack_.finish_part(part_index_, [this, part = *std::exchange(part_, std::nullopt), end_row,
+                                      part_index = part_index_, first_row = part_first_row_]() mutable {
+        const PartSamples written = samples(first_row, end_row);
+        CompletePart complete = std::visit([&](auto& writer) { return writer->complete(written); }, part);
         publish_items();
         PartRecord record;
         add_written(complete.report, part_stem(part_index) + std::string(container_.extension), record);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "chunkhit/pack.h"
@@ -26,23 +27,8 @@ namespace chunkhit {
 /// Sums up what was read and what was made of it.
 [[nodiscard]] RatingStats make_rating_stats(const ReadStats& read, const RatingPacks& packs);
 
-/// Writes a part aside. One thread at a time.
-class MatrixPartWriter {
- public:
-  virtual ~MatrixPartWriter() = default;
-  virtual void append(const RowPiece& piece) = 0;
-  /// Ends a part; it exists only once its file is published.
-  [[nodiscard]] virtual CompletePart complete(const PartSamples& samples) = 0;
-};
-
-/// Starts a shard; its pieces are row blocks.
-[[nodiscard]] std::unique_ptr<MatrixPartWriter> create_matrix_shard(const std::string& path,
-                                                                    const PartSpec& spec);
-
-/// Starts an HDF5 part.
-[[nodiscard]] std::unique_ptr<MatrixPartWriter> create_matrix_hdf5(const std::string& path,
-                                                                   const PartSpec& spec,
-                                                                   MatrixHdf5Options options);
+/// Writes a part aside: of row blocks, or of rows.
+using MatrixPartWriter = std::variant<std::unique_ptr<ChunkWriter>, std::unique_ptr<MatrixHdf5Writer>>;
 
 /// What all packs of a run share.
 struct MatrixRun {
@@ -114,7 +100,7 @@ class MatrixPackWriter {
   FileRecord items_;
   std::optional<PendingFile> items_file_;  ///< until the first part is complete
   bool interrupted_ = false;
-  std::unique_ptr<MatrixPartWriter> part_;
+  std::optional<MatrixPartWriter> part_;
   // Last: a part that is being finished ends before anything that it uses does.
   std::future<PartRecord> finishing_;
 };

@@ -41,8 +41,7 @@ constexpr std::uint64_t kHdf5TimeBytes = 2 * sizeof(std::int64_t);
 }
 
 MatrixManifest read_ratings(const std::string& folder) {
-  std::error_code error;
-  if (!fs::exists(manifest_path(folder), error)) refuse_folder(folder);
+  if (!file_exists(manifest_path(folder))) refuse_folder(folder);
   std::optional<MatrixManifest> manifest = read_manifest(folder).ratings;
   if (!manifest) throw_bad_data(folder + ": is a pack of images, expected one of ratings");
   if (!manifest->label_columns.empty())

@@ -12,7 +12,6 @@
 #include "base/resources.h"
 #include "base/throw_error.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "manifest/plan.h"
 #include "pack/ratings/id_lists.h"
@@ -226,8 +225,8 @@ class SparseRun {
     const std::filesystem::path output(options_.output);
     const std::string folder = output.has_parent_path() ? output.parent_path().string() : ".";
     make_folders(folder);
-    const SparseMemory memory(options_.memory_bytes,
-                              options_.threads);  // no tables are read: items need none
+    // No tables are read: items need none.
+    const SparseMemory memory(options_.memory_bytes, options_.threads);
     SparseInput input(spec_, options_, options_.threads, folder, read_given_ids(spec_, memory));
     if (read(input)) write_item_list(input, folder, output.filename().string());
   }
@@ -292,23 +291,16 @@ class SparseRun {
       return;
     }
     tell(Phase::sorting);
-    columns_.check_headers(input.users(), input.items());
-    const RatingPacks packs = input.make_packs();
-    const std::vector<std::string> item_ids = input.item_ids(packs.columns());
-    const LabelTable labels = input.labels();
-    add_read(input, report_);
-    add_packs(packs, input.stats(), report_);
-    finish_columns(input, packs, item_ids);
-    report_.codec = codec_choice(spec_).codec;
-    check_any_rows(packs, spec_.packs.split);
+    const MadePacks made = make_packs(input);
+    const RatingPacks& packs = made.packs;
     for (const PackRows& rows : packs.packs) progress_.rows_total += rows.row_count();
     const std::string times = input.time_unit();
     const MatrixRun run{spec_,
                         options_,
                         input.users(),
                         packs,
-                        item_ids,
-                        labels,
+                        made.item_ids,
+                        made.labels,
                         columns_,
                         report_.stats,
                         times,
@@ -326,11 +318,26 @@ class SparseRun {
     tell(Phase::finishing);
   }
 
-  void finish_columns(const SparseInput& input, const RatingPacks& packs,
-                      const std::vector<std::string>& item_ids) {
+  struct MadePacks {
+    RatingPacks packs;
+    std::vector<std::string> item_ids{};
+    LabelTable labels{};
+  };
+
+  /// Makes the packs of what was read, and fills the report with their counts.
+  MadePacks make_packs(SparseInput& input) {
+    columns_.check_headers(input.users(), input.items());
+    MadePacks made{input.make_packs()};
+    made.item_ids = input.item_ids(made.packs.columns());
+    made.labels = input.labels();
+    add_read(input, report_);
+    add_packs(made.packs, input.stats(), report_);
     if (input.table()) columns_.check_id_columns(id_column_names(*input.table()));
-    columns_.finish(item_ids, input.users(), packs, report_.stats);
+    columns_.finish(made.item_ids, input.users(), made.packs, report_.stats);
     for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
+    report_.codec = codec_choice(spec_).codec;
+    check_any_rows(made.packs, spec_.packs.split);
+    return made;
   }
 
   /// Whether a split by id gives a pack of this input no rows; a notice says so.
@@ -357,15 +364,8 @@ class SparseRun {
 
   /// Fills the report of a dry run with the same counts that packing would give.
   void foresee(SparseInput& input) {
-    columns_.check_headers(input.users(), input.items());
-    const RatingPacks packs = input.make_packs();
-    const std::vector<std::string> item_ids = input.item_ids(packs.columns());
-    static_cast<void>(input.labels());
-    add_read(input, report_);
-    add_packs(packs, input.stats(), report_);
-    finish_columns(input, packs, item_ids);
-    report_.codec = codec_choice(spec_).codec;
-    check_any_rows(packs, spec_.packs.split);
+    const MadePacks made = make_packs(input);
+    const RatingPacks& packs = made.packs;
     for (const PackRows& rows : packs.packs) {
       if (leaves_out(rows)) continue;
       check_has_rows(packs, rows, spec_.packs.split);
@@ -415,11 +415,9 @@ std::uint32_t fitting_threads(const PackSparseOptions& options) {
 
 /// Throws cannot_write where the output holds a plan: pack-run makes its packs.
 void check_no_plan(const PackSparseOptions& options) {
-  std::error_code error;
-  if (!options.force && std::filesystem::exists(options.output + "/" + std::string(kPlanName), error))
-    throw Error(ErrorCode::cannot_write, options.output +
-                                             ": holds a plan, whose tasks may be running; pack-run " +
-                                             "finishes it, `force` removes it");
+  if (!options.force && file_exists(options.output + "/" + std::string(kPlanName)))
+    throw_cannot_write(options.output + ": holds a plan, whose tasks may be running; pack-run " +
+                       "finishes it, `force` removes it");
 }
 
 /// Checks spec and options, beside the inputs where a reader gives the ratings.

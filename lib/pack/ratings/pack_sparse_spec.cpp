@@ -1,7 +1,6 @@
 #include "pack/ratings/pack_sparse_spec.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -9,7 +8,6 @@
 
 #include "base/text.h"
 #include "base/throw_error.h"
-#include "chunkhit/error.h"
 #include "manifest/recorded_fields.h"
 #include "pack/ratings/sparse_fields.h"
 #include "ratings/rating_format.h"
@@ -40,11 +38,10 @@ void check_list_output(const PackSparseOptions& options) {
     return path != "-" && fs::equivalent(path, options.output, missing);
   };
   if (std::ranges::any_of(options.inputs, is_output))
-    throw Error(ErrorCode::cannot_write, options.output + ": is an input; give another `output`");
+    throw_cannot_write(options.output + ": is an input; give another `output`");
   if (fs::is_directory(options.output, error))
-    throw Error(ErrorCode::cannot_write, options.output + ": is a folder; expected a file for the items");
-  if (!options.force)
-    throw Error(ErrorCode::cannot_write, options.output + ": is there already; `force` replaces it");
+    throw_cannot_write(options.output + ": is a folder; expected a file for the items");
+  if (!options.force) throw_cannot_write(options.output + ": is there already; `force` replaces it");
 }
 
 }  // namespace

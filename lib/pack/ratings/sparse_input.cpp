@@ -95,8 +95,8 @@ bool SparseInput::read(RatingReader* reader) {
   intake_.finish();
   if (store_.rating_count() == 0) throw_bad_data("there are no ratings in the input");
   if (store_.rating_count() != intake_.stats().total().ratings)
-    throw Error(ErrorCode::cannot_write, "kept " + count_text(store_.rating_count(), "rating") + " of " +
-                                             count_text(intake_.stats().total().ratings));
+    throw_cannot_write("kept " + count_text(store_.rating_count(), "rating") + " of " +
+                       count_text(intake_.stats().total().ratings));
   note_table();
   note_times();
   note_ends();

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/throw_error.h"
-#include "chunkhit/error.h"
 #include "pack/pack_folder.h"
 #include "ratings/rating_split.h"
 #include "types/enum_names.h"
@@ -35,8 +34,8 @@ void check_same_spec(const std::string& path, const std::optional<AnyManifest>& 
 }
 
 [[noreturn]] void refuse_stale_pack(const std::string& path, const std::string& but) {
-  throw Error(ErrorCode::cannot_write, path + ": holds a pack of matrices" + but +
-                                           "; `force` removes it, another `output` keeps both");
+  throw_cannot_write(path + ": holds a pack of matrices" + but +
+                     "; `force` removes it, another `output` keeps both");
 }
 
 /// Folders that runs with another split, or without one, left in the output.
@@ -68,9 +67,9 @@ void check_stale_packs(const std::vector<std::string>& packs, bool force, bool h
                                           : " of a split, and no `split_by` is asked for");
   for (const std::string& path : packs)
     if (!is_matrix_pack(path))
-      throw Error(ErrorCode::cannot_write, path +
-                                               ": holds a pack of another split and more, which `force` "
-                                               "does not remove; give another `output`");
+      throw_cannot_write(path +
+                         ": holds a pack of another split and more, which `force` "
+                         "does not remove; give another `output`");
 }
 
 /// Throws cannot_write if the folders of a split would be inside a pack that stays.
@@ -81,9 +80,8 @@ void check_around_split(const PackSparseOptions& options) {
   }
   const std::string format = held_format(options.output);
   if (kind_of_format(format) != nullptr)
-    throw Error(ErrorCode::cannot_write,
-                options.output + ": holds a finished pack (" + format +
-                    ") and more, and `split_by` makes folders in it; give another `output`");
+    throw_cannot_write(options.output + ": holds a finished pack (" + format +
+                       ") and more, and `split_by` makes folders in it; give another `output`");
 }
 
 /// Throws cannot_write if an output folder has an entry that is neither a pack's file nor stale.
