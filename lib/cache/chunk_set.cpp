@@ -15,7 +15,8 @@ namespace {
 
 std::string shape_text(const SampleShape& sample) {
   return std::to_string(sample.height) + "x" + std::to_string(sample.width) + "x" +
-         std::to_string(sample.channels) + " " + name_of(sample.layout);
+         std::to_string(sample.channels) + " " + name_of(sample.layout) +
+         (sample.has_mask ? " with masks" : "");
 }
 
 std::string shape_text(const MatrixShape& matrix) {

@@ -21,6 +21,7 @@ class PngSession {
         info_(png_ == nullptr ? nullptr : png_create_info_struct(png_)) {
     if (info_ == nullptr) throw std::bad_alloc();
     png_set_read_fn(png_, this, read);
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // texts may expand to gigabytes
   }
   PngSession(const PngSession&) = delete;
   PngSession& operator=(const PngSession&) = delete;

@@ -38,7 +38,9 @@ std::string absolute_root(const std::string& root) {
 }
 
 RunFrame::RunFrame(const std::string& tool, const std::string& command_line, const std::atomic<bool>* stop)
-    : stop_(stop), bytes_before_(resident_bytes() - std::min(resident_bytes(), kCommandBytes)) {
+    : stop_(stop) {
+  const std::uint64_t held = resident_bytes();
+  bytes_before_ = held - std::min(held, kCommandBytes);
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
   record.tool = tool + " " + version();

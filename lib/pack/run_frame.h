@@ -22,8 +22,8 @@ class RunFrame {
   /// Begins a run now. `tool`: the command without its version. `stop` may be null.
   RunFrame(const std::string& tool, const std::string& command_line, const std::atomic<bool>* stop);
   [[nodiscard]] bool is_stopped() const { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); }
-  /// Memory that the process holds for the run. A program that packs held more before, which is not the run's:
-  /// a GPU's context alone takes gigabytes.
+  /// Memory that the process holds for the run. A program that packs held more before, which is not the
+  /// run's: a GPU's context alone takes gigabytes.
   [[nodiscard]] std::uint64_t held_bytes() const;
   /// Seconds since the start.
   [[nodiscard]] double seconds() const;
@@ -38,7 +38,7 @@ class RunFrame {
 
  private:
   const std::atomic<bool>* stop_;
-  std::uint64_t bytes_before_;  ///< held before the run, above what a command holds
+  std::uint64_t bytes_before_ = 0;  ///< held before the run, above what a command holds
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

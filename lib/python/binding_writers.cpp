@@ -174,7 +174,8 @@ class BoundImageWriter : public BoundWriter<ImageWriter, PackProgress> {
     const std::vector<ColumnValue> values = column_values(columns);
     const std::span<const ColumnValue> kept(values);
     const std::span<const std::uint8_t> bytes(image.data(), static_cast<std::size_t>(image.size()));
-    const PixelsView masked = mask.is_none() ? PixelsView() : pixels_of(mask.cast<ByteArray>());
+    const auto held_mask = mask.is_none() ? ByteArray() : mask.cast<ByteArray>();
+    const PixelsView masked = mask.is_none() ? PixelsView() : pixels_of(held_mask);
     if (image.ndim() == 1) return add_all(bytes, label_of(label), std::string_view(key), kept, masked);
     add_all(pixels_of(image), label_of(label), std::string_view(key), kept, masked);
   }

@@ -1,11 +1,14 @@
 """Images with masks: packed, read, cropped and flipped as Pillow does both."""
 import os
+import subprocess
+import sys
 
 import chunkhit
 import h5py
 import numpy as np
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 COUNT, CLASSES = 40, 21
 
@@ -327,3 +330,72 @@ def test_damaged_masks_are_found(pairs, tmp_path):
             part.write_bytes(data[:at] + bytes([data[at] ^ 64]) + data[at + 1:])
             assert chunkhit.verify_pack(out)["problems"], (container, sizes, at)
         part.write_bytes(data)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_changed_is_seen_and_nothing_else(pairs, tmp_path):
+    """A damaged image with a good mask was packed again by each run, and an older mask of equal size was never seen."""
+    _, arrays = pairs
+    for file, (image, mask) in list(arrays.items())[:6]:
+        stem = file.split("/")[1][:3]
+        for kind, array in (("images", image), ("masks", mask)):
+            (tmp_path / kind).mkdir(exist_ok=True)
+            if kind == "images":
+                Image.fromarray(array).save(tmp_path / kind / f"{stem}.png")
+            else:
+                np.save(tmp_path / kind / f"{stem}.npy", array)
+    (tmp_path / "images/001.png").write_bytes((tmp_path / "images/001.png").read_bytes()[:200])
+
+    def pack_again(masks="masks"):
+        chunkhit.pack_images(tmp_path / "images", tmp_path / "out", pair=tmp_path / masks, resize=(48, 40), progress=False, max_errors=1)
+        return (tmp_path / "out" / "part-00000.h5").stat().st_mtime_ns
+
+    first = pack_again()
+    assert pack_again() == first
+    old = tmp_path / "masks/000.npy"
+    np.save(old, arrays["a/000.png"][1] + 100)
+    os.utime(old, (1e9, 1e9))
+    assert pack_again() > first
+    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    assert dataset[dataset.keys().index("000.png")][1].min() >= 100
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mask_files_take_no_more_memory_than_their_pixels(pairs, tmp_path):
+    """A file of gigabytes was read whole, and texts in a PNG were expanded."""
+    _, arrays = pairs
+    image, mask = arrays["a/000.png"]
+    for kind in ("images", "masks"):
+        (tmp_path / kind).mkdir()
+    for number in range(3):
+        Image.fromarray(image).save(tmp_path / f"images/{number}.png")
+    with open(tmp_path / "masks/0.png", "wb") as file:
+        file.truncate(3 << 30)
+    chunks = PngInfo()
+    for number in range(20):
+        chunks.add_text(f"text{number}", "x" * (8 << 20), zip=True)
+    Image.fromarray(mask).save(tmp_path / "masks/1.png", pnginfo=chunks)
+    Image.fromarray(mask).save(tmp_path / "masks/2.png")
+    script = (f"import chunkhit, resource\nchunkhit.pack_images({str(tmp_path / 'images')!r}, {str(tmp_path / 'out')!r}, "
+              f"pair={str(tmp_path / 'masks')!r}, resize=(48, 40), progress=False, max_errors=1)\n"
+              "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)")
+    peak = int(subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, capture_output=True, text=True).stdout)
+    assert peak < 150_000, "kB"
+    assert "0.png: has 3221225472 bytes, too many" in (tmp_path / "out/rejects.csv").read_text().replace(",", "")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_messages_name_masks(pairs, tmp_path):
+    folder, arrays = pairs
+    pack(folder, tmp_path / "with")
+    chunkhit.pack_images(folder / "images", tmp_path / "without", resize=(48, 40), progress=False)
+    with pytest.raises(chunkhit.Error, match="40x48x3 nhwc, expected 40x48x3 nhwc with masks"):
+        chunkhit.ImageLoader([tmp_path / "with", tmp_path / "without"])
+    with pytest.raises(chunkhit.Error, match="or with masks, have their own labels only"):
+        chunkhit.ImageDataset(tmp_path / "with/part-00000.h5", labels="rows")
+    with chunkhit.ImageWriter(tmp_path / "out") as writer:
+        with pytest.raises(chunkhit.Error, match="mask: expected uint8, found int64"):
+            writer.add(arrays["a/000.png"][0], mask=arrays["a/000.png"][1].astype(np.int64))
+        writer.close()
+    batch = next(iter(chunkhit.ImageLoader(tmp_path / "without", batch_size=4)))
+    assert type(batch)(batch).labels is batch.labels, "as tools that move batches make them again"

@@ -161,11 +161,8 @@ class PartPipeline {
     const std::lock_guard lock(mutex_);
     if (failure_) flow.stop();
     return failure_.unless_failed([&]() -> Block* {
-      Block& block = blocks_.emplace_back();
-      block = next_block(flow);
-      if (!block.reasons.empty()) return &block;
-      blocks_.pop_back();
-      return nullptr;
+      Block block = next_block(flow);
+      return block.reasons.empty() ? nullptr : &blocks_.emplace_back(std::move(block));
     });
   }
 

@@ -187,12 +187,13 @@ struct ImageWriter::Impl {
     content.update(as_bytes(pnm_header(shape)));
     content.update(bytes);
     const std::uint64_t offset = spool->append(bytes);
+    const std::uint64_t mask_offset = mask.channels == 0 ? 0 : spool->append(mask.bytes);
     SampleRows(list).add(own_key);
     list.ranges.push_back({offset, bytes.size(), 0});
     list.shapes.push_back(shape);
     hash.add(own_key);
     hash.add(hash_text(content.value()));
-    if (mask.channels != 0) add_mask(mask);
+    if (mask.channels != 0) add_mask(mask, mask_offset);
     add_label(label);
     kept.add(columns.values);
     report_added();
@@ -206,13 +207,13 @@ struct ImageWriter::Impl {
       throw_usage("mask: found " + count_text(mask.channels, "channel") + ", expected 1, of class ids");
   }
 
-  void add_mask(const PixelsView& mask) {
+  void add_mask(const PixelsView& mask, std::uint64_t offset) {
     const SampleShape shape = checked_shape(mask);
     Xxh3Stream content;
     content.update(as_bytes(pnm_header(shape)));
     content.update(mask.bytes);
     hash.add(hash_text(content.value()));
-    list.masks.push_back({spool->append(mask.bytes), mask.bytes.size(), 0});
+    list.masks.push_back({offset, mask.bytes.size(), 0});
     list.mask_shapes.push_back(shape);
   }
 

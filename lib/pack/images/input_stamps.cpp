@@ -33,23 +33,13 @@ ByteBuffer encode_header(const StampedPart& part, std::uint64_t row_count) {
   return bytes;
 }
 
-/// The stamp of a file, and of its mask.
-FileStamp joined_stamp(const InputFolders& folders, const SampleList& list, std::size_t index) {
-  const FileStamp stamp = stamp_sample(folders.images, list, index);
-  if (!folders.masks) return stamp;
-  try {
-    return joined_stamp(stamp, open_mask(folders, list.file(index)).file.stamp);
-  } catch (const ImageError&) {
-    return stamp;  // as it was stamped where it was rejected
-  }
-}
-
 bool is_changed(const InputFolders& folders, const SampleList& list, std::size_t index,
                 const FileStamp& before) {
   return with_retries([&] {
     // What could not be opened was stamped with zeros, though it may have had a size.
-    return before != (before == FileStamp{} ? open_sample(folders.images, list, index).stamp
-                                            : joined_stamp(folders, list, index));
+    return before != (before == FileStamp{}
+                          ? open_sample(folders.images, list, index).stamp
+                          : joined_stamp(folders, list, index, stamp_sample(folders.images, list, index)));
   });
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/words.h"
 #include "decode/formats.h"
 #include "pack/images/pack_spec.h"
 #include "pack/images/sample_decoder.h"
@@ -18,6 +19,9 @@ constexpr std::array<std::string_view, 8> kExtensions{".png", ".npy", ".bmp", ".
                                                       ".PNG", ".NPY", ".BMP", ".GIF"};
 /// Of files that people take for masks.
 constexpr std::array<std::string_view, 6> kOtherExtensions{".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".JPG"};
+
+/// Of a file beside its pixels: an ICC profile, say.
+constexpr std::uint64_t kMaxHeadBytes = 1 << 20;
 
 PackImagesSpec spec_of_masks(PackImagesSpec spec) {
   spec.transform.resample = Filter::nearest;
@@ -79,7 +83,17 @@ MaskFile open_mask(const InputFolders& folders, std::string_view image) {
 }
 
 FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask) {
-  return {image.bytes + mask.bytes, std::max(image.mtime_ns, mask.mtime_ns)};
+  return {image.bytes + mask.bytes, image.mtime_ns + mask.mtime_ns};
+}
+
+FileStamp joined_stamp(const InputFolders& folders, const SampleList& list, std::size_t index,
+                       const FileStamp& image) {
+  if (!folders.masks) return image;
+  try {
+    return joined_stamp(image, open_mask(folders, list.file(index)).file.stamp);
+  } catch (const ImageError&) {
+    return image;
+  }
 }
 
 MaskDecoder::MaskDecoder(const PackImagesSpec& spec)
@@ -110,6 +124,10 @@ void MaskDecoder::make(const InputFolders& folders, const SampleList& list, std:
   const MaskFile mask = open_mask(folders, list.file(index));
   stamp_ = mask.file.stamp;
   try {
+    if (mask.file.bytes >
+        std::max<std::uint64_t>(kMaxHeadBytes, std::uint64_t{2} * image.width * image.height))
+      throw ImageError("has " + count_text(mask.file.bytes, "byte") +
+                       ", too many for the pixels of its image");
     if (const std::string reason = mask.file.read(file_); !reason.empty()) throw ImageError(reason);
     DecodeMonitor monitor({.max_seconds = spec_.max_seconds_per_image});
     const std::unique_ptr<OpenedImage> opened = open_pixels(file_, monitor);

@@ -37,8 +37,11 @@ struct MaskFile {
 /// ImageError where there is none, MachineError.
 [[nodiscard]] MaskFile open_mask(const InputFolders& folders, std::string_view image);
 
-/// The stamp of an image and of its mask as one.
+/// The stamp of an image and of its mask as one: another one where either changed.
 [[nodiscard]] FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask);
+/// The same of a sample, whose mask is looked at; of an image without one its own.
+[[nodiscard]] FileStamp joined_stamp(const InputFolders& folders, const SampleList& list, std::size_t index,
+                                     const FileStamp& image);
 
 /// Reads masks; each thread has its own.
 class MaskDecoder {

@@ -99,6 +99,7 @@ RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, con
   std::string found;
   try {
     RootFolder root(options.root, spec.follow_symlinks);
+    static_cast<void>(mask_folder(spec));
     if (!plan.containers.empty()) return root;  // they are compared when they are opened
     const RootFolder::File file = with_retries([&] { return root.open(plan.first_file); });
     if (file.error.empty() && file.bytes == plan.first_file_bytes) return root;

@@ -290,8 +290,19 @@ void SampleDecoder::take_pixels(const SampleShape& shape, const DecodePlan& want
   }
 }
 
+/// Makes a sample without its mask. That of a reject is stamped, too, as by who looks for changes.
+template <class Make>
+auto SampleDecoder::make_image(const SampleList& list, std::size_t index, Make make) -> decltype(make()) {
+  try {
+    return make_with_retries(list.file(index), make);
+  } catch (const ImageError&) {
+    if (stamp_ != FileStamp{}) stamp_ = joined_stamp(context_.folders(), list, index, stamp_);
+    throw;
+  }
+}
+
 void SampleDecoder::make(const SampleList& list, std::size_t index, std::uint8_t* slot) {
-  make_with_retries(list.file(index), [&] { transform(read(list, index), slot); });
+  make_image(list, index, [&] { transform(read(list, index), slot); });
   if (context_.sample.has_mask) make_mask(list, index, slot + context_.sample.pixel_bytes());
 }
 
@@ -302,6 +313,7 @@ void SampleDecoder::make_mask(const SampleList& list, std::size_t index, std::ui
   const std::uint64_t bytes = kMaskCopies * input_.width * input_.height;
   MemoryBudget::Share share;
   if (bytes > context_.kept_bytes) {
+    check_limit(bytes, context_.spec);
     check_budget(bytes, file);
     share = MemoryBudget::Share(context_.budget, bytes);
   }
@@ -332,8 +344,7 @@ void SampleDecoder::append_mask(const SampleList& list, std::size_t index, Sized
 
 SizedSample SampleDecoder::make_sized(const SampleList& list, std::size_t index,
                                       MemoryBudget::Share& payload) {
-  SizedSample sample =
-      make_with_retries(list.file(index), [&] { return store(read(list, index, &payload)); });
+  SizedSample sample = make_image(list, index, [&] { return store(read(list, index, &payload)); });
   if (context_.sample.has_mask) append_mask(list, index, sample);
   return sample;
 }

@@ -89,6 +89,8 @@ class SampleDecoder {
   /// The pixels turned upright.
   [[nodiscard]] Image& upright(const Decoded& image);
   void transform(const Decoded& image, std::uint8_t* slot);
+  template <class Make>
+  auto make_image(const SampleList& list, std::size_t index, Make make) -> decltype(make());
   /// Makes the mask of the image that was made last.
   void make_mask(const SampleList& list, std::size_t index, std::uint8_t* out);
   void append_mask(const SampleList& list, std::size_t index, SizedSample& sample);

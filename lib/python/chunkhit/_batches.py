@@ -25,8 +25,7 @@ class ImageBatch(Tuple[Any, Any]):
     The arrays look into the loader's memory, which is theirs as long as any of them lives; they may be written to.
     """
 
-    labels: Any
-    masks: Any
+    masks: Any = None
     samples: Any
     epoch: int
     index: int  # type: ignore[assignment]
@@ -35,6 +34,10 @@ class ImageBatch(Tuple[Any, Any]):
     @property
     def images(self) -> Any:
         return self[0]
+
+    @property
+    def labels(self) -> Any:
+        return self[1] if self.masks is None else self._labels
 
     @property
     def keys(self) -> List[str]:
@@ -53,7 +56,7 @@ class ImageBatch(Tuple[Any, Any]):
         """A batch of these parts, of a loader of the binding."""
         batch = cls((images, labels if masks is None else masks))
         batch.core = core
-        batch.labels = labels
+        batch._labels = labels
         batch.masks = masks
         batch.samples = samples
         batch.epoch = epoch

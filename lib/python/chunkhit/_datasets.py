@@ -134,6 +134,10 @@ class ImageDataset(OfImages, Dataset):
     def __init__(self, paths: Paths, **options: Any) -> None:
         super().__init__(paths, with_native_paths(with_defaults("image_dataset", options), "cache_dir"))
 
+    def _open(self) -> None:
+        super()._open()
+        self._has_masks = bool(self.info.get("masks"))  # asked for by each sample
+
     def masks(self, samples: Any) -> Any:
         """The masks of samples: uint8 (n, height, width), a list where each has its own size; raises Error "usage" where there
         are none."""
@@ -164,7 +168,7 @@ class ImageDataset(OfImages, Dataset):
 
     def _read(self, numbers: NDArray[Any], is_one: bool) -> Tuple[Any, Any]:
         images = self._core.read(numbers)
-        if self.info.get("masks"):
+        if self._has_masks:
             masks = self._core.masks(numbers)
             return (images[0], masks[0]) if is_one else (images, masks)
         labels = self._core.labels(numbers)

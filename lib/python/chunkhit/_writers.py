@@ -398,7 +398,10 @@ def mask_array(mask: Any) -> Optional[NDArray[Any]]:
     if pillow is not None and isinstance(mask, pillow.Image):
         mask = np.asarray(mask)
         mask = mask.astype(np.uint8) if mask.dtype == bool else mask
-    array = image_array(mask, None)
+    try:
+        array = image_array(mask, None)
+    except Error as error:
+        raise Error(str(error).replace("image:", "mask:", 1), error.code) from None
     if array.ndim != 3 or array.shape[2] != 1:
         raise Error(f"mask: expected class ids of shape (height, width), found {tuple(np.shape(mask))}", "usage")
     return array
