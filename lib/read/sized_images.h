@@ -20,7 +20,7 @@ namespace chunkhit {
 struct StoredImage {
   Bytes frame;  ///< the payload, or a zstd frame of raw blocks around it
   std::uint32_t payload_bytes = 0;
-  std::uint32_t height = 0;      ///< of the payload, pixels
+  std::uint32_t height = 0;  ///< of the payload, pixels
   std::uint32_t width = 0;
   PayloadKind kind = PayloadKind::raw;
   int orientation = 1;           ///< how it is to be turned

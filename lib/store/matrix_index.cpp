@@ -1,4 +1,5 @@
-// The index of a part of matrices: ids as numbers where they are, in planes of bytes. Layout: schemas/shard.md.
+// The index of a part of matrices: ids as numbers where they are, in planes of bytes. Layout:
+// schemas/shard.md.
 #include <bit>
 #include <charconv>
 #include <optional>

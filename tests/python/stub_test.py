@@ -7,6 +7,7 @@ import subprocess
 import sys
 import typing
 
+import numpy as np
 import pytest
 
 import chunkhit
@@ -126,7 +127,9 @@ def test_infos_have_the_keys_that_help_explains(packs, ratings, tmp_path):
                          user_columns=tmp_path / "users.csv")
     (tmp_path / "timed.csv").write_text("user,item,rating,time\na,b,1,1500000000\n")
     chunkhit.pack_sparse(tmp_path / "timed.csv", tmp_path / "timed", keep_times=True)
-    images = [packs / "hdf5", packs / "shard", packs / "hdf5/part-00000.h5", tmp_path / "own", tmp_path / "split/a",
+    with chunkhit.ImageWriter(tmp_path / "masked") as writer:
+        writer.add(np.zeros((4, 4, 3), np.uint8), mask=np.zeros((4, 4), np.uint8))
+    images = [tmp_path / "masked", packs / "hdf5", packs / "shard", packs / "hdf5/part-00000.h5", tmp_path / "own", tmp_path / "split/a",
               tmp_path / "kept", tmp_path / "merged"]
     for paths, info, reader in ((images, chunkhit.ImageInfo, chunkhit.ImageDataset),
                                 ([ratings[0] / "whole", ratings[0] / "split/test", tmp_path / "ages", tmp_path / "timed"],

@@ -133,7 +133,8 @@ TEST(SizedHdf5, IsRefusedOnceAnotherProgramChangedIt) {
 TEST(SizedHdf5, HasItsOwnLabelsOnly) {
   const WrittenPart part;
   EXPECT_EQ(error_of(part.path, {.labels = "labels"}), "");
-  EXPECT_EQ(error_of(part.path, {.labels = "rows"}), "images of their own sizes have their own labels only");
+  EXPECT_EQ(error_of(part.path, {.labels = "rows"}),
+            "images of their own sizes, or with masks, have their own labels only");
 }
 
 TEST(SizedHdf5, NeedsASpecOfItsKind) {

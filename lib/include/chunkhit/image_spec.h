@@ -104,10 +104,10 @@ struct PackImagesSpec {
   std::string
       classes;  ///< file of names, one per line, or pack whose class ids are used; empty: sorted names
   bool follow_symlinks = false;  ///< follow links to folders and out of the root
-  /// Folder of masks: for each image a file of its name below the root, or with the extension .png, .npy, .bmp
-  /// or .gif, of one value a pixel (gray levels; of PNG also indices of a palette) and of the upright image's
-  /// size. They are resized by nearest pixels. Without `labels` folders are no classes then: all class ids are
-  /// -1. Empty: no masks.
+  /// Folder of masks: for each image a file of its name below the root, or with the extension .png, .npy,
+  /// .bmp or .gif, of one value a pixel (gray levels; of PNG also indices of a palette) and of the upright
+  /// image's size. They are resized by nearest pixels. Without `labels` folders are no classes then: all
+  /// class ids are -1. Empty: no masks.
   std::string pair;
   TransformSpec transform;
   Sizes sizes = Sizes::fixed;

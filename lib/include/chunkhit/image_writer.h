@@ -38,10 +38,10 @@ using ColumnValue = std::variant<std::int64_t, double, std::string_view>;
 class CHUNKHIT_API ImageWriter {
  public:
   /// Begins packs in `options.output`. Options that say which files are packed are errors: `options.root`,
-  /// `options.inputs`, `spec.labels`, `spec.folders`, `spec.pair`, `spec.follow_symlinks`, and of `spec.columns` all but
-  /// the label columns and the kept ones. `spec.columns.label_column` names the numbers of labels,
-  /// `spec.columns.keep_columns` the columns of `add`. `class_names`: names by id;
-  /// labels are ids below their count, or these names. Throws as pack_images.
+  /// `options.inputs`, `spec.labels`, `spec.folders`, `spec.pair`, `spec.follow_symlinks`, and of
+  /// `spec.columns` all but the label columns and the kept ones. `spec.columns.label_column` names the
+  /// numbers of labels, `spec.columns.keep_columns` the columns of `add`. `class_names`: names by id; labels
+  /// are ids below their count, or these names. Throws as pack_images.
   ImageWriter(PackImagesSpec spec, PackImagesOptions options, std::vector<std::string> class_names = {});
   ImageWriter(ImageWriter&&) noexcept;
   ImageWriter& operator=(ImageWriter&&) noexcept;
