@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <ctime>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -47,7 +46,8 @@ std::string host_name() {
 /// When a process started; nothing where there is no such process, or only what its parent has to fetch.
 std::optional<std::uint64_t> process_start(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  std::getline(file, text, '\0');  // its iterators throw where the process ends meanwhile
   // The command's name stands in parentheses and may hold anything; the start time is the 20th field behind.
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return std::nullopt;

@@ -124,7 +124,8 @@ TEST(Sampler, ReadsOnlyTheChunksThatItHasSamplesOf) {
     EXPECT_EQ(mixing.epoch_samples, 600u);
     EXPECT_DOUBLE_EQ(mixing.distinct_samples, 6);
     EXPECT_DOUBLE_EQ(mixing.samples_per_visit, 200);
-    EXPECT_LE(loader.stats().chunk_fetches, 6u);  // and the next epoch's
+    // Also the next epoch's; and again where no thread held a chunk between two batches. All would be 52.
+    EXPECT_LE(loader.stats().chunk_fetches, 12u);
   }
 }
 

@@ -26,6 +26,7 @@ class ImageBatch(Tuple[Any, Any]):
     """
 
     masks: Any = None
+    _labels: Any
     samples: Any
     epoch: int
     index: int  # type: ignore[assignment]
