@@ -270,6 +270,15 @@ void print_sizes(const OwnSizesInfo& sizes) {
               count_text(sizes.photo).c_str(), count_text(sizes.zstd).c_str(), count_text(sizes.raw).c_str());
 }
 
+void print_shape(const ImagesInfo& images) {
+  const char* const masks = images.has_masks ? "; masks, uint8" : "";
+  if (images.own_sizes)
+    std::printf("shape      each image its own size, channels %u, uint8, nhwc%s\n", images.channels, masks);
+  else
+    std::printf("shape      height %u, width %u, channels %u, uint8, %s%s\n", images.height, images.width,
+                images.channels, name_of(images.layout).c_str(), masks);
+}
+
 void print_info(const PackInfo& info) {
   if (info.is_matrix()) return print_matrix_info(info);
   const ImagesInfo& images = info.images();
@@ -281,12 +290,7 @@ void print_info(const PackInfo& info) {
     std::printf("samples    %s (%s rows, %s rejected%s)\n", count_text(info.samples).c_str(),
                 count_text(images.rows).c_str(), count_text(images.rejected).c_str(),
                 warned_text(images.warned).c_str());
-  const char* const masks = images.has_masks ? "; masks, uint8" : "";
-  if (images.own_sizes)
-    std::printf("shape      each image its own size, channels %u, uint8, nhwc%s\n", images.channels, masks);
-  else
-    std::printf("shape      height %u, width %u, channels %u, uint8, %s%s\n", images.height, images.width,
-                images.channels, name_of(images.layout).c_str(), masks);
+  print_shape(images);
   if (images.sizes) print_sizes(*images.sizes);
   if (images.inputs) print_inputs(*images.inputs);
   print_labels(info);

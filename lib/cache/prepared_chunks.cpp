@@ -41,7 +41,7 @@ class RemoteChunks final : public PreparedChunks {
   [[nodiscard]] PreparedChunk take(std::size_t chunk, bool checks) override;
   void give_back(std::uint8_t* memory) override;
   [[nodiscard]] bool keeps_on_disk() const override { return disk_.has_value(); }
-  void begin_epoch(NextVisit next_visit) override {
+  void begin_epoch(NextVisit&& next_visit) override {
     if (disk_) disk_->begin_epoch(std::move(next_visit));
   }
   [[nodiscard]] PreparedStats stats() const override;

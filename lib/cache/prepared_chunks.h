@@ -71,7 +71,7 @@ class PreparedChunks {
   /// Whether a disk is used, so that `begin_epoch` is worth its call.
   [[nodiscard]] virtual bool keeps_on_disk() const { return false; }
   /// As DiskCache.
-  virtual void begin_epoch(NextVisit) {}
+  virtual void begin_epoch(NextVisit&&) {}
   [[nodiscard]] virtual PreparedStats stats() const { return {}; }
   virtual void reset_stats() {}
 
