@@ -20,6 +20,7 @@
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
+#include "manifest/part_match.h"
 #include "transform/orientation.h"
 
 namespace chunkhit {

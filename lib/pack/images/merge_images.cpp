@@ -16,6 +16,7 @@
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "pack/merge_inputs.h"
+#include "pack/pack_folder.h"
 #include "types/enum_names.h"
 #include "types/input_sizes.h"
 
