@@ -48,6 +48,14 @@ def pairs(tmp_path_factory):
     return folder, arrays
 
 
+def write_masks(arrays, folder):
+    for file, (_, mask) in arrays.items():
+        path = folder / f"{file.rsplit('.', 1)[0]}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(mask).save(path)
+    return folder
+
+
 FORMS = [(container, sizes) for container in ("hdf5", "shard") for sizes in ("fixed", "own")]
 
 
@@ -153,11 +161,7 @@ def test_h5py_reads_both(pairs, tmp_path):
 
 def test_bad_masks_are_rejects(pairs, tmp_path):
     folder, arrays = pairs
-    masks = tmp_path / "masks"
-    for file, (_, mask) in arrays.items():
-        path = masks / f"{file.rsplit('.', 1)[0]}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(mask).save(path)
+    masks = write_masks(arrays, tmp_path / "masks")
     os.remove(masks / "a/000.png")
     Image.new("L", (3, 4)).save(masks / "b/001.png")
     Image.new("RGB", arrays["a/002.jpg"][1].shape[::-1]).save(masks / "a/002.png")
@@ -204,11 +208,7 @@ def test_masks_beside_the_images_and_twice(pairs, tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_a_changed_mask_is_packed_again(pairs, tmp_path):
     folder, arrays = pairs
-    masks = tmp_path / "masks"
-    for file, (_, mask) in arrays.items():
-        path = masks / f"{file.rsplit('.', 1)[0]}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(mask).save(path)
+    masks = write_masks(arrays, tmp_path / "masks")
     Image.new("L", (3, 4)).save(masks / "b/001.png")  # a reject, which does not count as changed either
 
     def pack_again():

@@ -124,7 +124,7 @@ TEST(Sampler, ReadsOnlyTheChunksThatItHasSamplesOf) {
     EXPECT_EQ(mixing.epoch_samples, 600u);
     EXPECT_DOUBLE_EQ(mixing.distinct_samples, 6);
     EXPECT_DOUBLE_EQ(mixing.samples_per_visit, 200);
-    // Also the next epoch's; and again where no thread held a chunk between two batches. All would be 52.
+    // Also the next epoch's, 6 as a rule; 7 were seen once on a busy machine. All chunks would be 52.
     EXPECT_LE(loader.stats().chunk_fetches, 12u);
   }
 }
