@@ -43,7 +43,7 @@ struct GiveBackMemory {
 
 /// A chunk's stored bytes in the memory that they arrived in.
 struct PreparedChunk {
-  std::unique_ptr<std::uint8_t, GiveBackMemory> memory;  ///< whoever releases it must call `give_back`
+  std::unique_ptr<std::uint8_t, GiveBackMemory> memory;  ///< released by `give_back`
   std::size_t byte_count = 0;
   [[nodiscard]] MutableBytes bytes() const { return {memory.get(), byte_count}; }
 };
