@@ -1,6 +1,6 @@
 // The loaders of <chunkhit/cuda.h> beside those of the CPU. Usage: loaders_test PACKS, a folder with the
-// packs hdf5, shard, numbers, ratings-* and times-* of tests/golden. tests/CMakeLists.txt also builds it with
-// a stand-in for CUDA, for the CPU.
+// packs hdf5, shard, numbers, masks-shard, ratings-* and times-* of tests/golden. tests/CMakeLists.txt also
+// builds it with a stand-in for CUDA, for the CPU.
 #include <chunkhit/cuda.h>
 #include <unistd.h>
 
@@ -59,7 +59,7 @@ Bytes rounded_bytes(std::span<const float> values) {
 
 struct ReadBatch {
   std::uint64_t index;
-  Bytes pixels, labels, samples;
+  Bytes pixels, labels, samples, masks;
   bool operator==(const ReadBatch&) const = default;
 };
 
@@ -87,7 +87,7 @@ std::vector<ReadBatch> batches_of(ImageLoader& loader, std::uint64_t epoch, Devi
   for (const chunkhit::ImageBatch& batch : loader.epoch(epoch))
     found.push_back({batch.index, expected_pixels(batch, dtype),
                      batch.labels.empty() ? bytes_of(batch.label_values) : bytes_of(batch.labels),
-                     bytes_of(batch.samples)});
+                     bytes_of(batch.samples), bytes_of(batch.masks)});
   return found;
 }
 
@@ -101,6 +101,8 @@ void read_batch(const cuda::DeviceImageBatch& batch, cudaStream_t stream, ReadBa
   else
     read_later(batch.label_values, batch.host->label_values.size_bytes(), stream, to.labels);
   read_later(batch.samples, count * sizeof(std::uint64_t), stream, to.samples);
+  if (batch.masks != nullptr)
+    read_later(batch.masks, count * batch.shape.height * batch.shape.width, stream, to.masks);
 }
 
 /// The same on the device. Nobody waits for the stream before the end: each batch must wait for its turn.
@@ -153,7 +155,7 @@ void check_all_images(const std::string& packs) {
   const std::vector<DeviceDtype> dtypes{DeviceDtype::uint8, DeviceDtype::float16, DeviceDtype::bfloat16,
                                         DeviceDtype::float32};
   std::size_t number = 0;
-  for (const std::string name : {"hdf5", "shard", "numbers"})
+  for (const std::string name : {"hdf5", "shard", "numbers", "masks-shard"})
     for (const AugmentSpec& augment : augments(chunkhit::read_pack_info(packs + "/" + name).images()))
       for (const DeviceDtype dtype : dtypes)
         for (const Layout layout : {Layout::nhwc, Layout::nchw})

@@ -62,7 +62,7 @@ make_bundle() {
   # What they link, but the C and C++ libraries, which are the machine's own.
   find "$folder/lib" -name '*.so*' -exec ldd {} + | awk '$2 == "=>" && $3 ~ "^/" { print $3 }' | sort -u |
     grep -vE '/(libc|libm|libdl|libpthread|librt|libresolv|libstdc\+\+|libgcc_s|ld-linux.*)\.so|/libchunkhit' | xargs -I{} cp -L {} "$folder/lib/"
-  tar -xJf tests/golden/0.1.0-times.tar.xz -C "$folder/packs" && make_figure_pack "$folder/packs" || return 1
+  tar -xJf tests/golden/0.1.0-masks.tar.xz -C "$folder/packs" && make_figure_pack "$folder/packs" || return 1
   tar -C "$folder" -cf - lib packs | xz -3 -T 0 >"$bundle" && ls -sh "$bundle"
 }
 
@@ -150,7 +150,7 @@ packs=$build/packs
 if [ ! -d "$packs/hdf5" ]; then
   packs=$out/packs
   mkdir -p "$packs"
-  tar -xJf tests/golden/0.1.0-times.tar.xz -C "$packs" || "$python" -m tarfile -e tests/golden/0.1.0-times.tar.xz "$packs"
+  tar -xJf tests/golden/0.1.0-masks.tar.xz -C "$packs" || "$python" -m tarfile -e tests/golden/0.1.0-masks.tar.xz "$packs"
 fi
 if [ ! -d "$packs/figures" ]; then
   if [ -x "$build/tools/pack-images" ]; then

@@ -26,7 +26,8 @@ enum class DeviceDtype { uint8, float16, bfloat16, float32 };
 /// Batch of images; pointers are the device's, except `host`. Valid on the caller's stream for all that the
 /// stream has when the next batch is asked for. Memory may be written.
 struct DeviceImageBatch {
-  void* pixels = nullptr;  ///< `shape` of `dtype`
+  void* pixels = nullptr;         ///< `shape` of `dtype`
+  std::uint8_t* masks = nullptr;  ///< (batch, height, width) class ids, changed as the images; null without
   DeviceDtype dtype = DeviceDtype::float32;
   BatchShape shape{};
   std::int64_t* labels = nullptr;    ///< class ids; null for float labels
@@ -84,9 +85,6 @@ class DeviceImageLoader {
         dtype_(dtype),
         feed_(ImageLoader(paths, host_options(options, dtype)), device,
               [this](const ImageBatch& host, cudaStream_t stream, Made& made) { copy(host, stream, made); }) {
-    if (feed_.loader().info().images().has_masks)
-      throw Error(ErrorCode::usage, feed_.loader().info().path +
-                                        ": has masks, which only ImageLoader gives: crop and flip there");
     stored_ = feed_.loader().batch_shape();
     if (augments_on_device(options_)) augment_ = options_.augment;
     shape_ = written_shape();
@@ -127,7 +125,7 @@ class DeviceImageLoader {
  private:
   struct Made {
     DeviceImageBatch batch;
-    DeviceMemory stored, pixels, labels, label_values, samples, crops;
+    DeviceMemory stored, pixels, stored_masks, masks, labels, label_values, samples, crops;
   };
 
   /// Whether a batch's epoch and samples say which random changes its images get: a sample that comes again
@@ -202,24 +200,46 @@ class DeviceImageLoader {
   template <class Value>
   void convert(const ImageBatch& host, cudaStream_t stream, Made& made) {
     DeviceImageBatch& batch = made.batch;
-    const bool crops = augment_.flip_horizontal != 0 || augment_.crop_height != 0;
-    if (dtype_ == DeviceDtype::uint8 && !crops && shape_ == stored_) {
+    Crop* crops = nullptr;
+    if (augment_.flip_horizontal != 0 || augment_.crop_height != 0) {
+      crops = made.crops.reserve<Crop>(batch.shape.batch);
+      const SampleUse use{options_.seed, host.epoch};
+      choose_crops(batch.samples, batch.shape.batch, host.shape, augment_, use, crops, stream);
+    }
+    copy_masks(host, crops, stream, made);
+    if (dtype_ == DeviceDtype::uint8 && crops == nullptr && shape_ == stored_) {
       batch.pixels = made.pixels.copy(host.pixels, stream);
       return;
     }
     ImageConversion<Value> images{made.stored.copy(host.pixels, stream), host.shape};
     images.shape = batch.shape;
     images.written = made.pixels.reserve<Value>(batch.shape.batch * image_values(batch.shape));
-    if (crops) {
-      auto* const chosen = made.crops.reserve<Crop>(batch.shape.batch);
-      const SampleUse use{options_.seed, host.epoch};
-      choose_crops(batch.samples, batch.shape.batch, host.shape, augment_, use, chosen, stream);
-      images.crops = chosen;
-    }
+    images.crops = crops;
     images.mean = constants_.reserve<float>(1);
     images.std = images.mean + stored_.channels;
     convert_images(images, stream);
     batch.pixels = images.written;
+  }
+
+  /// A mask is a gray image, which gets its image's crop and flip.
+  static void copy_masks(const ImageBatch& host, const Crop* crops, cudaStream_t stream, Made& made) {
+    made.batch.masks = nullptr;
+    if (host.masks.empty()) return;
+    if (crops == nullptr) {
+      made.batch.masks = made.masks.copy(host.masks, stream);
+      return;
+    }
+    const auto gray = [](BatchShape shape) {
+      shape.channels = 1;
+      shape.layout = Layout::nhwc;
+      return shape;
+    };
+    ImageConversion<std::uint8_t> masks{made.stored_masks.copy(host.masks, stream), gray(host.shape)};
+    masks.shape = gray(made.batch.shape);
+    masks.written = made.masks.reserve<std::uint8_t>(masks.shape.batch * image_values(masks.shape));
+    masks.crops = crops;
+    convert_images(masks, stream);
+    made.batch.masks = masks.written;
   }
 
   ImageLoaderOptions options_;
