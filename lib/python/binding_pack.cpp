@@ -298,6 +298,7 @@ bool bind_run_plan(const py::dict& keywords, const py::object& on_progress) {
   from.take("folder", options.folder);
   from.take("task", options.tasks);
   from.take("root", options.root);
+  from.take("pair", options.pair);
   from.take_count("threads", options.threads, 1, kMaxThreads);
   from.take("memory_bytes", options.memory_bytes);
   from.finish();

@@ -1,5 +1,6 @@
 """Images with masks: packed, read, cropped and flipped as Pillow does both."""
 import os
+import shutil
 import subprocess
 import sys
 
@@ -238,6 +239,22 @@ def test_plans_and_merges_keep_masks(pairs, tmp_path, monkeypatch):
     images, masks = chunkhit.ImageDataset(tmp_path / "both")[:]
     np.testing.assert_array_equal(masks[:COUNT], masks[COUNT:])
     np.testing.assert_array_equal(masks[:COUNT], chunkhit.ImageDataset(tmp_path / "one")[:][1])
+
+
+def test_a_plan_runs_where_images_and_masks_lie_elsewhere(pairs, tmp_path):
+    """Masks below another folder than at planning ended each task with "try again"."""
+    folder, _ = pairs
+    shutil.copytree(folder, tmp_path / "here")
+    chunkhit.pack_images(tmp_path / "here/images", tmp_path / "pack", pair=tmp_path / "here/masks", resize=(48, 40), plan=1)
+    os.rename(tmp_path / "here", tmp_path / "there")
+    with pytest.raises(chunkhit.Error) as error:
+        chunkhit.run_plan(tmp_path / "pack", root=tmp_path / "there/images", progress=False)
+    assert error.value.code == "try_again" and "pair names the folder of the masks" in str(error.value)
+    chunkhit.run_plan(tmp_path / "pack", root=tmp_path / "there/images", pair=tmp_path / "there/masks", progress=False)
+    assert len(chunkhit.ImageDataset(tmp_path / "pack")[:][1]) == COUNT
+    chunkhit.pack_images(tmp_path / "there/images", tmp_path / "plain", resize=(48, 40), plan=1)
+    with pytest.raises(chunkhit.Error, match="have no masks"):
+        chunkhit.run_plan(tmp_path / "plain", pair=tmp_path / "there/masks", progress=False)
 
 
 @pytest.mark.filterwarnings("ignore")

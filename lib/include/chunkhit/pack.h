@@ -216,6 +216,7 @@ struct RunPlanOptions {
   std::vector<std::uint64_t>
       tasks;                  ///< the parts of these tasks alone; empty: all that is missing, and finish
   std::string root;           ///< folder of the inputs where it is another one here; empty: the plan's
+  std::string pair;           ///< folder of the masks, as `root`
   std::uint32_t threads = 0;  ///< as in PackImagesOptions
   std::uint64_t memory_bytes = 2ull << 30;
   std::function<void(const PackProgress&)> on_progress;

@@ -91,6 +91,11 @@ bool is_deleted(const RootFolder& root, const std::string& file) {
   return true;
 }
 
+[[noreturn]] void throw_elsewhere(const std::string& found, const std::string& flag) {
+  throw Error(ErrorCode::try_again, found + "; is its file system mounted on this machine? " + flag +
+                                        " where it is another one here");
+}
+
 /// Opens the folder of the images and checks that it is the planned one by the size of the first file: a
 /// machine on which it is not mounted would otherwise reject every image. If that was deleted, it is a
 /// reject.
@@ -99,7 +104,6 @@ RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, con
   std::string found;
   try {
     RootFolder root(options.root, spec.follow_symlinks);
-    static_cast<void>(mask_folder(spec));
     if (!plan.containers.empty()) return root;  // they are compared when they are opened
     const RootFolder::File file = with_retries([&] { return root.open(plan.first_file); });
     if (file.error.empty() && file.bytes == plan.first_file_bytes) return root;
@@ -110,9 +114,16 @@ RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, con
   } catch (const Error& error) {
     found = error.what();
   }
-  throw Error(ErrorCode::try_again, path + ": " + found +
-                                        "; is its file system mounted on this machine? `root` names the "
-                                        "folder of the images where it is another one here");
+  throw_elsewhere(path + ": " + found, "`root` names the folder of the images");
+}
+
+/// Throws try_again where the folder of the masks is not there.
+void check_masks(const PackImagesSpec& spec) {
+  try {
+    static_cast<void>(mask_folder(spec));
+  } catch (const Error& error) {
+    throw_elsewhere(error.what(), "`pair` names the folder of the masks");
+  }
 }
 
 PackImagesOptions run_options(const RunPlanOptions& given, const PackPlan& plan) {
@@ -152,12 +163,13 @@ PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const P
 }
 
 /// Parses the specs of the packs.
-std::vector<PackImagesSpec> pack_specs(const PackPlan& plan) {
+std::vector<PackImagesSpec> pack_specs(const PackPlan& plan, const std::string& masks) {
+  if (plan.masks.empty() && !masks.empty()) throw_usage("`pair`: the plan's images have no masks");
   std::vector<PackImagesSpec> specs;
   for (const PlannedPack& pack : plan.packs) {
     try {
       specs.push_back(spec_of(pack.spec));
-      specs.back().pair = plan.masks;
+      specs.back().pair = masks.empty() ? plan.masks : masks;
     } catch (const Error& error) {
       throw_bad_data(std::string("plan.json: ") + error.what());
     }
@@ -186,11 +198,13 @@ class PlanRun {
         plan_(plan),
         options_(run_options(given, plan)),
         frame_("pack-images", plan.command_line, given.stop),
-        specs_(pack_specs(plan)),
+        specs_(pack_specs(plan, given.pair)),
         chunks_(pack_chunks(plan, specs_)),
         rows_(given.folder, plan, options_.root),
         root_(open_root(plan, options_, specs_.front())),
-        tasks_(given.tasks.begin(), given.tasks.end()) {}
+        tasks_(given.tasks.begin(), given.tasks.end()) {
+    check_masks(specs_.front());
+  }
 
   RunPlanReport run() {
     frame_.record.tool = plan_.tool;
