@@ -44,24 +44,49 @@ void read_interruptible(const Dataset& dataset, const Read& read) {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-/// uint8 (height, width, channels) of each sample, where images have their own sizes.
-py::list read_sized_images(const Images& dataset, const IndexArray& samples) {
-  py::list images;
-  for (const std::uint64_t sample : indices_of(samples)) {
-    const BatchShape shape = dataset.sample_shape(sample);
-    py::array_t<std::uint8_t> image(ArrayShape{shape.height, shape.width, shape.channels});
-    std::uint8_t* const pixels = image.mutable_data();
-    const auto bytes = static_cast<std::size_t>(image.size());
-    read_interruptible(dataset, [&] { dataset.read({&sample, 1}, {pixels, bytes}); });
-    images.append(std::move(image));
-  }
-  return images;
+/// uint8 (height, width, channels), or as stored.
+py::array read_image(const Images& dataset, std::uint64_t sample) {
+  const BatchShape shape = dataset.sample_shape(sample);
+  const bool is_nhwc = shape.layout == Layout::nhwc;
+  py::array_t<std::uint8_t> image(is_nhwc ? ArrayShape{shape.height, shape.width, shape.channels}
+                                          : ArrayShape{shape.channels, shape.height, shape.width});
+  std::uint8_t* const pixels = image.mutable_data();
+  const auto bytes = static_cast<std::size_t>(image.size());
+  read_interruptible(dataset, [&] { dataset.read({&sample, 1}, {pixels, bytes}); });
+  return image;
+}
+
+/// uint8 (height, width).
+py::array read_mask(const Images& dataset, std::uint64_t sample) {
+  const BatchShape shape = dataset.sample_shape(sample);
+  py::array_t<std::uint8_t> mask(ArrayShape{shape.height, shape.width});
+  std::uint8_t* const out = mask.mutable_data();
+  const auto bytes = static_cast<std::size_t>(mask.size());
+  read_interruptible(dataset, [&] { dataset.read_masks({&sample, 1}, {out, bytes}); });
+  return mask;
+}
+
+/// Of each sample, where images have their own sizes.
+template <class Read>
+py::list read_each(const Images& dataset, const IndexArray& samples, const Read& read) {
+  py::list found;
+  for (const std::uint64_t sample : indices_of(samples)) found.append(read(dataset, sample));
+  return found;
+}
+
+/// What `dataset[sample]` gives: (image, label), or (image, mask); an int or float32 (columns,) as label.
+py::tuple read_sample(const Images& dataset, std::uint64_t sample) {
+  py::array image = read_image(dataset, sample);
+  if (dataset.info().images().has_masks) return py::make_tuple(image, read_mask(dataset, sample));
+  const std::span<const float> values = dataset.label_values(sample);
+  if (values.empty()) return py::make_tuple(image, dataset.label(sample));
+  return py::make_tuple(image, array_of(std::vector<float>(values.begin(), values.end())));
 }
 
 /// uint8 (n, ...), as stored.
 py::object read_images(const Images& dataset, const IndexArray& samples) {
   const BatchShape shape = dataset.sample_shape();
-  if (dataset.info().images().own_sizes) return read_sized_images(dataset, samples);
+  if (dataset.info().images().own_sizes) return read_each(dataset, samples, read_image);
   const std::size_t bytes = std::size_t{shape.height} * shape.width * shape.channels;
   const std::span<const std::uint64_t> all = indices_of(samples);
   py::array images = empty_images(shape, all.size());
@@ -77,24 +102,13 @@ py::object read_images(const Images& dataset, const IndexArray& samples) {
 /// uint8 (n, height, width); a list of (height, width) where images have their own sizes.
 py::object read_masks(const Images& dataset, const IndexArray& samples) {
   const std::span<const std::uint64_t> all = indices_of(samples);
-  if (!dataset.info().images().own_sizes) {
-    const BatchShape shape = dataset.sample_shape();
-    py::array_t<std::uint8_t> masks(
-        ArrayShape{static_cast<py::ssize_t>(all.size()), shape.height, shape.width});
-    std::uint8_t* const out = masks.mutable_data();
-    const auto bytes = static_cast<std::size_t>(masks.size());
-    read_interruptible(dataset, [&] { dataset.read_masks(all, {out, bytes}); });
-    return masks;
-  }
-  py::list masks;
-  for (const std::uint64_t sample : all) {
-    const BatchShape shape = dataset.sample_shape(sample);
-    py::array_t<std::uint8_t> mask(ArrayShape{shape.height, shape.width});
-    std::uint8_t* const out = mask.mutable_data();
-    const auto bytes = static_cast<std::size_t>(mask.size());
-    read_interruptible(dataset, [&] { dataset.read_masks({&sample, 1}, {out, bytes}); });
-    masks.append(std::move(mask));
-  }
+  if (dataset.info().images().own_sizes) return read_each(dataset, samples, read_mask);
+  const BatchShape shape = dataset.sample_shape();
+  py::array_t<std::uint8_t> masks(
+      ArrayShape{static_cast<py::ssize_t>(all.size()), shape.height, shape.width});
+  std::uint8_t* const out = masks.mutable_data();
+  const auto bytes = static_cast<std::size_t>(masks.size());
+  read_interruptible(dataset, [&] { dataset.read_masks(all, {out, bytes}); });
   return masks;
 }
 
@@ -167,6 +181,7 @@ void bind_datasets(py::module_& module) {
            }),
            py::arg("paths"), py::arg("options"))
       .def("read", &read_images, py::arg("samples"))
+      .def("sample", &read_sample, py::arg("sample"))
       .def("masks", &read_masks, py::arg("samples"))
       .def("labels", &read_labels, py::arg("samples"))
       .def("stored_jpeg", &read_jpeg, py::arg("sample"))

@@ -74,15 +74,16 @@ class Dataset:
     def __getitem__(self, key: Any) -> Any:
         """The sample of a number, or several: of a slice, a list or array of numbers, or an array of truths."""
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            number, size = int(key), len(self)
+            core, number = self._core, int(key)
+            size = core.size
             if not -size <= number < size:
                 raise IndexError(f"sample {number} of {size}")
-            return self._read(np.array([number + size if number < 0 else number], np.uint64), True)
-        return self._read(self._numbers(key), False)
+            return self._read_one(core, number + size if number < 0 else number)
+        return self._read(self._numbers(key))
 
     def __getitems__(self, numbers: List[int]) -> List[Any]:
         """The samples of these numbers, each as `dataset[number]` gives it, read in one go."""
-        return self._split(self._read(self._numbers(numbers), False))
+        return self._split(self._read(self._numbers(numbers)))
 
     def _numbers(self, key: Any) -> NDArray[Any]:
         """uint64 (n,); raises IndexError for a number that is none of a sample."""
@@ -102,7 +103,10 @@ class Dataset:
             raise IndexError(f"sample {int(array.max() if array.max() >= size else array.min())} of {size}")
         return np.where(array < 0, array + size, array).astype(np.uint64)
 
-    def _read(self, numbers: NDArray[Any], is_one: bool) -> Any:
+    def _read(self, numbers: NDArray[Any]) -> Any:
+        raise NotImplementedError
+
+    def _read_one(self, core: Any, number: int) -> Any:
         raise NotImplementedError
 
     def _split(self, read: Any) -> List[Any]:
@@ -166,15 +170,12 @@ class ImageDataset(OfImages, Dataset):
     def _summary(self) -> str:
         return f"{len(self)} samples"
 
-    def _read(self, numbers: NDArray[Any], is_one: bool) -> Tuple[Any, Any]:
-        images = self._core.read(numbers)
-        if self._has_masks:
-            masks = self._core.masks(numbers)
-            return (images[0], masks[0]) if is_one else (images, masks)
-        labels = self._core.labels(numbers)
-        if not is_one:
-            return images, labels
-        return images[0], int(labels[0]) if labels.ndim == 1 else labels[0]
+    def _read(self, numbers: NDArray[Any]) -> Tuple[Any, Any]:
+        targets = self._core.masks if self._has_masks else self._core.labels
+        return self._core.read(numbers), targets(numbers)
+
+    def _read_one(self, core: Any, number: int) -> Any:
+        return core.sample(number)
 
     def _split(self, read: Any) -> List[Any]:
         images, targets = read
@@ -231,7 +232,10 @@ class SparseDataset(OfRatings, Ids, Dataset):
             return rows
         return rows.to_dense()[0] if is_one else rows.to_dense()
 
-    def _read(self, numbers: NDArray[Any], is_one: bool) -> Any:
+    def _read_one(self, core: Any, number: int) -> Any:
+        return self._read(np.array([number], np.uint64), True)
+
+    def _read(self, numbers: NDArray[Any], is_one: bool = False) -> Any:
         found = [self._matrix(numbers, False, is_one)]
         if self.has_held_out:
             found.append(self._matrix(numbers, True, is_one))
