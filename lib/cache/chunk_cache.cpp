@@ -222,7 +222,7 @@ void ChunkCache::hash_in_file(std::size_t chunk, ChunkSet::Location location) {
 }
 
 void ChunkCache::decode(std::size_t chunk, ChunkSet::Location location, Bytes stored) {
-  if (chunks_.matrix())
+  if (chunks_.holds_rows())
     decode_matrices(chunk, location, stored);
   else
     decode_images(chunk, location, stored);
@@ -252,8 +252,8 @@ void ChunkCache::decode_matrices(std::size_t chunk, ChunkSet::Location location,
       spec_.cache == Cache::decoded ? arena_.data() + arena_starts_[chunk] : entries_[chunk].decoded,
       chunks_.decoded_bytes(location));
   try {
-    decode_rows_to_memory(raw, *chunks_.matrix(), chunks_.stored(location).sample_count,
-                          chunks_.reads_times(), rows);
+    decode_rows_to_memory(raw, chunks_.matrix(), chunks_.stored(location).sample_count, chunks_.reads_times(),
+                          rows);
   } catch (const Error& error) {
     throw Error(error.code(), chunks_.part(location).location(location.chunk) + ": " + error.what());
   }
@@ -341,7 +341,7 @@ void ChunkCache::load_now(std::size_t chunk, ChunkSet::Location location, ByteBu
 /// Whether a chunk's samples are found without decoding all of them.
 bool ChunkCache::can_read_some(ChunkSet::Location location) const {
   const ChunkReader& part = chunks_.part(location);
-  return !spec_.reads_samples && !chunks_.matrix() && !chunks_.own_sizes() &&
+  return !spec_.reads_samples && chunks_.sample_step() != 0 &&
          (part.splits_chunks() || chunks_.is_raw(location.part));
 }
 
@@ -413,7 +413,7 @@ void ChunkCache::read_sample(std::size_t chunk, ChunkSet::Location location, std
 
 const std::uint8_t* ChunkCache::sample(std::size_t chunk, std::uint64_t in_chunk, const std::uint8_t* held,
                                        ByteBuffer& room) {
-  if (held != &kInFile && !chunks_.own_sizes()) return held + in_chunk * chunks_.sample().byte_count();
+  if (held != &kInFile && chunks_.sample_step() != 0) return held + in_chunk * chunks_.sample_step();
   const ChunkSet::Location location = chunks_.find(chunk);
   const auto [offset, count] = chunks_.sample_bytes(location, in_chunk);
   if (held != &kInFile) return held + offset;

@@ -5,87 +5,32 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "base/throw_error.h"
-#include "base/words.h"
 #include "cache/decoded_rows.h"
-#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
 
-std::string shape_text(const SampleShape& sample) {
-  return std::to_string(sample.height) + "x" + std::to_string(sample.width) + "x" +
-         std::to_string(sample.channels) + " " + name_of(sample.layout) +
-         (sample.has_mask ? " with masks" : "");
-}
-
-std::string shape_text(const MatrixShape& matrix) {
-  return std::to_string(matrix.matrix_count) + " of " + std::to_string(matrix.column_count) + " columns, " +
-         name_of(matrix.value_type) + " times " + number_text(matrix.scale);
-}
-
-const char* times_text(const PartSpec& spec) {
-  return spec.matrix->has_times ? " has times of ratings" : " has no times of ratings";
-}
-
-const char* held_out_text(const PartSpec& spec) {
-  return spec.matrix->matrix_count == 2 ? " has held_out ratings" : " has no held_out ratings";
-}
-
-void check_same_shape(const ChunkReader& part, const ChunkReader& first) {
-  const PartSpec& spec = part.spec();
-  if (spec.matrix && first.spec().matrix && spec.matrix->matrix_count != first.spec().matrix->matrix_count)
-    throw_bad_data(part.path() + held_out_text(spec) + ", and " + first.path() + held_out_text(first.spec()) +
-                   ": they cannot be read as one");
-  if (spec.matrix && first.spec().matrix && spec.matrix->has_times != first.spec().matrix->has_times)
-    throw_bad_data(part.path() + times_text(spec) + ", and " + first.path() + times_text(first.spec()) +
-                   ": they cannot be read as one");
-  if (spec.matrix != first.spec().matrix)
-    throw_bad_data(part.path() + ": matrices: " + shape_text(*spec.matrix) + ", expected " +
-                   shape_text(*first.spec().matrix) + " as in " + first.path());
-  if (spec.own_sizes != first.spec().own_sizes)
-    throw_bad_data((spec.own_sizes ? part : first).path() + ": images of their own sizes, " +
-                   (spec.own_sizes ? first : part).path() +
-                   ": images of one shape; they cannot be read as one");
-  if (spec.sample != first.spec().sample)
-    throw_bad_data(part.path() + ": samples of " + shape_text(spec.sample) + ", expected " +
-                   shape_text(first.spec().sample) + " as in " + first.path());
-}
-
 bool holds_raw_samples(const ChunkReader& part) {
-  if (part.spec().matrix) return false;
+  if (part.spec().holds_rows()) return false;
   for (std::size_t chunk = 0; chunk < part.chunks().size(); ++chunk)
     if (!part.stored_raw(chunk)) return false;
   return true;
 }
 
-/// Where each sample begins in its chunk. A chunk has fewer than 2^32 bytes.
-std::vector<std::uint32_t> sample_offsets(const ChunkReader& part) {
-  std::vector<std::uint32_t> offsets;
-  if (!part.spec().own_sizes) return offsets;
-  const ImageSizes& sizes = part.samples().sizes;
-  offsets.reserve(sizes.payload_bytes.size());
-  for (const StoredChunk& chunk : part.chunks()) {
-    std::uint64_t offset = 0;
-    for (std::uint64_t i = 0; i < chunk.sample_count; ++i) {
-      offsets.push_back(static_cast<std::uint32_t>(offset));
-      offset += sizes.stored_bytes(chunk.first_sample + i);
-    }
-  }
-  return offsets;
-}
-
 }  // namespace
 
 ChunkSet::ChunkSet(std::vector<std::unique_ptr<ChunkReader>> parts)
-    : parts_(std::move(parts)), first_chunks_{0}, first_samples_{0} {
+    : parts_(std::move(parts)),
+      sample_step_(parts_.front()->spec().payload().sample_step()),
+      first_chunks_{0},
+      first_samples_{0} {
   for (const auto& part : parts_) {
-    check_same_shape(*part, *parts_.front());
+    part->spec().payload().check_alike(part->path(), payload(), parts_.front()->path());
     const auto& chunks = part->chunks();
     const std::uint64_t samples =
         chunks.empty() ? 0 : chunks.back().first_sample + chunks.back().sample_count;
     raw_.push_back(holds_raw_samples(*part));
-    sample_offsets_.push_back(sample_offsets(*part));
+    sample_offsets_.push_back(part->spec().payload().sample_offsets(chunks, part->samples()));
     first_chunks_.push_back(first_chunks_.back() + chunks.size());
     first_samples_.push_back(first_samples_.back() + samples);
   }
@@ -120,20 +65,19 @@ std::vector<std::uint64_t> ChunkSet::sample_counts() const {
 }
 
 ChunkSet::SampleBytes ChunkSet::sample_bytes(Location location, std::uint64_t in_chunk) const {
-  if (!own_sizes()) return {in_chunk * sample().byte_count(), sample().byte_count()};
+  if (sample_step_ != 0) return {in_chunk * sample_step_, sample_step_};
   const std::uint64_t index = stored(location).first_sample + in_chunk;
   return {sample_offsets_[location.part][index], part(location).samples().sizes.stored_bytes(index)};
 }
 
 std::uint64_t ChunkSet::decoded_bytes(Location location) const {
   const StoredChunk& chunk = stored(location);
-  if (matrix()) return max_decoded_bytes(*matrix(), chunk.sample_count, chunk.raw_bytes, reads_times());
-  if (own_sizes()) return chunk.raw_bytes;
-  return chunk.sample_count * sample().byte_count();
+  if (holds_rows()) return max_decoded_bytes(matrix(), chunk.sample_count, chunk.raw_bytes, reads_times());
+  return sample_step_ != 0 ? chunk.sample_count * sample_step_ : chunk.raw_bytes;
 }
 
 std::uint64_t ChunkSet::decoded_bytes() const {
-  if (!matrix() && !own_sizes()) return sample_count() * sample().byte_count();
+  if (sample_step_ != 0) return sample_count() * sample_step_;
   std::uint64_t bytes = 0;
   for (std::size_t chunk = 0; chunk < chunk_count(); ++chunk) bytes += decoded_bytes(find(chunk));
   return bytes;
@@ -174,7 +118,7 @@ std::uint64_t ChunkSet::id() const {
   for (const auto& part : parts_) {
     const PartSpec& spec = part->spec();
     facts.insert(facts.end(), {spec.pack_id, spec.part_index, spec.chunk_samples, part->chunks().size(),
-                               part->byte_count(), spec.sample.byte_count()});
+                               part->byte_count(), spec.payload().shape().byte_count()});
   }
   facts.push_back(sample_count());
   return xxh3(Bytes(reinterpret_cast<const std::uint8_t*>(facts.data()), facts.size() * sizeof facts[0]));

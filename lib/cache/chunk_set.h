@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "store/part.h"
@@ -24,11 +23,13 @@ class ChunkSet {
   };
   [[nodiscard]] std::size_t chunk_count() const { return first_chunks_.back(); }
   [[nodiscard]] std::uint64_t sample_count() const { return first_samples_.back(); }
-  [[nodiscard]] const SampleShape& sample() const { return parts_.front()->spec().sample; }
-  /// Of matrices, whose samples are rows; images have none.
-  [[nodiscard]] const std::optional<MatrixShape>& matrix() const { return parts_.front()->spec().matrix; }
+  [[nodiscard]] const Payload& payload() const { return parts_.front()->spec().payload(); }
+  /// The shape of images, without sides where each has its own.
+  [[nodiscard]] const SampleShape& sample() const { return payload().shape(); }
+  [[nodiscard]] bool holds_rows() const { return parts_.front()->spec().holds_rows(); }
+  [[nodiscard]] const MatrixShape& matrix() const { return parts_.front()->spec().rows().matrix; }
   /// Whether times are decoded with the rows of matrices.
-  [[nodiscard]] bool reads_times() const { return reads_times_ && matrix() && matrix()->has_times; }
+  [[nodiscard]] bool reads_times() const { return reads_times_ && holds_rows() && matrix().has_times; }
   /// Decodes rows without times from now on.
   void leave_out_times() { reads_times_ = false; }
   [[nodiscard]] const std::vector<std::unique_ptr<ChunkReader>>& parts() const { return parts_; }
@@ -37,8 +38,8 @@ class ChunkSet {
   [[nodiscard]] const StoredChunk& stored(Location location) const {
     return part(location).chunks()[location.chunk];
   }
-  /// Whether each image has its own size; `sample()` has no sides then.
-  [[nodiscard]] bool own_sizes() const { return parts_.front()->spec().own_sizes; }
+  /// Bytes from one decoded sample to the next; 0 where images have their own sizes, or samples are rows.
+  [[nodiscard]] std::uint64_t sample_step() const { return sample_step_; }
   /// Where a sample's bytes are in those of its chunk, once that is decoded; of images of their own sizes,
   /// as they are stored.
   struct SampleBytes {
@@ -72,6 +73,7 @@ class ChunkSet {
  private:
   bool reads_times_ = true;
   std::vector<std::unique_ptr<ChunkReader>> parts_;
+  std::uint64_t sample_step_;
   std::vector<std::size_t> first_chunks_;                   ///< of each part, and the number of all
   std::vector<std::uint64_t> first_samples_;                ///< of each part, and the number of all
   std::vector<bool> raw_;                                   ///< each part

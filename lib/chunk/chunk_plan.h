@@ -22,13 +22,17 @@ struct ChunkPlanSpec {
 
 /// The sizes chosen, and why.
 struct ChunkPlan {
-  std::uint64_t chunk_samples = 1;
-  std::uint64_t chunk_bytes = 1;   ///< raw
-  std::uint64_t part_samples = 1;  ///< a multiple of chunk_samples
+  std::uint64_t chunk_samples = 1;  ///< 0: chunks are cut by their stored bytes
+  std::uint64_t chunk_bytes = 1;    ///< raw
+  std::uint64_t part_samples = 1;   ///< a multiple of chunk_samples
   std::uint64_t part_count = 0;
   std::uint64_t chunk_count = 0;  ///< in all parts
   bool compressed = false;
   std::string reason;  ///< one sentence
+  /// Chunks of so many samples; 0 where they are not known.
+  [[nodiscard]] std::uint64_t chunks_of(std::uint64_t samples) const {
+    return chunk_samples == 0 ? 0 : (samples + chunk_samples - 1) / chunk_samples;
+  }
 };
 
 /// Plans: compressed chunks of at most 1,048,576 raw bytes, so that one fits HDF5's default chunk cache;

@@ -176,8 +176,8 @@ void check_numbers(const Manifest& manifest) {
   check_rows(manifest);
   check_sources(manifest);
   PartSpec spec;
-  spec.sample = manifest.sample;
-  spec.own_sizes = manifest.own_sizes();
+  if (manifest.own_sizes()) spec.kind.emplace<SizedSamples>();
+  spec.images().sample = manifest.sample;
   spec.codec = manifest.codec;
   spec.chunk_samples = manifest.chunk_samples;
   check_part_spec(spec, known_container(manifest.container));
@@ -213,14 +213,15 @@ void check_numbers(const MatrixManifest& manifest) {
   check_sources(manifest);
   const Container& kind = known_container(manifest.container);
   PartSpec spec;
-  spec.matrix = {.column_count = manifest.columns,
-                 .matrix_count = static_cast<std::uint32_t>(manifest.matrices.size()),
-                 .value_type = manifest.value_type,
-                 .scale = manifest.scale,
-                 .has_times = !manifest.times.empty()};
+  spec.kind.emplace<RowBlocks>().matrix = {
+      .column_count = manifest.columns,
+      .matrix_count = static_cast<std::uint32_t>(manifest.matrices.size()),
+      .value_type = manifest.value_type,
+      .scale = manifest.scale,
+      .has_times = !manifest.times.empty()};
   spec.codec = manifest.codec;
   spec.chunk_samples = manifest.chunk_rows;
-  check_matrix_shape(*spec.matrix);
+  check_matrix_shape(spec.rows().matrix);
   if (kind.holds_row_blocks) check_part_spec(spec, kind);
   for (const SourcePack& source : manifest.sources) {
     spec.codec = source.codec;

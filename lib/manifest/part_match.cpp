@@ -144,20 +144,20 @@ Differences compare_shared(const ChunkReader& part, const PackManifest& manifest
   differences.compare("belongs to pack", hash_text(spec.pack_id), hash_text(source.pack_id));
   differences.compare("is part", spec.part_index, listed.number);
   // Bytes and chunks of matrices in HDF5 are made while it is read.
-  if (!spec.matrix || container(manifest.container).holds_row_blocks) {
+  if (!spec.holds_rows() || container(manifest.container).holds_row_blocks) {
     compare_size(part.path(), part.byte_count(), listed.bytes, differences.found);
     differences.compare("chunks", part.chunks().size(), listed.chunks);
   }
-  differences.compare(spec.matrix ? "rows" : "samples", part.samples().rows.size(), listed.samples);
+  differences.compare(spec.payload().samples_text(), part.samples().rows.size(), listed.samples);
   differences.compare("codec", spec.codec, source.codec);
-  if (!spec.matrix || source.chunk_samples > 0)
-    differences.compare(spec.matrix ? "rows of a chunk" : "samples of a chunk", spec.chunk_samples,
+  if (!spec.holds_rows() || source.chunk_samples > 0)
+    differences.compare(std::string(spec.payload().samples_text()) + " of a chunk", spec.chunk_samples,
                         source.chunk_samples);
   return differences;
 }
 
 /// Compares the names of a part's classes with those that the manifest gives to their ids.
-void compare_classes(const PartSpec& part, const Manifest& manifest, const SourcePack& source,
+void compare_classes(const ImageSamples& part, const Manifest& manifest, const SourcePack& source,
                      Differences& differences) {
   const auto compare = [&](std::int64_t own_id, const std::string& expected) {
     const auto index = static_cast<std::uint64_t>(own_id);
@@ -179,16 +179,16 @@ std::vector<std::string> compare_with_part(const ChunkReader& part, const Manife
                                            std::size_t index) {
   const PartRecord& listed = manifest.parts[index];
   Differences differences = compare_shared(part, manifest, listed);
-  if (part.spec().sample != manifest.sample || part.spec().own_sizes != manifest.own_sizes())
+  if (part.spec().images().sample != manifest.sample)
     differences.add("holds samples of another shape than the manifest says");
-  compare_classes(part.spec(), manifest, manifest.sources[listed.source], differences);
+  compare_classes(part.spec().images(), manifest, manifest.sources[listed.source], differences);
   return differences.found;
 }
 
 std::vector<std::string> compare_with_part(const ChunkReader& part, const MatrixManifest& manifest,
                                            std::size_t index) {
   Differences differences = compare_shared(part, manifest, manifest.parts[index]);
-  const MatrixShape& shape = *part.spec().matrix;
+  const MatrixShape& shape = part.spec().rows().matrix;
   differences.compare("columns", shape.column_count, manifest.columns);
   differences.compare("matrices", shape.matrix_count, manifest.matrices.size());
   differences.compare("times (1: ratings have some)", shape.has_times ? 1 : 0,

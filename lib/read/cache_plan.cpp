@@ -90,10 +90,13 @@ CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
   std::uint64_t memory = spec.cache_bytes != 0 ? spec.cache_bytes : available_memory() / 2;
   const std::size_t max_asked = max_asked_chunks(chunks, memory);
   memory -= std::min(memory, max_asked * chunks.max_fetched_bytes());
-  CachePlan plan = chunks.own_sizes()
-                       ? plan_sized(chunks, spec, memory)
-                       : plan_chunks(chunks, spec, memory, room_of_threads(chunks, spec.threads));
-  if (!chunks.own_sizes()) plan.reported = plan.cache;
+  CachePlan plan;
+  if (chunks.payload().kind() == SampleKind::sized_images) {
+    plan = plan_sized(chunks, spec, memory);
+  } else {
+    plan = plan_chunks(chunks, spec, memory, room_of_threads(chunks, spec.threads));
+    plan.reported = plan.cache;
+  }
   plan.max_asked = max_asked;
   return plan;
 }

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/throw_error.h"
+#include "decode/image_decoder.h"
 #include "read/loader_stats.h"
 
 namespace chunkhit {
@@ -21,7 +22,10 @@ namespace {
 
 // Reserves memory for the largest chunk, so that no later chunk allocates.
 ImageBatchAssembler::ImageBatchAssembler(const ImageBatchContext& context)
-    : context_(context), samples_(context.source.chunks(), context.grid, context.cache, context.chunks) {
+    : context_(context),
+      image_bytes_(context.copier.images().sample_bytes()),
+      mask_bytes_(context.copier.masks() == nullptr ? 0 : context.copier.masks()->sample_bytes()),
+      samples_(context.source.chunks(), context.grid, context.cache, context.chunks) {
   stored_.reserve(context.source.chunks().max_stored_bytes());
 }
 
@@ -44,7 +48,7 @@ MadeBatch ImageBatchAssembler::complete(const BatchTask& task, std::size_t slot)
   const std::size_t size = task.batches.batch(task.index).size;
   const std::size_t count = close_gaps(size, buffer);
   show(task, count, buffer);
-  return {count, count * context_.writer.sample_bytes(), size - count};
+  return {count, count * image_bytes_, size - count};
 }
 
 /// Moves the samples behind those that were left out up; returns how many there are.
@@ -60,13 +64,13 @@ std::size_t ImageBatchAssembler::close_gaps(std::size_t batch_size, BatchBuffer&
 void ImageBatchAssembler::copy_samples(std::size_t begin, std::size_t end, const BatchTask& task,
                                        std::uint32_t pass, BatchBuffer& buffer) {
   const std::span<const BatchSamples::Sample> all = samples_.all();
+  const std::uint64_t step = context_.cache.reads_samples() ? 0 : context_.source.chunks().sample_step();
   const CopyClock clock;
   const double decoded_before = counts_.decode_seconds;
   for (std::size_t i = begin; i < end; ++i) {
     const BatchSamples::Sample& each = all[i];
-    if (i + 1 < end && all[i + 1].decoded != nullptr && !context_.cache.reads_samples() &&
-        context_.sized == nullptr)
-      prefetch(all[i + 1].decoded + all[i + 1].in_chunk * context_.source.chunks().sample().byte_count());
+    if (i + 1 < end && all[i + 1].decoded != nullptr && step != 0)
+      prefetch(all[i + 1].decoded + all[i + 1].in_chunk * step);
     if (each.decoded == nullptr) continue;
     const std::uint8_t* const stored =
         context_.cache.sample(each.chunk, each.in_chunk, each.decoded, sample_);
@@ -86,44 +90,29 @@ bool ImageBatchAssembler::write_sample(std::size_t at, const std::uint8_t* store
   const BatchSamples::Sample& each = samples_.all()[at];
   const std::uint64_t number = samples_.number(each);
   const SampleUse use{context_.seed, task.epoch, number, pass + context_.echo * each.repeat};
-  std::uint8_t* const out = buffer.pixels.data() + each.at * context_.writer.sample_bytes();
-  std::uint8_t* const mask =
-      context_.masks == nullptr ? nullptr : buffer.masks->data() + each.at * context_.masks->sample_bytes();
-  const ChunkSet& chunks = context_.source.chunks();
-  if (context_.sized == nullptr) {
-    context_.writer.write(stored, use, out);
-    if (mask != nullptr) context_.masks->write(stored + chunks.sample().pixel_bytes(), use, mask);
-  } else {
+  std::uint8_t* const out = buffer.pixels.data() + each.at * image_bytes_;
+  std::uint8_t* const mask = mask_bytes_ == 0 ? nullptr : buffer.masks->data() + each.at * mask_bytes_;
+  try {
+    counts_.decode_seconds += context_.copier.write(stored, use, out, mask);
+  } catch (const ImageError& error) {
+    if (context_.cache.skips_corrupt()) return false;
+    const ChunkSet& chunks = context_.source.chunks();
     const ChunkSet::SampleLocation location = chunks.find_sample(number);
-    try {
-      write_sized(stored, location, use, out, mask);
-    } catch (const ImageError& error) {
-      if (context_.cache.skips_corrupt()) return false;
-      throw_bad_data(chunks.parts()[location.part]->path() + ": sample " + std::to_string(location.sample) +
-                     ": " + error.reason());
-    }
+    throw_bad_data(chunks.parts()[location.part]->path() + ": sample " + std::to_string(location.sample) +
+                   ": " + error.reason());
   }
   buffer.samples[each.at] = number;
   copy_label(number, each.at, buffer);
   return true;
 }
 
-void ImageBatchAssembler::write_sized(const std::uint8_t* stored, ChunkSet::SampleLocation location,
-                                      const SampleUse& use, std::uint8_t* out, std::uint8_t* mask) {
-  const ImageSizes& sizes = context_.source.chunks().parts()[location.part]->samples().sizes;
-  const StoredImage image = stored_image(sizes, location.sample, stored);
-  counts_.decode_seconds += context_.sized->write(image, *context_.decoded, use, out);
-  if (mask != nullptr) context_.sized_masks->write_mask(image, use, mask);
-}
-
 void ImageBatchAssembler::move_sample(std::size_t from, std::size_t to, BatchBuffer& buffer) const {
   if (from == to) return;
-  const std::size_t bytes = context_.writer.sample_bytes(), columns = context_.source.label_columns();
+  const std::size_t bytes = image_bytes_, columns = context_.source.label_columns();
   std::memcpy(buffer.pixels.data() + to * bytes, buffer.pixels.data() + from * bytes, bytes);
-  if (context_.masks != nullptr) {
-    const std::size_t mask_bytes = context_.masks->sample_bytes();
-    std::memcpy(buffer.masks->data() + to * mask_bytes, buffer.masks->data() + from * mask_bytes, mask_bytes);
-  }
+  if (mask_bytes_ != 0)
+    std::memcpy(buffer.masks->data() + to * mask_bytes_, buffer.masks->data() + from * mask_bytes_,
+                mask_bytes_);
   buffer.samples[to] = buffer.samples[from];
   if (columns == 0) buffer.labels[to] = buffer.labels[from];
   for (std::size_t i = 0; i < columns; ++i)
@@ -132,18 +121,18 @@ void ImageBatchAssembler::move_sample(std::size_t from, std::size_t to, BatchBuf
 
 void ImageBatchAssembler::show(const BatchTask& task, std::size_t count, BatchBuffer& buffer) const {
   ImageBatch& batch = buffer.batch;
-  const std::size_t bytes = count * context_.writer.sample_bytes();
-  if (context_.writer.dtype() == Dtype::uint8)
+  const std::size_t bytes = count * image_bytes_;
+  if (context_.copier.images().dtype() == Dtype::uint8)
     batch.pixels = {buffer.pixels.data(), bytes};
   else
     batch.values = {reinterpret_cast<const float*>(buffer.pixels.data()), bytes / sizeof(float)};
-  if (context_.masks != nullptr) batch.masks = {buffer.masks->data(), count * context_.masks->sample_bytes()};
+  if (mask_bytes_ != 0) batch.masks = {buffer.masks->data(), count * mask_bytes_};
   batch.samples = std::span(buffer.samples).first(count);
   if (context_.source.label_columns() == 0)
     batch.labels = std::span(buffer.labels).first(count);
   else
     batch.label_values = std::span(buffer.label_values).first(count * context_.source.label_columns());
-  batch.shape = context_.writer.shape();
+  batch.shape = context_.copier.images().shape();
   batch.shape.batch = count;
   batch.epoch = task.epoch;
   batch.index = task.index;

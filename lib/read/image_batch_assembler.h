@@ -4,10 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "augment/sample_writer.h"
 #include "read/batch_ring.h"
 #include "read/image_source.h"
-#include "read/sized_images.h"
+#include "read/stored_images.h"
 
 namespace chunkhit {
 
@@ -16,15 +15,11 @@ struct ImageBatchContext {
   const ImageSource& source;
   const ChunkGrid& grid;
   ChunkCache& cache;
-  const SampleWriter& writer;
-  const SizedImageWriter* sized;  ///< of images of their own sizes, whose `writer` is its finish(); else null
-  DecodedImages* decoded;         ///< of these
+  ImageCopier& copier;
   const BatchRing<BatchBuffer>& ring;
   std::uint64_t seed;
   std::uint64_t echo;
   BatchChunksSpec chunks;
-  const SampleWriter* masks = nullptr;            ///< of images with masks
-  const SizedImageWriter* sized_masks = nullptr;  ///< of these, where images have sizes of their own
 };
 
 class ImageBatchAssembler final : public BatchAssembler {
@@ -38,14 +33,14 @@ class ImageBatchAssembler final : public BatchAssembler {
                     BatchBuffer& buffer);
   [[nodiscard]] bool write_sample(std::size_t at, const std::uint8_t* stored, const BatchTask& task,
                                   std::uint32_t pass, BatchBuffer& buffer);
-  void write_sized(const std::uint8_t* stored, ChunkSet::SampleLocation location, const SampleUse& use,
-                   std::uint8_t* out, std::uint8_t* mask);
   void copy_label(std::uint64_t sample, std::size_t at, BatchBuffer& buffer) const;
   [[nodiscard]] std::size_t close_gaps(std::size_t batch_size, BatchBuffer& buffer) const;
   void move_sample(std::size_t from, std::size_t to, BatchBuffer& buffer) const;
   void show(const BatchTask& task, std::size_t count, BatchBuffer& buffer) const;
 
   ImageBatchContext context_;
+  std::size_t image_bytes_;  // of a sample in the batch
+  std::size_t mask_bytes_;   // 0 without masks
   BatchSamples samples_;
   ByteBuffer sample_;  // where samples are read one by one
 };

@@ -101,10 +101,12 @@ std::size_t batch_bytes(const SampleWriter& writer, std::size_t batch_size) {
   return bytes;
 }
 
-BatchBuffer make_buffer(const ImageSource& source, const SampleWriter& writer, const SampleWriter* masks,
-                        const BatchAllocator& allocator, std::size_t batch_size) {
-  BatchBuffer buffer{BatchMemory(allocator, batch_bytes(writer, batch_size)), {}, {}, {}, {}, {}, {}};
-  if (masks != nullptr) buffer.masks.emplace(allocator, batch_bytes(*masks, batch_size));
+BatchBuffer make_buffer(const ImageSource& source, const ImageCopier& copier, const BatchAllocator& allocator,
+                        std::size_t batch_size) {
+  BatchBuffer buffer{
+      BatchMemory(allocator, batch_bytes(copier.images(), batch_size)), {}, {}, {}, {}, {}, {}};
+  if (const SampleWriter* const masks = copier.masks())
+    buffer.masks.emplace(allocator, batch_bytes(*masks, batch_size));
   buffer.samples.resize(batch_size);
   buffer.left_out.resize(batch_size);
   if (source.label_columns() == 0)
@@ -118,53 +120,25 @@ BatchBuffer make_buffer(const ImageSource& source, const SampleWriter& writer, c
 
 template class Loader<ImageBatch>;
 
-namespace {
-
-/// Writes samples of one shape, or images of their own sizes; or the masks of either.
-struct Writers {
-  Writers(const SampleFormat& format, bool are_sized)
-      : sized(are_sized ? std::make_unique<SizedImageWriter>(format) : nullptr),
-        own(sized ? nullptr : std::make_unique<SampleWriter>(format)),
-        writer(sized ? sized->finish() : *own) {}
-  std::unique_ptr<SizedImageWriter> sized;
-  std::unique_ptr<SampleWriter> own;
-  const SampleWriter& writer;
-};
-
-std::optional<Writers> mask_writers(const ImageLoaderOptions& options, const ImageSource& source) {
-  if (!source.chunks().sample().has_mask) return std::nullopt;
-  return std::make_optional<Writers>(mask_format(sample_format(options, source)),
-                                     source.chunks().own_sizes());
-}
-
-}  // namespace
-
 struct ImageLoader::Images final : Loader<ImageBatch>::Impl {
   Images(const std::vector<std::string>& paths, const ImageLoaderOptions& options,
          const EpochReaderSpec& spec)
       : source(paths, {options.images, options.labels}),
-        images(sample_format(options, source), source.chunks().own_sizes()),
-        sized(images.sized.get()),
-        writer(images.writer),
-        masks(mask_writers(options, source)),
+        copier(image_copier(source.chunks(), sample_format(options, source))),
         notices(normalize_notices(options, source)),
         core(source.chunks(), spec, sampling_spec(options, source),
-             static_cast<double>(spec.batches.batch_size) * static_cast<double>(bytes_of_sample()),
+             static_cast<double>(spec.batches.batch_size) * static_cast<double>(copier->sample_bytes()),
              [this, allocator = options.allocator, size = spec.batches.batch_size] {
-               return make_buffer(source, writer, masks ? &masks->writer : nullptr, allocator, size);
+               return make_buffer(source, *copier, allocator, size);
              }) {
-    for (const auto& part : source.chunks().parts())
-      if (sized) sized->check(*part);
-    if (sized)
-      decoded = with_memory(
-          "cache_bytes: the pixels of the images need more memory than can be had: lower it",
-          [&] { return std::make_unique<DecodedImages>(source.chunks(), core.reader().image_bytes()); });
+    decoded_images =
+        with_memory("cache_bytes: the pixels of the images need more memory than can be had: lower it",
+                    [&] { return copier->keep_pixels(core.reader().image_bytes()); });
     core.reader().set_assembler([this] {
       EpochReader& reader = core.reader();
       return std::make_unique<ImageBatchAssembler>(
-          ImageBatchContext{source, reader.grid(), reader.cache(), writer, sized, decoded.get(), core.ring(),
-                            reader.spec().order.seed, reader.spec().batches.echo, reader.batch_chunks(),
-                            masks ? &masks->writer : nullptr, masks ? masks->sized.get() : nullptr});
+          ImageBatchContext{source, reader.grid(), reader.cache(), *copier, core.ring(),
+                            reader.spec().order.seed, reader.spec().batches.echo, reader.batch_chunks()});
     });
   }
 
@@ -173,19 +147,12 @@ struct ImageLoader::Images final : Loader<ImageBatch>::Impl {
   [[nodiscard]] const PackInfo& info() const override { return source.info(); }
   void add_to(LoaderStats& stats) const override {
     stats.notices.insert(stats.notices.begin(), notices.begin(), notices.end());
-    if (decoded) stats.decoded_images = decoded->count();
-  }
-
-  [[nodiscard]] std::size_t bytes_of_sample() const {
-    return writer.sample_bytes() + (masks ? masks->writer.sample_bytes() : 0);
+    stats.decoded_images = decoded_images;
   }
 
   ImageSource source;
-  Writers images;
-  const SizedImageWriter* sized;  // images of their own sizes
-  const SampleWriter& writer;
-  std::optional<Writers> masks;
-  std::unique_ptr<DecodedImages> decoded;  // pixels of images of their own sizes
+  std::unique_ptr<ImageCopier> copier;
+  std::uint64_t decoded_images = 0;  // whose pixels are kept
   std::vector<std::string> notices;
   LoaderCore<BatchBuffer> core;  // last: its threads use all above
 };
@@ -207,7 +174,7 @@ ColumnValues ImageLoader::column(std::string_view name, std::span<const std::uin
   return images().source.column(name, samples);
 }
 BatchShape ImageLoader::batch_shape() const {
-  BatchShape shape = images().writer.shape();
+  BatchShape shape = images().copier->images().shape();
   shape.batch = impl_->reader().spec().batches.batch_size;
   return shape;
 }

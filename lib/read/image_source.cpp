@@ -37,7 +37,7 @@ bool have_names(const ChunkSet& chunks, std::span<const SourceParts> sources) {
   const SourceParts* unnamed = nullptr;
   for (const SourceParts& source : sources)
     for (const ChunkReader* const part : labelled_parts(chunks, source))
-      (part->spec().classes.empty() ? unnamed : named) = &source;
+      (part->spec().images().classes.empty() ? unnamed : named) = &source;
   if (named != nullptr && unnamed != nullptr)
     throw_bad_data(unnamed->path + ": has class ids without names, but " + named->path +
                    " has names: whether equal ids are the same class cannot be known; "
@@ -65,7 +65,7 @@ void JoinedClasses::join(const ChunkSet& chunks, std::span<const SourceParts> so
     // An external file may have two classes of one name: as the first source it keeps both ids.
     const bool is_first = names_.empty();
     const bool is_merged = !source.class_ids.empty();
-    for (const std::string& name : is_merged ? source.classes : parts.front()->spec().classes) {
+    for (const std::string& name : is_merged ? source.classes : parts.front()->spec().images().classes) {
       const auto [found, is_new] = known.try_emplace(name, static_cast<std::int64_t>(names_.size()));
       ids.push_back(is_first ? static_cast<std::int64_t>(names_.size()) : found->second);
       if (is_new || is_first) names_.push_back(name);

@@ -47,13 +47,13 @@ void set_caches(const PackInfo& info, ImagesInfo& images) {
 }
 
 /// Counts by a map, because ids of external files can be sparse or negative.
-std::vector<PackClass> count_classes(const PartSpec& spec, const std::vector<std::int64_t>& ids) {
+std::vector<PackClass> count_classes(const ImageSamples& part, const std::vector<std::int64_t>& ids) {
   std::map<std::int64_t, std::uint64_t> counts;
   for (const std::int64_t id : ids) ++counts[id];
   std::vector<PackClass> classes;
   for (const auto& [id, samples] : counts) {
-    const bool named = id >= 0 && static_cast<std::uint64_t>(id) < spec.classes.size();
-    classes.push_back({id, named ? spec.classes[static_cast<std::size_t>(id)] : "", samples});
+    const bool named = id >= 0 && static_cast<std::uint64_t>(id) < part.classes.size();
+    classes.push_back({id, named ? part.classes[static_cast<std::size_t>(id)] : "", samples});
   }
   return classes;
 }
@@ -71,7 +71,7 @@ std::uint64_t csr_bytes(std::uint64_t rows, const std::vector<PackMatrix>& matri
 
 /// Counts the entries of a part by decoding all its row blocks: a part records no totals.
 std::vector<PackMatrix> count_entries(const ChunkReader& part) {
-  const MatrixShape& shape = *part.spec().matrix;
+  const MatrixShape& shape = part.spec().rows().matrix;
   std::vector<PackMatrix> matrices{{"X", 0, 0}, {"held_out", 0, 0}};
   matrices.resize(shape.matrix_count);
   ByteBuffer stored, block;
@@ -180,13 +180,13 @@ ImagesInfo part_images(const ChunkReader& part) {
   ImagesInfo images;
   images.label_kind = part.samples().labels.values.empty() ? LabelKind::class_id : LabelKind::numbers;
   images.columns = column_types(part.samples().columns);
-  images.classes = count_classes(part.spec(), part.samples().labels.ids);
+  images.classes = count_classes(part.spec().images(), part.samples().labels.ids);
   images.mean = part.samples().mean;
   images.std = part.samples().std;
   images.chunk_samples = part.spec().chunk_samples;
-  images.own_sizes = part.spec().own_sizes;
-  images.chunk_bytes = images.chunk_samples * part.spec().sample.byte_count();
-  set_shape(images, part.spec().sample);
+  images.own_sizes = part.spec().payload().sample_step() == 0;
+  images.chunk_bytes = images.chunk_samples * part.spec().images().sample.byte_count();
+  set_shape(images, part.spec().images().sample);
   return images;
 }
 
@@ -254,15 +254,16 @@ PackInfo part_info(const ChunkReader& part) {
                         .stored_bytes = info.stored_bytes});
   info.pack_id = hash_text(part.spec().pack_id);
   info.external = part.spec().pack_id == 0 && !part.has_hashes();
-  if (!part.spec().matrix) {
-    info.raw_bytes = info.samples * part.spec().sample.byte_count();
+  if (!part.spec().holds_rows()) {
+    info.raw_bytes = info.samples * part.spec().images().sample.byte_count();
     const ImageSizes& sizes = part.samples().sizes;
     for (std::size_t i = 0; i < sizes.heights.size(); ++i)
-      info.raw_bytes += std::uint64_t{sizes.heights[i]} * sizes.widths[i] * part.spec().sample.values();
+      info.raw_bytes +=
+          std::uint64_t{sizes.heights[i]} * sizes.widths[i] * part.spec().images().sample.values();
     info.contents = part_images(part);
     return info;
   }
-  const MatrixShape& shape = *part.spec().matrix;
+  const MatrixShape& shape = part.spec().rows().matrix;
   MatrixInfo matrix{.columns = shape.column_count,
                     .matrices = {},
                     .values = {shape.value_type, shape.scale},

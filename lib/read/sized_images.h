@@ -32,6 +32,10 @@ struct StoredImage {
 /// Looks at the sample of a part whose stored bytes are at `frame`; without them, at its sizes.
 [[nodiscard]] StoredImage stored_image(const ImageSizes& sizes, std::uint64_t sample,
                                        const std::uint8_t* frame = nullptr);
+[[nodiscard]] inline StoredImage stored_image(const ChunkSet& chunks, ChunkSet::SampleLocation location,
+                                              const std::uint8_t* frame = nullptr) {
+  return stored_image(chunks.parts()[location.part]->samples().sizes, location.sample, frame);
+}
 
 /// The payload, or that of the image without its mask, in `room` where it is not in one piece. Throws
 /// ImageError where its frame is damaged.

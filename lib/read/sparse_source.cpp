@@ -24,8 +24,8 @@ namespace {
 constexpr std::uint64_t kIndexMask = (std::uint64_t{1} << 40) - 1;
 
 bool has_ids(const ChunkReader& part, IdAxis axis) {
-  if (axis == IdAxis::column) return !part.spec().classes.empty();
-  return part.samples().files.size() != 0 || part.samples().rows.empty();
+  if (axis == IdAxis::column) return !part.spec().rows().item_ids.empty();
+  return part.samples().row_ids.size() != 0 || part.samples().rows.empty();
 }
 
 /// Returns the first part without ids, or an empty path if all have some.
@@ -47,16 +47,16 @@ std::optional<std::vector<std::int64_t>> integers_of(const SourceIds& ids) {
 SourceIds::SourceIds(const ChunkSet& chunks, IdAxis axis)
     : chunks_(chunks),
       axis_(axis),
-      size_(axis == IdAxis::row ? chunks.sample_count() : chunks.matrix()->column_count),
+      size_(axis == IdAxis::row ? chunks.sample_count() : chunks.matrix().column_count),
       path_without_ids_(path_without_ids(chunks, axis)) {}
 
 std::string_view SourceIds::operator[](std::uint64_t index) const {
   if (axis_ == IdAxis::column) {
-    const std::vector<std::string>& ids = chunks_.parts().front()->spec().classes;
+    const std::vector<std::string>& ids = chunks_.parts().front()->spec().rows().item_ids;
     return ids.empty() ? std::string_view() : ids[index];
   }
   const ChunkSet::SampleLocation location = chunks_.find_sample(index);
-  const TextList& ids = chunks_.parts()[location.part]->samples().files;
+  const TextList& ids = chunks_.parts()[location.part]->samples().row_ids;
   return ids.size() == 0 ? std::string_view() : ids[location.sample];
 }
 
@@ -179,9 +179,10 @@ float magnitude_of(const MatrixManifest& pack) {
 /// Throws bad_data if a source's columns are other items than those of the first source.
 void check_same_items(const ChunkReader& part, const std::string& path, const ChunkReader& first,
                       const std::string& first_path) {
-  const std::vector<std::string>& found = part.spec().classes;
-  const std::vector<std::string>& expected = first.spec().classes;
-  if (found == expected || part.spec().matrix->column_count != first.spec().matrix->column_count) return;
+  const std::vector<std::string>& found = part.spec().rows().item_ids;
+  const std::vector<std::string>& expected = first.spec().rows().item_ids;
+  if (found == expected || part.spec().rows().matrix.column_count != first.spec().rows().matrix.column_count)
+    return;
   const auto name = [](const std::vector<std::string>& items, std::size_t column) {
     return column < items.size() ? "item \"" + items[column] + '"' : std::string("no item's id");
   };

@@ -96,7 +96,7 @@ class SparseSource {
   /// `reads_times`: rows come with the times of their ratings, where the source has them.
   SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes = 0, bool reads_times = true);
   [[nodiscard]] const ChunkSet& chunks() const { return chunks_; }
-  [[nodiscard]] const MatrixShape& matrix() const { return *chunks_.matrix(); }
+  [[nodiscard]] const MatrixShape& matrix() const { return chunks_.matrix(); }
   [[nodiscard]] const PackInfo& info() const { return info_; }
   [[nodiscard]] std::uint64_t size() const { return chunks_.sample_count(); }
   /// The most entries that `rows` rows of one matrix can have.

@@ -62,7 +62,7 @@ struct ContentSums {
 
 /// Decodes all matrices of a row block, which checks every id and value, and adds up their entries.
 void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, ContentSums& sums) {
-  const MatrixShape& shape = *part.spec().matrix;
+  const MatrixShape& shape = part.spec().rows().matrix;
   const StoredChunk& chunk = part.chunks()[index];
   try {
     const RowBlockHeader header = decode_row_block_header(raw, shape);
@@ -87,7 +87,7 @@ void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, Cont
 /// Decodes a chunk's images of their own sizes, compares their hashes, and adds up their pixels.
 void check_sized_images(const ChunkReader& part, std::size_t index, Bytes raw, ContentSums& sums) {
   const ImageSizes& sizes = part.samples().sizes;
-  const std::uint32_t channels = part.spec().sample.channels;
+  const std::uint32_t channels = part.spec().images().sample.channels;
   SizedImageDecoder decoder;
   ByteBuffer pixels, room;
   std::uint64_t sample = part.chunks()[index].first_sample;
@@ -112,11 +112,11 @@ void check_sized_images(const ChunkReader& part, std::size_t index, Bytes raw, C
 
 /// Adds up a chunk's samples; throws bad_data for a damaged row block or image.
 void check_chunk(const ChunkReader& part, std::size_t index, Bytes raw, ContentSums& sums) {
-  const SampleShape& sample = part.spec().sample;
-  if (part.spec().matrix) return check_row_block(part, index, raw, sums);
-  if (part.spec().own_sizes) return check_sized_images(part, index, raw, sums);
+  if (part.spec().holds_rows()) return check_row_block(part, index, raw, sums);
+  const std::uint64_t step = part.spec().payload().sample_step();
+  if (step == 0) return check_sized_images(part, index, raw, sums);
   for (std::uint64_t at = 0; at < part.chunks()[index].sample_count; ++at)
-    sums.pixels.add_sample(raw.data() + at * sample.byte_count(), sample);
+    sums.pixels.add_sample(raw.data() + at * step, part.spec().images().sample);
 }
 
 /// Compares what the part says of itself with what its pack's manifest lists.

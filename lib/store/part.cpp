@@ -38,9 +38,9 @@ constexpr std::uint64_t kMinIndexMemory = 64 << 20;
 /// What the ids and the index of an open part take.
 std::uint64_t kept_bytes(const ChunkReader& part) {
   const PartSamples& samples = part.samples();
-  std::uint64_t bytes = part.chunks().size() * sizeof(StoredChunk) + samples.files.text.size() +
+  std::uint64_t bytes = part.chunks().size() * sizeof(StoredChunk) + samples.row_ids.text.size() +
                         samples.rows.size() * 3 * sizeof(std::uint64_t);
-  for (const std::string& name : part.spec().classes) bytes += sizeof(std::string) + name.size();
+  for (const std::string& name : part.spec().rows().item_ids) bytes += sizeof(std::string) + name.size();
   return bytes;
 }
 
@@ -71,7 +71,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_matrix_shards(const std::vector<s
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
     parts.push_back(open_within(path, left, memory_bytes != 0));
-    if (!parts.back()->spec().matrix) throw_bad_data(path + ": holds images, expected matrices");
+    if (!parts.back()->spec().holds_rows()) throw_bad_data(path + ": holds images, expected matrices");
     left -= std::min(left, kept_bytes(*parts.back()));
   }
   return parts;
@@ -242,7 +242,7 @@ void ChunkReader::check_hdf5_bytes() const {
 
 std::string ChunkReader::location(std::size_t chunk_index) const {
   const StoredChunk& chunk = chunks()[chunk_index];
-  return path() + ": chunk " + std::to_string(chunk_index) + (spec().matrix ? " (rows " : " (samples ") +
+  return path() + ": chunk " + std::to_string(chunk_index) + " (" + spec().payload().samples_text() + " " +
          std::to_string(chunk.first_sample) + "-" +
          std::to_string(chunk.first_sample + chunk.sample_count - 1) + ")";
 }
@@ -257,7 +257,7 @@ void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored
     else if (!chunk.filtered && chunk.stored_bytes > chunk.raw_bytes)
       decode_raw_frame(stored, raw);
     else
-      chunk_codec(chunk.filtered ? spec.codec : "none").decode(stored, spec.sample, wanted, raw);
+      chunk_codec(chunk.filtered ? spec.codec : "none").decode(stored, spec.payload().shape(), wanted, raw);
   } catch (const Error& error) {
     throw Error(error.code(), part.location(chunk_index) + ": " + error.what());
   }

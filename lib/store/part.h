@@ -12,22 +12,19 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/file.h"
 #include "chunk/chunk_plan.h"
-#include "chunk/row_block.h"
 #include "chunkhit/pack_info.h"
 #include "codec/chunk_codec.h"
-#include "types/image.h"
+#include "store/payload.h"
 #include "types/sample_column.h"
 #include "types/text_list.h"
 
 namespace chunkhit {
-
-/// What the samples of a part are.
-enum class SampleKind : std::uint32_t { images = 1, matrices = 2, sized_images = 3 };
 
 /// How an image of its own size is stored.
 enum class PayloadKind : std::uint8_t { jpeg = 1, raw = 2, zstd = 3, photo = 4 };
@@ -37,17 +34,29 @@ inline constexpr std::uint64_t kMaxOwnPixels = std::uint64_t{1} << 28;
 
 /// What is known of a part before its first chunk; recorded in the file.
 struct PartSpec {
-  SampleShape sample;      ///< shape of the images; unused with `matrix`; without sides with `own_sizes`
-  bool own_sizes = false;  ///< each image has its own size: PartSamples::sizes
-  std::optional<MatrixShape> matrix = {};  ///< samples are the rows of matrices: chunks are row blocks
+  std::variant<FixedSamples, SizedSamples, RowBlocks> kind;
   std::string codec = "none";              ///< a name of chunk_codecs()
-  std::uint64_t chunk_samples = 1;         ///< samples in every chunk but the last; 0 with `own_sizes`
-  std::vector<std::string> classes;  ///< images: names of the classes by id, empty when labels are numbers;
-                                     ///< matrices: ids of the items by column
+  std::uint64_t chunk_samples = 1;         ///< in every chunk but the last; 0 for images of their own sizes
   std::vector<std::string> label_columns;  ///< names of the label columns; one for class ids
   std::uint64_t pack_id = 0;               ///< the same in all parts of a pack, another in every other pack
   std::uint32_t part_index = 0;
   CacheAdvice cache_advice;
+
+  [[nodiscard]] const Payload& payload() const {
+    return std::visit([](const Payload& payload) -> const Payload& { return payload; }, kind);
+  }
+  /// Its fields; throw std::bad_variant_access where samples are rows, or are not.
+  [[nodiscard]] const ImageSamples& images() const {
+    const auto* const sized = std::get_if<SizedSamples>(&kind);
+    return sized != nullptr ? *sized : static_cast<const ImageSamples&>(std::get<FixedSamples>(kind));
+  }
+  [[nodiscard]] ImageSamples& images() {
+    auto* const sized = std::get_if<SizedSamples>(&kind);
+    return sized != nullptr ? *sized : static_cast<ImageSamples&>(std::get<FixedSamples>(kind));
+  }
+  [[nodiscard]] const RowBlocks& rows() const { return std::get<RowBlocks>(kind); }
+  [[nodiscard]] RowBlocks& rows() { return std::get<RowBlocks>(kind); }
+  [[nodiscard]] bool holds_rows() const { return std::holds_alternative<RowBlocks>(kind); }
 };
 
 /// Labels of samples: class ids, or `label_columns` numbers each. Only one of the two is filled.
@@ -81,7 +90,8 @@ struct ImageSizes {
 struct PartSamples {
   Labels labels;
   std::vector<std::uint64_t> rows;    ///< images: zero-based rows of the list; matrices: numbers of the users
-  TextList files;                     ///< images: names of the input files, UTF-8; matrices: ids of the users
+  TextList files;                     ///< images: names of the input files, UTF-8
+  TextList row_ids;                   ///< matrices: ids of the users
   std::vector<SampleColumn> columns;  ///< kept beside the labels
   std::vector<double> mean;           ///< per channel, of the packed pixels, 0..1
   std::vector<double> std;

@@ -1,5 +1,4 @@
-// Specs and indexes of parts of images, of images of their own sizes and of matrices, as bytes. Layout:
-// schemas/shard.md.
+// What specs and indexes of all payloads have in common, as bytes. Layout: schemas/shard.md.
 #pragma once
 
 #include <algorithm>
@@ -74,38 +73,16 @@ void append_chunks(ByteBuffer& bytes, const std::vector<StoredChunk>& chunks);
 [[nodiscard]] TextList names_of(const std::vector<std::string>& list);
 [[nodiscard]] std::vector<std::string> list_of(const TextList& names);
 
-/// Bytes 32–87 of a shard's header: pack id to chunk samples.
-using PartSpecBytes = std::array<std::uint8_t, 56>;
+// What a sample consists of, in bytes 28–31 of a spec of images; 0 stands for an image of the part's shape.
+inline constexpr std::size_t kFieldsAt = 28;
+inline constexpr std::uint32_t kImageAlone = 1;
+inline constexpr std::uint32_t kImageAndMask = 2;
 
 /// Writes all of a spec but the names of classes and columns and the cache advice.
 [[nodiscard]] PartSpecBytes encode_part_spec(const PartSpec& spec);
 
-/// Reads what `encode_part_spec` wrote of images; throws bad_data. Names of classes and columns are in the
-/// index.
-[[nodiscard]] PartSpec decode_part_spec(const PartSpecBytes& bytes);
-
-/// The same of images of their own sizes.
-[[nodiscard]] PartSpec decode_sized_part_spec(const PartSpecBytes& bytes);
-
-/// The same of matrices.
-[[nodiscard]] PartSpec decode_matrix_part_spec(const PartSpecBytes& bytes);
-
-/// Writes the names of `spec`, the chunks and what stands beside the pixels, all behind the bytes `before`.
-[[nodiscard]] ByteBuffer encode_part_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                                           const PartSamples& samples, Bytes before = {});
-
-/// Reads an index into `contents`, whose spec was decoded before; throws bad_data when its counts do not fit
-/// its bytes.
-void decode_part_index(Bytes index, PartContents& contents);
-
-/// Writes the index in pieces of bytes of one kind, which compress best apart, one behind the other.
-[[nodiscard]] std::vector<ByteBuffer> encode_matrix_index(const PartSpec& spec,
-                                                          const std::vector<StoredChunk>& chunks,
-                                                          const PartSamples& samples);
-
-/// Reads an index into `contents`, whose spec was decoded before; throws bad_data when its counts do not fit
-/// its bytes, usage when what they stand for needs more than `memory_bytes`.
-void decode_matrix_index(Bytes index, PartContents& contents, std::uint64_t memory_bytes = UINT64_MAX);
+/// Reads it; throws bad_data. Names of classes and columns are in the index.
+[[nodiscard]] PartSpec decode_part_spec(SampleKind kind, const PartSpecBytes& bytes);
 
 /// Throws usage, naming the bytes, when an index needs more than `memory_bytes`.
 void check_index_memory(std::uint64_t needed, std::uint64_t memory_bytes);

@@ -8,12 +8,35 @@
 #include <vector>
 
 #include "base/file.h"
+#include "chunkhit/error.h"
 #include "store/part.h"
 
 namespace chunkhit {
 
 /// Throws bad_data, "WHAT: 3, expected 4", where a number differs.
 void check_count(const std::string& what, std::uint64_t found, std::uint64_t expected);
+
+/// Samples of a part, one after the other.
+struct SampleRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+/// Throws bad_data unless a chunk has these samples, and bytes that fit them, the container and the file.
+void check_chunk(const PartContents& contents, std::size_t index, const SampleRange& samples,
+                 const Container& container, std::uint64_t file_bytes);
+
+/// Runs check(i) for each chunk; its errors name the chunk.
+template <class Check>
+void for_each_chunk(const PartContents& contents, Check check) {
+  for (std::size_t i = 0; i < contents.chunks.size(); ++i) {
+    try {
+      check(i);
+    } catch (const Error& error) {
+      throw Error(ErrorCode::bad_data, "chunk " + std::to_string(i) + ": " + error.what());
+    }
+  }
+}
 
 /// Throws bad_data unless the sample's or matrix's shape, the filter and the chunk's size suit the container.
 void check_part_spec(const PartSpec& spec, const Container& container);

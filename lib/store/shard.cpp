@@ -25,9 +25,6 @@ constexpr std::uint32_t kSeekTableFooterMagic = 0x8f92eab1;
 
 constexpr std::string_view kShardMagic = "chunkhit shard\r\n";
 constexpr std::uint32_t kShardVersion = 1;
-constexpr auto kImages = static_cast<std::uint32_t>(SampleKind::images);
-constexpr auto kMatrices = static_cast<std::uint32_t>(SampleKind::matrices);
-constexpr auto kSizedImages = static_cast<std::uint32_t>(SampleKind::sized_images);
 constexpr std::size_t kSpecAt = 32;
 constexpr std::size_t kCountsAt = 88;
 constexpr std::size_t kHeaderHashAt = kShardAlignment - 8;
@@ -51,9 +48,7 @@ ShardHeaderBytes encode_shard_header(const ShardHeader& header) {
   store_frame_header(bytes.data(), kHeaderMagic, bytes.size());
   std::memcpy(bytes.data() + 8, kShardMagic.data(), kShardMagic.size());
   store_little(bytes.data() + 24, kShardVersion);
-  store_little(bytes.data() + 28, header.spec.matrix      ? kMatrices
-                                  : header.spec.own_sizes ? kSizedImages
-                                                          : kImages);
+  store_little(bytes.data() + 28, static_cast<std::uint32_t>(header.spec.payload().kind()));
   std::ranges::copy(encode_part_spec(header.spec), bytes.begin() + kSpecAt);
   std::uint8_t* to = bytes.data() + kCountsAt;
   for (const std::uint64_t number : {header.sample_count, header.chunk_count, header.index_offset,
@@ -76,14 +71,12 @@ ShardHeader decode_shard_header(const ShardHeaderBytes& bytes) {
                      std::to_string(kShardVersion));
   if (found != expected)
     throw_bad_header("checksum " + hash_text(found) + ", expected " + hash_text(expected));
-  if (kind != kImages && kind != kMatrices && kind != kSizedImages)
+  if (kind < 1 || kind > 3)
     throw_bad_header("kind " + std::to_string(kind) +
                      ", expected 1 (images), 2 (matrices) or 3 (images of their own sizes)");
   PartSpecBytes spec{};
   std::copy_n(bytes.begin() + kSpecAt, spec.size(), spec.begin());
-  ShardHeader header{.spec = kind == kImages     ? decode_part_spec(spec)
-                             : kind == kMatrices ? decode_matrix_part_spec(spec)
-                                                 : decode_sized_part_spec(spec)};
+  ShardHeader header{.spec = decode_part_spec(static_cast<SampleKind>(kind), spec)};
   const std::uint8_t* from = bytes.data() + kCountsAt;
   for (std::uint64_t* number : {&header.sample_count, &header.chunk_count, &header.index_offset,
                                 &header.index_bytes, &header.index_xxh3, &header.file_bytes}) {
@@ -160,20 +153,6 @@ ByteBuffer read_index(const InputFile& file, const ShardHeader& header) {
   return index;
 }
 
-/// Decompresses the index of a part of matrices. An index that claims to be larger than kMaxShrinking times
-/// the file is damaged and rejected before memory is allocated.
-ByteBuffer expand_index(Bytes compressed, std::uint64_t file_bytes, std::uint64_t memory_bytes) {
-  constexpr std::uint64_t kMaxShrinking = 1024;
-  const std::uint64_t bytes = zstd_content_bytes(compressed);
-  if (bytes / kMaxShrinking > file_bytes)
-    throw_bad_data("index: claims " + std::to_string(bytes) + " bytes in a file of " +
-                   std::to_string(file_bytes));
-  check_index_memory(bytes, memory_bytes);
-  ByteBuffer index(bytes);
-  decode_zstd(compressed, index);
-  return index;
-}
-
 /// Throws bad_data unless chunks and index follow one another with only padding between them.
 void check_order(const PartSpec& spec, const std::vector<StoredChunk>& chunks, std::uint64_t index_offset) {
   std::uint64_t expected = kShardAlignment;
@@ -220,7 +199,7 @@ class SeekTableCheck {
   void check() {
     expect({kShardAlignment, 0});
     for (const StoredChunk& chunk : contents_.chunks) {
-      if (contents_.spec.own_sizes)
+      if (contents_.spec.payload().frames_samples())
         check_samples(chunk);
       else
         check_frames(chunk);
@@ -252,8 +231,8 @@ class SeekTableCheck {
 
   /// Images that are filtered may be in several frames of whole samples.
   void check_frames(const StoredChunk& chunk) {
-    const std::uint64_t step =
-        chunk.filtered && !contents_.spec.matrix ? contents_.spec.sample.byte_count() : chunk.raw_bytes;
+    const std::uint64_t frame_step = contents_.spec.payload().frame_step();
+    const std::uint64_t step = chunk.filtered && frame_step != 0 ? frame_step : chunk.raw_bytes;
     std::uint64_t stored_bytes = 0, raw_bytes = 0, count = 0;
     for (; stored_bytes < chunk.stored_bytes; ++count) {
       const SeekEntry& frame = next();
@@ -279,16 +258,13 @@ void check_seek_table(const InputFile& file, const ShardHeader& header, PartCont
 
 PartContents read_contents(const InputFile& file, std::uint64_t memory_bytes, bool takes_matrices) {
   const ShardHeader header = read_header(file);
-  if (header.spec.matrix && !takes_matrices) throw_bad_data("holds matrices, expected images");
+  if (header.spec.holds_rows() && !takes_matrices) throw_bad_data("holds matrices, expected images");
   const Container& shard = container("shard");
   PartContents contents;
   contents.spec = header.spec;
   check_part_spec(contents.spec, shard);
   const ByteBuffer index = read_index(file, header);
-  if (contents.spec.matrix)
-    decode_matrix_index(expand_index(index, file.byte_count(), memory_bytes), contents, memory_bytes);
-  else
-    decode_part_index(index, contents);
+  header.spec.payload().decode_index(index, {file.byte_count(), memory_bytes}, contents);
   if (contents.samples.rows.size() != header.sample_count || contents.chunks.size() != header.chunk_count)
     throw_bad_data("the header's counts are not the index's");
   check_part_contents(contents, shard, file.byte_count());
@@ -302,7 +278,7 @@ PartContents read_contents(const InputFile& file, std::uint64_t memory_bytes, bo
 bool is_matrix_shard(const std::string& path) {
   const InputFile file(path);
   try {
-    return read_header(file).spec.matrix.has_value();
+    return read_header(file).spec.holds_rows();
   } catch (const Error& error) {
     throw Error(error.code(), path + ": " + error.what());
   }
@@ -321,11 +297,10 @@ std::unique_ptr<ChunkReader> open_shard(const std::string& path, std::uint64_t m
 
 namespace {
 
-constexpr int kIndexLevel = 3;
-
 class ShardWriter final : public ChunkWriter {
  public:
-  ShardWriter(const std::string& path, const PartSpec& spec) : spec_(spec), file_(path) {
+  ShardWriter(const std::string& path, const PartSpec& spec)
+      : spec_(spec), frames_samples_(spec.payload().frames_samples()), file_(path) {
     // Reserves the header's bytes; its numbers are known and written at the end.
     file_.append(encode_shard_header({.spec = spec}));
   }
@@ -337,7 +312,7 @@ class ShardWriter final : public ChunkWriter {
                        .sample_count = chunk.sample_count,
                        .xxh3 = chunk.xxh3,
                        .filtered = chunk.filtered};
-    if (chunk.filtered || spec_.own_sizes)
+    if (chunk.filtered || frames_samples_)
       file_.append(chunk.stored);
     else
       stored.xxh3 = append_raw_frame(chunk.stored);
@@ -350,11 +325,11 @@ class ShardWriter final : public ChunkWriter {
   }
 
   CompletePart complete(const PartSamples& samples) override {
-    const ByteBuffer index = encode_index(samples);
+    const ByteBuffer index = spec_.payload().encode_index(spec_, chunks_, samples);
     if (index.size() > UINT32_MAX - kSkippableHeaderBytes)
       throw Error(ErrorCode::cannot_write, file_.path() + ": an index of " + std::to_string(index.size()) +
                                                " bytes, expected less than 4 GiB: make smaller parts");
-    spec_.classes = {};  // frees memory: they are in the index now, which is about to be read back
+    if (spec_.holds_rows()) spec_.rows().item_ids = {};  // frees memory: the index, read back soon, has them
     ShardHeader header{.spec = spec_,
                        .sample_count = sample_count_,
                        .chunk_count = chunks_.size(),
@@ -374,15 +349,6 @@ class ShardWriter final : public ChunkWriter {
   }
 
  private:
-  /// The index of matrices is compressed, because it is large compared to their rows.
-  [[nodiscard]] ByteBuffer encode_index(const PartSamples& samples) const {
-    if (!spec_.matrix) return encode_part_index(spec_, chunks_, samples);
-    const std::vector<ByteBuffer> pieces = encode_matrix_index(spec_, chunks_, samples);
-    ByteBuffer compressed;
-    encode_zstd(std::vector<Bytes>(pieces.begin(), pieces.end()), kIndexLevel, compressed);
-    return compressed;
-  }
-
   /// Appends raw bytes in a frame of raw blocks, without a copy of them; returns the frame's hash.
   std::uint64_t append_raw_frame(Bytes raw) {
     Xxh3Stream hash;
@@ -407,7 +373,7 @@ class ShardWriter final : public ChunkWriter {
     const auto add = [&](std::uint64_t stored_bytes, std::uint64_t raw_bytes) {
       frames_.push_back({static_cast<std::uint32_t>(stored_bytes), static_cast<std::uint32_t>(raw_bytes)});
     };
-    if (!chunk.filtered && !spec_.own_sizes) {
+    if (!chunk.filtered && !frames_samples_) {
       add(chunk.stored_bytes, chunk.raw_bytes);
       stored = {};
     }
@@ -419,6 +385,7 @@ class ShardWriter final : public ChunkWriter {
   }
 
   PartSpec spec_;
+  bool frames_samples_;
   PendingFile file_;
   std::vector<StoredChunk> chunks_;
   std::vector<SeekEntry> frames_{{kShardAlignment, 0}};

@@ -34,10 +34,9 @@ struct ShardHeader {
 /// Reads a header frame and checks its hash, not its numbers; throws bad_data.
 [[nodiscard]] ShardHeader decode_shard_header(const ShardHeaderBytes& bytes);
 
-/// Counts the bytes between a frame that ends at `end` and the next one: 0, or at least 8. Images are
-/// aligned; rows of matrices are so small that gaps would count.
+/// Counts the bytes between a frame that ends at `end` and the next one: 0, or at least 8.
 [[nodiscard]] inline std::uint64_t shard_padding(const PartSpec& spec, std::uint64_t end) {
-  if (spec.matrix) return 0;
+  if (!spec.payload().is_aligned()) return 0;
   const std::uint64_t gap = round_up(end, kShardAlignment) - end;
   return gap > 0 && gap < kSkippableHeaderBytes ? gap + kShardAlignment : gap;
 }

@@ -9,7 +9,7 @@ namespace {
 using namespace chunkhit;
 
 void check_rows(const ChunkReader& part) {
-  const MatrixShape& shape = *part.spec().matrix;
+  const MatrixShape& shape = part.spec().rows().matrix;
   ByteBuffer block;
   std::uint64_t rows = 0;
   for (std::size_t chunk = 0; chunk < part.chunks().size(); ++chunk) {
@@ -19,7 +19,7 @@ void check_rows(const ChunkReader& part) {
     rows += header.row_count;
   }
   require(rows == part.samples().rows.size());
-  require(part.spec().classes.empty() || part.spec().classes.size() == shape.column_count);
+  require(part.spec().rows().item_ids.empty() || part.spec().rows().item_ids.size() == shape.column_count);
 }
 
 }  // namespace

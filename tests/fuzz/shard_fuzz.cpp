@@ -55,7 +55,7 @@ void set_hashes(std::vector<std::uint8_t>& bytes) {
 
 /// Decodes the images of their own sizes in a chunk's bytes, whole and a part of each.
 void decode_images(const ChunkReader& part, std::size_t index, Bytes left) {
-  const std::uint32_t channels = part.spec().sample.channels;
+  const std::uint32_t channels = part.spec().images().sample.channels;
   SizedImageDecoder decoder;
   for (std::uint64_t sample = part.chunks()[index].first_sample; !left.empty(); ++sample) {
     const StoredImage image = stored_image(part.samples().sizes, sample, left.data());
@@ -82,8 +82,10 @@ void decode(const ChunkReader& part, std::size_t index, Bytes file) {
   ByteBuffer raw(chunk.raw_bytes);
   try {
     decode_chunk(part, index, file.subspan(chunk.offset, chunk.stored_bytes), raw);
-    if (part.spec().matrix) static_cast<void>(decode_row_block_header(raw, *part.spec().matrix));
-    if (part.spec().own_sizes) decode_images(part, index, raw);
+    if (part.spec().holds_rows())
+      static_cast<void>(decode_row_block_header(raw, part.spec().rows().matrix));
+    else if (part.spec().payload().frames_samples())
+      decode_images(part, index, raw);
   } catch (const Error& error) {
     require(error.code() == ErrorCode::bad_data);
   }
@@ -93,8 +95,9 @@ void read(const std::string& path, Bytes file) {
   try {
     const std::unique_ptr<ChunkReader> part = is_hdf5_part(file) ? open_hdf5_part(path) : open_shard(path);
     const PartSamples& samples = part->samples();
-    require(samples.files.size() == samples.rows.size());
-    for (std::size_t i = 0; i < samples.files.size(); ++i) require(samples.files[i].size() <= file.size());
+    const TextList& names = part->spec().holds_rows() ? samples.row_ids : samples.files;
+    require(names.size() == samples.rows.size());
+    for (std::size_t i = 0; i < names.size(); ++i) require(names[i].size() <= file.size());
     for (std::size_t i = 0; i < part->chunks().size(); ++i) decode(*part, i, file);
   } catch (const Error& error) {
     require(error.code() == ErrorCode::bad_data);

@@ -48,14 +48,14 @@ std::string write_pack(const TemporaryFolder& folder, const std::string& name, c
   part.stored_bytes = report.stored_bytes;
   manifest.rows = manifest.samples = part.rows = part.samples = kDamagedSamples;
   manifest.pack_id = spec.pack_id;
-  manifest.sample = spec.sample;
+  manifest.sample = spec.images().sample;
   manifest.container = name;
   manifest.codec = filter;
   manifest.chunk_samples = spec.chunk_samples;
-  manifest.chunk_bytes = spec.chunk_samples * spec.sample.byte_count();
+  manifest.chunk_bytes = spec.chunk_samples * spec.images().sample.byte_count();
   manifest.label_columns = spec.label_columns;
-  for (std::size_t i = 0; i < spec.classes.size(); ++i)
-    manifest.classes.push_back({static_cast<std::int64_t>(i), spec.classes[i], kDamagedSamples / 3});
+  for (std::size_t i = 0; i < spec.images().classes.size(); ++i)
+    manifest.classes.push_back({static_cast<std::int64_t>(i), spec.images().classes[i], kDamagedSamples / 3});
   manifest.mean = {0.1, 0.2, 0.3};
   manifest.std = {0.1, 0.2, 0.3};
   folder.write(kManifestName, manifest_text(manifest));
@@ -181,7 +181,7 @@ TEST(DamagedLoader, OfAPartThatTheManifestDoesNotListGivesAnError) {
   EXPECT_EQ(outcome_with(kDamagedSamples), refused);
   spec = damaged_spec("photo");
   spec.part_index = 0;
-  spec.classes[2] = "another";
+  spec.images().classes[2] = "another";
   EXPECT_EQ(outcome_with(kDamagedSamples), refused);
 }
 

@@ -50,10 +50,10 @@ const std::vector<IdsCase>& ids_cases() {
 /// Rows without ratings, so that ids and the index are all that is large.
 void write_ids(const std::string& path, const IdsCase& each) {
   PartSpec spec;
-  spec.matrix = MatrixShape{.column_count = each.items, .matrix_count = 1};
+  spec.kind.emplace<RowBlocks>().matrix = MatrixShape{.column_count = each.items, .matrix_count = 1};
   spec.codec = "zstd";
   spec.chunk_samples = 2000;
-  for (std::uint64_t item = 0; item < each.items; ++item) spec.classes.push_back(each.id(item));
+  for (std::uint64_t item = 0; item < each.items; ++item) spec.rows().item_ids.push_back(each.id(item));
   const std::unique_ptr<ChunkWriter> writer = container("shard").create(path, spec);
   for (std::uint64_t first = 0; first < each.rows; first += spec.chunk_samples) {
     const std::uint64_t count = std::min(spec.chunk_samples, each.rows - first);
@@ -62,16 +62,16 @@ void write_ids(const std::string& path, const IdsCase& each) {
     ByteBuffer raw;
     ByteBuffer stored;
     const CsrView view = rows.view();
-    encode_row_block({&view, 1}, *spec.matrix, first, raw);
+    encode_row_block({&view, 1}, spec.rows().matrix, first, raw);
     const ChunkCodec& codec = chunk_codec("zstd");
-    codec.encode(raw, spec.sample, codec.default_level, false, stored);
+    codec.encode(raw, {}, codec.default_level, false, stored);
     writer->append({Bytes(stored), raw.size(), count, xxh3(stored), true});
   }
   PartSamples samples;
   for (std::uint64_t row = 0; row < each.rows; ++row) {
     samples.rows.push_back(each.has_labels ? row : 0);
     samples.labels.ids.push_back(each.has_labels ? static_cast<std::int64_t>(row) : -1);
-    samples.files.add(each.id(row));
+    samples.row_ids.add(each.id(row));
   }
   static_cast<void>(writer->finish(samples));
 }

@@ -17,7 +17,7 @@ using Names = std::vector<std::string>;
 std::string write_classes(const TemporaryFolder& folder, const std::string& name, const Names& classes,
                           const std::string& kind = "shard", std::uint64_t pack_id = 1) {
   PartSpec spec = known_spec(kShape, "none");
-  spec.classes = classes;
+  spec.images().classes = classes;
   spec.pack_id = pack_id;
   const std::string path = folder.path(name + std::string(container(kind).extension));
   const std::unique_ptr<ChunkWriter> writer = container(kind).create(path, spec);

@@ -188,25 +188,18 @@ class PageWaits {
   ImageSource source_;
   ChunkGrid grid_{source_.chunks().sample_counts()};
   ChunkCache cache_{source_.chunks(), {.check_hashes = CheckHashes::never, .reads_samples = true}};
-  SampleWriter writer_{{source_.chunks().sample(), {}, Dtype::uint8, Layout::nhwc, {}}};
+  std::unique_ptr<ImageCopier> copier_ =
+      image_copier(source_.chunks(), {source_.chunks().sample(), {}, Dtype::uint8, Layout::nhwc, {}});
   BatchRing<BatchBuffer> ring_{1, 1, [this] {
-                                 return BatchBuffer{BatchMemory({}, kBatch * writer_.sample_bytes()),
+                                 return BatchBuffer{BatchMemory({}, kBatch * copier_->sample_bytes()),
                                                     std::vector<std::int64_t>(kBatch),
                                                     {},
                                                     std::vector<std::uint64_t>(kBatch),
                                                     std::vector<std::uint8_t>(kBatch),
                                                     {}};
                                }};
-  ImageBatchAssembler assembler_{{source_,
-                                  grid_,
-                                  cache_,
-                                  writer_,
-                                  nullptr,
-                                  nullptr,
-                                  ring_,
-                                  1,
-                                  1,
-                                  {.slice_samples = kBatch, .holds_all = false}}};
+  ImageBatchAssembler assembler_{
+      {source_, grid_, cache_, *copier_, ring_, 1, 1, {.slice_samples = kBatch, .holds_all = false}}};
 };
 
 TEST(BatchAssembler, CountsWaitingForPagesOfAMappedFileApartFromCopying) {

@@ -20,17 +20,17 @@ namespace {
 std::string write_part(const TemporaryFolder& folder, const std::string& name,
                        const std::vector<std::string>& ids, const std::vector<std::string>& items) {
   PartSpec spec = known_matrix_spec({.column_count = items.size(), .matrix_count = 1}, "zstd");
-  spec.classes = items;
+  spec.rows().item_ids = items;
   PartSamples samples;
   for (std::size_t row = 0; row < ids.size(); ++row) {
     samples.rows.push_back(row);
     samples.labels.ids.push_back(-1);
-    samples.files.add(ids[row]);
+    samples.row_ids.add(ids[row]);
   }
   const std::string path = folder.path(name);
   if (name.ends_with(".h5")) {
     MatrixHdf5Writer writer(path, spec);
-    writer.append(known_rows(*spec.matrix, 0, 0, ids.size()).view(), {});
+    writer.append(known_rows(spec.rows().matrix, 0, 0, ids.size()).view(), {});
     static_cast<void>(writer.finish(samples));
     return path;
   }

@@ -20,18 +20,18 @@ TEST(MatrixHdf5, GivesBackWhatWasWritten) {
     write_hdf5(path, spec, {.item_counts = counts});
     const Hdf5Matrix matrix = read_matrix_hdf5(InputFile(path));
     ASSERT_TRUE(matrix.spec);
-    EXPECT_EQ(matrix.spec->matrix, shape);
+    EXPECT_EQ(matrix.spec->rows().matrix, shape);
     EXPECT_EQ(matrix.spec->chunk_samples, kKnownChunkRows);
     EXPECT_EQ(matrix.spec->pack_id, spec.pack_id);
     EXPECT_EQ(matrix.spec->label_columns, spec.label_columns);
-    EXPECT_EQ(matrix.column_names, spec.classes);
+    EXPECT_EQ(matrix.column_names, spec.rows().item_ids);
     EXPECT_EQ(matrix.item_counts, counts);
     expect_known(matrix.x, shape, 0);
     ASSERT_EQ(matrix.held_out.has_value(), shape.matrix_count == 2);
     if (matrix.held_out) expect_known(*matrix.held_out, shape, 1);
     const PartSamples expected = known_users(spec, kRows);
     EXPECT_EQ(matrix.samples.rows, expected.rows);
-    EXPECT_EQ(matrix.samples.files.text, expected.files.text);
+    EXPECT_EQ(matrix.samples.row_ids.text, expected.row_ids.text);
     EXPECT_EQ(matrix.samples.labels.ids, expected.labels.ids);
     EXPECT_EQ(matrix.samples.labels.values, expected.labels.values);
   }
@@ -49,7 +49,7 @@ TEST(MatrixHdf5, ReportsTheHashOfItsTrailer) {
   const TemporaryFolder folder;
   const PartSpec spec = known_matrix_spec(known_shape(ValueType::u8, 1), "none");
   MatrixHdf5Writer writer(folder.path("part.h5"), spec);
-  writer.append(known_rows(*spec.matrix, 0, 0, kRows).view(), {});
+  writer.append(known_rows(spec.rows().matrix, 0, 0, kRows).view(), {});
   const PartReport report = writer.finish(known_users(spec, kRows));
   const std::string bytes = file_text(folder.path("part.h5"));
   const Bytes trailer = as_bytes(bytes).last(64);
@@ -86,7 +86,7 @@ TEST(MatrixHdf5, IsReadAsAnExternalFileOnceH5repackWroteIt) {
   const std::string moved = folder.path("moved.h5");
   write_hdf5(path, known_matrix_spec(kHalfStars, "none"));
   ASSERT_EQ(std::system(("h5repack " + path + " " + moved).c_str()), 0);
-  EXPECT_EQ(open_matrix_part(moved)->samples().files.text, open_matrix_part(path)->samples().files.text);
+  EXPECT_EQ(open_matrix_part(moved)->samples().row_ids.text, open_matrix_part(path)->samples().row_ids.text);
   EXPECT_NE(open_matrix_part(moved)->hash_of_all(), open_matrix_part(path)->hash_of_all());
 }
 

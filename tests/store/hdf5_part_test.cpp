@@ -234,9 +234,9 @@ TEST(Hdf5Part, TellsWhichChunksLieInTheFileAsTheyAre) {
   const WrittenPart raw("none");
   const std::unique_ptr<ChunkReader> reader = open_part(raw.path);
   ASSERT_TRUE(reader->stored_raw(1));
-  ByteBuffer found(reader->spec().sample.byte_count());
+  ByteBuffer found(reader->spec().images().sample.byte_count());
   InputFile(raw.path).read_at(reader->raw_offset(1), found);
-  EXPECT_EQ(found, known_samples(raw.spec.sample, reader->chunks()[1].first_sample, 1));
+  EXPECT_EQ(found, known_samples(raw.spec.images().sample, reader->chunks()[1].first_sample, 1));
 }
 
 /// Replaces the labels by as many in chunks of 5, of which the second was never written.

@@ -5,22 +5,33 @@
 #include <vector>
 
 #include "chunkhit/error.h"
+#include "codec/zstd.h"
 #include "store/part_index.h"
 #include "support/known_matrices.h"
 
 namespace chunkhit {
 namespace {
 
+PartSpec rows_spec(std::vector<std::string> item_ids = {}) {
+  PartSpec spec;
+  spec.kind.emplace<RowBlocks>().item_ids = std::move(item_ids);
+  return spec;
+}
+
+/// The bytes of an index before they are compressed.
 ByteBuffer encode(const PartSpec& spec, const std::vector<StoredChunk>& chunks, const PartSamples& samples) {
-  ByteBuffer all;
-  for (const ByteBuffer& piece : encode_matrix_index(spec, chunks, samples))
-    all.insert(all.end(), piece.begin(), piece.end());
+  const ByteBuffer compressed = spec.payload().encode_index(spec, chunks, samples);
+  ByteBuffer all(zstd_content_bytes(compressed));
+  decode_zstd(compressed, all);
   return all;
 }
 
-PartContents decode(Bytes index) {
-  PartContents contents;
-  decode_matrix_index(index, contents);
+PartContents decode(Bytes index, const IndexLimits& limits = {}) {
+  PartContents contents{
+      .spec = rows_spec(), .chunks = {}, .samples = {}, .pieces = {}, .read_rows = {}, .trailer = {}};
+  ByteBuffer compressed;
+  encode_zstd({index}, 1, compressed);
+  contents.spec.payload().decode_index(compressed, limits, contents);
   return contents;
 }
 
@@ -39,7 +50,7 @@ PartSamples three_users(const std::vector<std::string>& ids) {
   PartSamples samples;
   for (const std::string& id : ids) {
     samples.rows.push_back(samples.rows.size() * 300);
-    samples.files.add(id);
+    samples.row_ids.add(id);
     samples.labels.ids.push_back(-1);
   }
   return samples;
@@ -54,14 +65,12 @@ TEST(MatrixIndex, GivesBackIdsAsTheyWereWritten) {
                                                     {"", "5", "é 5"},
                                                     {}};
   for (const std::vector<std::string>& ids : lists) {
-    PartSpec spec;
-    spec.classes = ids;
-    const PartContents found = decode(encode(spec, {}, three_users(ids)));
-    EXPECT_EQ(found.samples.files.text, three_users(ids).files.text);
-    EXPECT_EQ(found.samples.files.ends, three_users(ids).files.ends);
+    const PartContents found = decode(encode(rows_spec(ids), {}, three_users(ids)));
+    EXPECT_EQ(found.samples.row_ids.text, three_users(ids).row_ids.text);
+    EXPECT_EQ(found.samples.row_ids.ends, three_users(ids).row_ids.ends);
     EXPECT_EQ(found.samples.rows, three_users(ids).rows);
     EXPECT_EQ(found.samples.labels.ids, three_users(ids).labels.ids);
-    EXPECT_EQ(found.spec.classes, ids);
+    EXPECT_EQ(found.spec.rows().item_ids, ids);
   }
 }
 
@@ -69,37 +78,35 @@ TEST(MatrixIndex, TakesOneByteForAnIdThatFollowsFromTheUsersNumber) {
   PartSamples samples;
   for (std::uint64_t row = 0; row < 1000; ++row) {
     samples.rows.push_back(row);
-    samples.files.add(std::to_string(row + 1));
+    samples.row_ids.add(std::to_string(row + 1));
     samples.labels.ids.push_back(-1);
   }
   // Five counts; four lists with their widths and forms; labels 1, rows 2, ids 1 byte each.
-  EXPECT_EQ(encode({}, {}, samples).size(), 5 * 8 + (2 + 3 * 2) * 8 + 1000 * (1 + 2 + 1));
+  EXPECT_EQ(encode(rows_spec(), {}, samples).size(), 5 * 8 + (2 + 3 * 2) * 8 + 1000 * (1 + 2 + 1));
 }
 
 TEST(MatrixIndex, ThatNeedsMoreThanIsGivenNamesTheBytesBeforeItTakesThem) {
-  PartSpec spec;
-  spec.classes.assign(1'000'000, "");  // a byte of the index each, and many times that in memory
-  const ByteBuffer index = encode(spec, {}, {});
-  PartContents contents;
+  // A byte of the index each, and many times that in memory.
+  const ByteBuffer index = encode(rows_spec(std::vector<std::string>(1'000'000)), {}, {});
   try {
-    decode_matrix_index(index, contents, 10'000'000);
+    static_cast<void>(decode(index, {.memory_bytes = 10'000'000}));
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
     EXPECT_NE(std::string(error.what()).find("need 5"), std::string::npos) << error.what();
   }
-  decode_matrix_index(index, contents, 100'000'000);
-  EXPECT_EQ(contents.spec.classes.size(), 1'000'000u);
+  const PartContents found = decode(index, {.memory_bytes = 100'000'000});
+  EXPECT_EQ(found.spec.rows().item_ids.size(), 1'000'000u);
 }
 
 TEST(MatrixIndex, GivesBackLabelsOfEveryKind) {
   PartSamples samples = three_users({"a", "b", "c"});
   samples.labels.ids = {-1, std::numeric_limits<std::int64_t>::max(),
                         std::numeric_limits<std::int64_t>::min()};
-  EXPECT_EQ(decode(encode({}, {}, samples)).samples.labels.ids, samples.labels.ids);
+  EXPECT_EQ(decode(encode(rows_spec(), {}, samples)).samples.labels.ids, samples.labels.ids);
   samples.labels.ids.clear();
   samples.labels.values = {0.5f, -1.0f, 2.0f};
-  PartSpec spec;
+  PartSpec spec = rows_spec();
   spec.label_columns = {"12"};
   const PartContents found = decode(encode(spec, {}, samples));
   EXPECT_EQ(found.samples.labels.values, samples.labels.values);
@@ -118,7 +125,7 @@ TEST(MatrixIndex, RejectsAnIndexThatWasTruncatedOrIsTooLong) {
 }
 
 TEST(MatrixIndex, RejectsCountsThatNoBytesStandFor) {
-  const ByteBuffer index = encode({}, {}, three_users({"1", "2", "3"}));
+  const ByteBuffer index = encode(rows_spec(), {}, three_users({"1", "2", "3"}));
   for (std::size_t at = 0; at < 5 * 8; at += 8)  // chunks, rows, kind of labels, label columns, items
     for (const std::uint64_t number : {std::uint64_t{2}, std::uint64_t{1} << 60, UINT64_MAX}) {
       ByteBuffer wrong = index;
@@ -128,7 +135,7 @@ TEST(MatrixIndex, RejectsCountsThatNoBytesStandFor) {
 }
 
 TEST(MatrixIndex, RejectsWidthsAndFormsThatAreNone) {
-  const ByteBuffer index = encode({}, {}, three_users({"1", "2", "3"}));
+  const ByteBuffer index = encode(rows_spec(), {}, three_users({"1", "2", "3"}));
   const std::size_t labels_at = 5 * 8;
   const std::size_t rows_at = labels_at + 8 + 3;
   const std::size_t ids_at = rows_at + 8 + 3 * 2;  // up to 600: two bytes
@@ -149,7 +156,7 @@ TEST(MatrixIndex, EndsInNamesOrAnErrorForAnyFlippedBit) {
     flipped[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
     try {
       const PartContents found = decode(flipped);
-      const TextList& ids = found.samples.files;
+      const TextList& ids = found.samples.row_ids;
       EXPECT_EQ(ids.size(), found.samples.rows.size());
       EXPECT_EQ(ids.size() == 0 ? 0 : ids.ends.back(), ids.text.size());
     } catch (const Error& error) {

@@ -14,7 +14,7 @@ TEST(MatrixShard, GivesBackWhatWasWritten) {
       write_known_matrices(path, spec, kRows);
       EXPECT_EQ(outcome_of(path, spec), "");
       const std::unique_ptr<ChunkReader> part = open_matrix_part(path);
-      EXPECT_EQ(part->spec().matrix, spec.matrix);
+      EXPECT_EQ(part->spec().rows().matrix, spec.rows().matrix);
       EXPECT_EQ(part->chunks().size(), 3u);
       EXPECT_EQ(part->samples().labels.ids, known_users(spec, kRows).labels.ids);
       EXPECT_EQ(part->samples().labels.values, known_users(spec, kRows).labels.values);
@@ -26,10 +26,10 @@ TEST(MatrixShard, GivesBackWhatWasWritten) {
 TEST(MatrixShard, MayHaveItemsWithoutNames) {
   const TemporaryFolder folder;
   PartSpec spec = known_matrix_spec(kHalfStars, "zstd");
-  spec.classes.clear();
+  spec.rows().item_ids.clear();
   write_known_matrices(folder.path("part.zst"), spec, kRows);
   EXPECT_EQ(outcome_of(folder.path("part.zst"), spec), "");
-  spec.classes = {"only one"};
+  spec.rows().item_ids = {"only one"};
   EXPECT_NE(
       error_of([&] { write_known_matrices(folder.path("part.zst"), spec, kRows); }, ErrorCode::cannot_write)
           .find("names of items: 1, expected 700"),
@@ -71,7 +71,7 @@ TEST(MatrixShard, IsNotCreatedWithAShapeThatIsNone) {
   EXPECT_NE(error(known_matrix_spec(known_shape(ValueType::u8, 1, -1), "zstd")), "");
   EXPECT_NE(error(known_matrix_spec(known_shape(ValueType::f32, 1, 0.5), "zstd")), "");
   PartSpec wide = known_matrix_spec(kHalfStars, "zstd");
-  wide.matrix->column_count = std::uint64_t{1} << 32;
+  wide.rows().matrix.column_count = std::uint64_t{1} << 32;
   EXPECT_NE(error(wide), "");
   EXPECT_NE(error(known_matrix_spec(kHalfStars, "photo")), "");
   EXPECT_NE(error(known_matrix_spec(kHalfStars, "none"), "hdf5"), "");

@@ -54,7 +54,7 @@ TEST(Part, GivesBackItsSamples) {
       ByteBuffer raw(chunk.raw_bytes);
       part->fetch(i, stored);
       decode_chunk(*part, i, stored, raw);
-      const ByteBuffer expected = known_samples(spec.sample, chunk.first_sample, chunk.sample_count);
+      const ByteBuffer expected = known_samples(spec.images().sample, chunk.first_sample, chunk.sample_count);
       ASSERT_TRUE(std::equal(expected.begin(), expected.end(), raw.begin()));
       samples += chunk.sample_count;
     }
@@ -74,10 +74,10 @@ TEST(Part, GivesBackWhatStandsBesideThePixels) {
     EXPECT_EQ(part->samples().files.ends, expected.files.ends);
     EXPECT_EQ(part->samples().mean, expected.mean);
     EXPECT_EQ(part->samples().std, expected.std);
-    EXPECT_EQ(part->spec().sample, spec.sample);
+    EXPECT_EQ(part->spec().images().sample, spec.images().sample);
     EXPECT_EQ(part->spec().codec, spec.codec);
     EXPECT_EQ(part->spec().chunk_samples, spec.chunk_samples);
-    EXPECT_EQ(part->spec().classes, spec.classes);
+    EXPECT_EQ(part->spec().images().classes, spec.images().classes);
     EXPECT_EQ(part->spec().label_columns, spec.label_columns);
     EXPECT_EQ(part->spec().pack_id, spec.pack_id);
     EXPECT_EQ(part->spec().part_index, spec.part_index);

@@ -78,10 +78,11 @@ std::string error_of_index(const std::function<void(PartContents&)>& change) {
   const std::size_t index_at = load_little<std::uint64_t>(trailer + 24) + sizeof(PartSpecBytes);
   const std::size_t index_bytes = load_little<std::uint64_t>(trailer + 32) - sizeof(PartSpecBytes);
   PartContents contents;
-  contents.spec.own_sizes = true;
-  decode_part_index(Bytes(bytes).subspan(index_at, index_bytes), contents);
+  contents.spec.kind.emplace<SizedSamples>();
+  contents.spec.payload().decode_index(Bytes(bytes).subspan(index_at, index_bytes), {}, contents);
   change(contents);
-  const ByteBuffer index = encode_part_index(contents.spec, contents.chunks, contents.samples);
+  const ByteBuffer index =
+      contents.spec.payload().encode_index(contents.spec, contents.chunks, contents.samples);
   EXPECT_EQ(index.size(), index_bytes);
   std::ranges::copy(index, bytes.begin() + static_cast<std::ptrdiff_t>(index_at));
   store_little(trailer + 40, xxh3(Bytes(bytes).subspan(index_at - sizeof(PartSpecBytes),
@@ -143,7 +144,7 @@ TEST(SizedHdf5, NeedsASpecOfItsKind) {
   spec.codec = "deflate";
   EXPECT_THROW(static_cast<void>(create_hdf5_part(folder.path("part.h5"), spec)), Error);
   spec = sized_spec();
-  spec.sample.height = 5;
+  spec.images().sample.height = 5;
   EXPECT_THROW(static_cast<void>(create_hdf5_part(folder.path("part.h5"), spec)), Error);
 }
 

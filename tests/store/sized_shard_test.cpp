@@ -28,7 +28,7 @@ TEST(SizedShard, GivesBackWhatWasWritten) {
   const PartReport report = write_sized_part(path, images(), 5);
   EXPECT_EQ(report.sample_count, images().size());
   const std::unique_ptr<ChunkReader> part = open_part(path);
-  EXPECT_TRUE(part->spec().own_sizes);
+  EXPECT_EQ(part->spec().payload().kind(), SampleKind::sized_images);
   const ImageSizes& sizes = part->samples().sizes;
   ByteBuffer chunk, room;
   std::size_t sample = 0;
@@ -73,10 +73,11 @@ std::string error_of_index(const std::function<void(PartContents&)>& change) {
   const auto number = [&](std::size_t at) { return load_little<std::uint64_t>(bytes.data() + at); };
   const std::size_t index_at = number(104) + kSkippableHeaderBytes, index_bytes = number(112);
   PartContents contents;
-  contents.spec.own_sizes = true;
-  decode_part_index(Bytes(bytes).subspan(index_at, index_bytes), contents);
+  contents.spec.kind.emplace<SizedSamples>();
+  contents.spec.payload().decode_index(Bytes(bytes).subspan(index_at, index_bytes), {}, contents);
   change(contents);
-  const ByteBuffer index = encode_part_index(contents.spec, contents.chunks, contents.samples);
+  const ByteBuffer index =
+      contents.spec.payload().encode_index(contents.spec, contents.chunks, contents.samples);
   EXPECT_EQ(index.size(), index_bytes);
   std::ranges::copy(index, bytes.begin() + static_cast<std::ptrdiff_t>(index_at));
   store_little(bytes.data() + 120, xxh3(index));
@@ -130,8 +131,8 @@ TEST(SizedShard, NeedsASpecOfItsKind) {
     return std::string("created");
   };
   EXPECT_EQ(error_of([](PartSpec&) {}), "created");
-  EXPECT_NE(error_of([](PartSpec& spec) { spec.sample.height = 5; }), "created");
-  EXPECT_NE(error_of([](PartSpec& spec) { spec.sample.channels = 2; }), "created");
+  EXPECT_NE(error_of([](PartSpec& spec) { spec.images().sample.height = 5; }), "created");
+  EXPECT_NE(error_of([](PartSpec& spec) { spec.images().sample.channels = 2; }), "created");
   EXPECT_NE(error_of([](PartSpec& spec) { spec.chunk_samples = 5; }), "created");
   EXPECT_NE(error_of([](PartSpec& spec) { spec.codec = "zstd"; }), "created");
 }

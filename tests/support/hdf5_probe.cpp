@@ -43,7 +43,7 @@ void write_samples(const ChunkReader& part, const std::string& path) {
     const ByteBuffer raw = decode(part, i);
     if (part.stored_raw(i) && map_chunk(part, i) != raw)
       throw Error(ErrorCode::bad_data, part.location(i) + ": mapped bytes differ");
-    const std::uint64_t bytes = part.chunks()[i].sample_count * part.spec().sample.byte_count();
+    const std::uint64_t bytes = part.chunks()[i].sample_count * part.spec().images().sample.byte_count();
     out << as_text(Bytes(raw).first(bytes));
   }
 }
@@ -64,9 +64,9 @@ void print_facts(const ChunkReader& part, double seconds) {
       "\"samples\": %zu, "
       "\"chunks\": %zu, \"chunk_samples\": %zu, \"raw_chunks\": %zu, \"class_labels\": %s, \"columns\": %zu, "
       "\"open_seconds\": %.6f}\n",
-      spec.sample.height, spec.sample.width, spec.sample.channels, name_of(spec.sample.layout).c_str(),
-      spec.codec.c_str(), part.samples().rows.size(), part.chunks().size(),
-      static_cast<std::size_t>(spec.chunk_samples), raw_chunks,
+      spec.images().sample.height, spec.images().sample.width, spec.images().sample.channels,
+      name_of(spec.images().sample.layout).c_str(), spec.codec.c_str(), part.samples().rows.size(),
+      part.chunks().size(), static_cast<std::size_t>(spec.chunk_samples), raw_chunks,
       part.samples().labels.values.empty() ? "true" : "false", spec.label_columns.size(), seconds);
 }
 

@@ -72,11 +72,11 @@ inline MatrixShape timed(MatrixShape shape) {
 inline PartSpec known_matrix_spec(const MatrixShape& shape, const std::string& filter,
                                   std::size_t label_columns = 0) {
   PartSpec spec;
-  spec.matrix = shape;
+  spec.kind.emplace<RowBlocks>().matrix = shape;
   spec.codec = filter;
   spec.chunk_samples = kKnownChunkRows;
   for (std::uint64_t column = 0; column < shape.column_count; ++column)
-    spec.classes.push_back("ítem " + std::to_string(column * column));
+    spec.rows().item_ids.push_back("ítem " + std::to_string(column * column));
   for (std::size_t i = 0; i < label_columns; ++i)
     spec.label_columns.push_back("a/label " + std::to_string(i));
   spec.pack_id = 0x0123456789abcdefu;
@@ -89,7 +89,7 @@ inline PartSamples known_users(const PartSpec& spec, std::uint64_t count, bool h
   PartSamples samples;
   for (std::uint64_t row = 0; row < count; ++row) {
     samples.rows.push_back(row * 2 + 1);
-    samples.files.add("user " + std::to_string(row * row));
+    samples.row_ids.add("user " + std::to_string(row * row));
     if (spec.label_columns.empty())
       samples.labels.ids.push_back(has_labels ? static_cast<std::int64_t>(row) * 5 : -1);
     for (std::size_t column = 0; column < spec.label_columns.size(); ++column)
@@ -101,11 +101,11 @@ inline PartSamples known_users(const PartSpec& spec, std::uint64_t count, bool h
 inline ByteBuffer known_row_block(const PartSpec& spec, std::uint64_t first, std::uint64_t count) {
   std::vector<CsrRows> matrices;
   std::vector<CsrView> views;
-  for (std::uint32_t i = 0; i < spec.matrix->matrix_count; ++i)
-    matrices.push_back(known_rows(*spec.matrix, static_cast<int>(i), first, count));
+  for (std::uint32_t i = 0; i < spec.rows().matrix.matrix_count; ++i)
+    matrices.push_back(known_rows(spec.rows().matrix, static_cast<int>(i), first, count));
   for (const CsrRows& rows : matrices) views.push_back(rows.view());
   ByteBuffer raw;
-  encode_row_block(views, *spec.matrix, first, raw);
+  encode_row_block(views, spec.rows().matrix, first, raw);
   return raw;
 }
 
@@ -117,7 +117,7 @@ inline PartReport write_known_matrices(const std::string& path, const PartSpec& 
     const std::uint64_t rows = std::min(spec.chunk_samples, count - first);
     const ByteBuffer raw = known_row_block(spec, first, rows);
     ByteBuffer stored;
-    codec.encode(raw, spec.sample, codec.default_level, false, stored);
+    codec.encode(raw, {}, codec.default_level, false, stored);
     const bool filtered = codec.name != "none" && stored.size() < raw.size();
     const Bytes bytes = filtered ? Bytes(stored) : Bytes(raw);
     writer->append({bytes, raw.size(), rows, xxh3(bytes), filtered});

@@ -24,7 +24,8 @@ inline ReadOutcome read_known_part(const std::string& path, const PartSpec& spec
     const PartSamples expected = known_part_samples(spec, count);
     if (found.rows != expected.rows || found.labels.ids != expected.labels.ids ||
         found.labels.values != expected.labels.values || found.files.text != expected.files.text ||
-        part->spec().classes != spec.classes || part->spec().sample != spec.sample)
+        part->spec().images().classes != spec.images().classes ||
+        part->spec().images().sample != spec.images().sample)
       return ReadOutcome::wrong;
     // A part of ours that is read as an external file has none.
     if (part->has_hashes() && (found.mean != expected.mean || found.std != expected.std))
@@ -35,7 +36,7 @@ inline ReadOutcome read_known_part(const std::string& path, const PartSpec& spec
       ByteBuffer raw(chunk.raw_bytes);
       part->fetch(i, stored);
       decode_chunk(*part, i, stored, raw);
-      const ByteBuffer samples = known_samples(spec.sample, chunk.first_sample, chunk.sample_count);
+      const ByteBuffer samples = known_samples(spec.images().sample, chunk.first_sample, chunk.sample_count);
       if (!std::equal(samples.begin(), samples.end(), raw.begin())) return ReadOutcome::wrong;
     }
   } catch (const Error&) {

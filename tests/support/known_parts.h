@@ -48,7 +48,7 @@ inline PartSamples known_part_samples(const PartSpec& spec, std::uint64_t count)
     for (std::size_t column = 0; column < spec.label_columns.size(); ++column)
       samples.labels.values.push_back(static_cast<float>(s) + static_cast<float>(column) / 4);
   }
-  for (std::uint32_t c = 0; c < spec.sample.channels; ++c) {
+  for (std::uint32_t c = 0; c < spec.images().sample.channels; ++c) {
     samples.mean.push_back(0.5 + c / 16.0);
     samples.std.push_back(0.25 + c / 16.0);
   }
@@ -58,10 +58,10 @@ inline PartSamples known_part_samples(const PartSpec& spec, std::uint64_t count)
 inline PartSpec known_spec(const SampleShape& shape, const std::string& filter,
                            std::size_t label_columns = 1) {
   PartSpec spec;
-  spec.sample = shape;
+  spec.images().sample = shape;
   spec.codec = filter;
   spec.chunk_samples = kKnownChunkSamples;
-  if (label_columns == 1) spec.classes = {"cat", "dög", "a class with a longer name"};
+  if (label_columns == 1) spec.images().classes = {"cat", "dög", "a class with a longer name"};
   for (std::size_t i = 0; i < label_columns; ++i) spec.label_columns.push_back("column " + std::to_string(i));
   spec.pack_id = 0x0123456789abcdefu;
   spec.part_index = 7;
@@ -72,15 +72,15 @@ inline PartSpec known_spec(const SampleShape& shape, const std::string& filter,
 /// Encodes one chunk as the pack pipeline does and appends it.
 inline void append_known_chunk(ChunkWriter& writer, const Container& kind, const PartSpec& spec,
                                std::uint64_t first, std::uint64_t count) {
-  ByteBuffer raw = known_samples(spec.sample, first, count);
+  ByteBuffer raw = known_samples(spec.images().sample, first, count);
   if (kind.pads_last_chunk) {
     const std::size_t filled = raw.size();
-    raw.resize(spec.chunk_samples * spec.sample.byte_count());
+    raw.resize(spec.chunk_samples * spec.images().sample.byte_count());
     std::fill(raw.begin() + static_cast<std::ptrdiff_t>(filled), raw.end(), std::uint8_t{0});
   }
   ByteBuffer stored;
   const ChunkCodec& codec = chunk_codec(spec.codec);
-  codec.encode(raw, spec.sample, codec.default_level, kind.is_zstd_stream, stored);
+  codec.encode(raw, spec.images().sample, codec.default_level, kind.is_zstd_stream, stored);
   const bool filtered = codec.name != "none" && stored.size() < raw.size();
   const Bytes bytes = filtered ? Bytes(stored) : Bytes(raw);
   writer.append({bytes, raw.size(), count, xxh3(bytes), filtered});

@@ -38,7 +38,8 @@ inline std::string file_text(const std::string& path) {
 inline void write_hdf5(const std::string& path, const PartSpec& spec, MatrixHdf5Options options = {}) {
   MatrixHdf5Writer writer(path, spec, std::move(options));
   for (std::uint64_t first = 0; first < kRows; first += 5)
-    writer.append(known_rows(*spec.matrix, 0, first, 5).view(), known_rows(*spec.matrix, 1, first, 5).view());
+    writer.append(known_rows(spec.rows().matrix, 0, first, 5).view(),
+                  known_rows(spec.rows().matrix, 1, first, 5).view());
   static_cast<void>(writer.finish(known_users(spec, kRows)));
 }
 
@@ -68,9 +69,9 @@ inline std::string outcome_of(const std::string& path, const PartSpec& spec, con
   return error_of([&] {
     const std::unique_ptr<ChunkReader> part = open_matrix_part(path);
     const PartSamples expected = known_users(spec, kRows);
-    EXPECT_EQ(part->samples().files.text, expected.files.text);
+    EXPECT_EQ(part->samples().row_ids.text, expected.row_ids.text);
     EXPECT_EQ(part->samples().rows, expected.rows);
-    EXPECT_EQ(part->spec().classes, spec.classes);
+    EXPECT_EQ(part->spec().rows().item_ids, spec.rows().item_ids);
     ByteBuffer stored;
     for (std::size_t i = 0; i < part->chunks().size(); ++i) {
       const StoredChunk& chunk = part->chunks()[i];

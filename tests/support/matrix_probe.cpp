@@ -28,15 +28,17 @@ const std::vector<KnownType> kTypes{{"none", ValueType::none, 1},
 
 void write_hdf5(const std::string& path, const PartSpec& spec) {
   std::vector<std::uint64_t> counts;
-  for (std::uint64_t column = 0; column < spec.matrix->column_count; ++column) counts.push_back(column % 9);
+  for (std::uint64_t column = 0; column < spec.rows().matrix.column_count; ++column)
+    counts.push_back(column % 9);
   MatrixHdf5Writer writer(path, spec, {.item_counts = counts});
   for (std::uint64_t first = 0; first < kRows; first += 3) {
     const std::uint64_t count = std::min<std::uint64_t>(3, kRows - first);
-    const CsrRows x = known_rows(*spec.matrix, 0, first, count);
-    const CsrRows held_out = known_rows(*spec.matrix, 1, first, count);
+    const CsrRows x = known_rows(spec.rows().matrix, 0, first, count);
+    const CsrRows held_out = known_rows(spec.rows().matrix, 1, first, count);
     writer.append(x.view(), held_out.view());
   }
-  static_cast<void>(writer.finish(known_users(spec, kRows, spec.matrix->value_type != ValueType::none)));
+  static_cast<void>(
+      writer.finish(known_users(spec, kRows, spec.rows().matrix.value_type != ValueType::none)));
 }
 
 void write_all(const std::string& folder) {
@@ -65,8 +67,8 @@ void print_rows(const char* name, const CsrRows& rows) {
 void print_file(const std::string& path, const std::string& x) {
   const Hdf5Matrix matrix = read_matrix_hdf5(InputFile(path), {x});
   std::printf("columns %llu\n", static_cast<unsigned long long>(matrix.column_count));
-  for (std::size_t i = 0; i < matrix.samples.files.size(); ++i)
-    std::printf("user %s\n", std::string(matrix.samples.files[i]).c_str());
+  for (std::size_t i = 0; i < matrix.samples.row_ids.size(); ++i)
+    std::printf("user %s\n", std::string(matrix.samples.row_ids[i]).c_str());
   for (const std::string& name : matrix.column_names) std::printf("item %s\n", name.c_str());
   print_rows("x", matrix.x);
   if (matrix.held_out) print_rows("held_out", *matrix.held_out);

@@ -49,10 +49,9 @@ inline std::vector<SizedImage> sized_images(std::size_t count) {
 
 inline PartSpec sized_spec() {
   PartSpec spec;
-  spec.sample.channels = 3;
-  spec.own_sizes = true;
+  spec.kind.emplace<SizedSamples>().sample.channels = 3;
   spec.chunk_samples = 0;
-  spec.classes = {"cat", "dog"};
+  spec.images().classes = {"cat", "dog"};
   spec.label_columns = {"label"};
   spec.pack_id = 17;
   return spec;

@@ -1,14 +1,12 @@
-// The pipeline that packs one part: rows → samples in their chunk's slots → encoded chunks → writer.
+// Packs one part: rows → samples → chunks → writer. Images of one shape are made in their chunk's slots
+// (fixed_pipeline.cpp), those of their own sizes one by one (sized_pipeline.cpp).
 #pragma once
-
-#include <oneapi/tbb/enumerable_thread_specific.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -19,55 +17,6 @@
 #include "store/part.h"
 
 namespace chunkhit {
-
-/// Room for the samples of one chunk; filled in place by several threads, each in its own slots.
-struct ChunkBuffer {
-  ByteBuffer bytes;
-};
-
-/// A whole chunk, or the last one of a part.
-struct FilledChunk {
-  std::shared_ptr<ChunkBuffer> buffer;  // shared: blocks of one chunk are made by several threads
-  std::uint64_t sample_count = 0;
-};
-
-/// Takes samples in order, out of the slots in which they were made. Without a gap no byte moves.
-class ChunkAssembler {
- public:
-  ChunkAssembler(std::uint64_t chunk_samples, std::uint64_t sample_bytes)
-      : chunk_samples_(chunk_samples), sample_bytes_(sample_bytes) {}
-  /// Takes the sample in `slot` of `buffer`; buffers and slots come in ascending order.
-  void take(const std::shared_ptr<ChunkBuffer>& buffer, std::uint64_t slot);
-  /// Ends the part: what is left is a chunk too.
-  void finish();
-  /// Hands out the chunks that are whole.
-  [[nodiscard]] std::vector<FilledChunk> collect() { return std::exchange(filled_, {}); }
-
- private:
-  std::uint64_t chunk_samples_;
-  std::uint64_t sample_bytes_;
-  FilledChunk current_;
-  std::vector<FilledChunk> filled_;
-};
-
-/// Cuts images of their own sizes into chunks by their stored bytes, and writes these.
-class SizedChunks {
- public:
-  /// `framed`: each payload in a zstd frame of raw blocks.
-  SizedChunks(std::uint64_t chunk_bytes, bool framed, ChunkWriter& writer)
-      : chunk_bytes_(chunk_bytes), framed_(framed), writer_(writer) {}
-  /// Takes the next sample; notes its size.
-  void take(const SizedSample& sample, ImageSizes& sizes);
-  /// Writes what is left.
-  void finish();
-
- private:
-  std::uint64_t chunk_bytes_;
-  bool framed_;
-  ChunkWriter& writer_;
-  ByteBuffer chunk_;
-  std::uint64_t sample_count_ = 0;
-};
 
 /// Samples made by one task: enough to make the task's own cost small, few enough to spread the end of a
 /// part.
@@ -85,13 +34,9 @@ inline constexpr std::uint64_t kBlocksPerThread = 4;
   return codec == "none" ? chunk_bytes : 2 * chunk_bytes;
 }
 
-/// The threads' decoders: those of all parts, because each keeps buffers and tables.
-using SampleDecoders = tbb::enumerable_thread_specific<SampleDecoder>;
-
 /// What a part is packed with.
 struct PartJob {
   const DecoderContext& context;
-  SampleDecoders& decoders;
   const SampleList& list;
   std::span<const std::uint32_t> indices;  ///< of the list, in the order of packing
   const ChunkCodec& codec;
@@ -115,8 +60,23 @@ struct PartOutcome {
   bool interrupted = false;       ///< stopped: the part is not whole
 };
 
-/// Packs one part into `writer`; samples are stored without gaps, whatever was rejected. Equal bytes for any
-/// number of threads.
-[[nodiscard]] PartOutcome pack_part(const PartJob& job, ChunkWriter& writer);
+/// Packs parts of images of one payload; keeps the threads' decoders, which hold buffers and tables.
+class PartPacker {
+ public:
+  virtual ~PartPacker() = default;
+  /// Sets the payload of a part.
+  virtual void set_kind(PartSpec& part) const = 0;
+  /// Packs one part into `writer`; samples are stored without gaps, whatever was rejected. Equal bytes for
+  /// any number of threads. Any thread may call it.
+  [[nodiscard]] virtual PartOutcome pack(const PartJob& job, ChunkWriter& writer) = 0;
+};
+
+[[nodiscard]] std::unique_ptr<PartPacker> fixed_packer(DecoderContext& context);
+[[nodiscard]] std::unique_ptr<PartPacker> sized_packer(DecoderContext& context);
+
+/// The packer of what a spec's images become.
+[[nodiscard]] inline std::unique_ptr<PartPacker> part_packer(DecoderContext& context) {
+  return context.spec.sizes == Sizes::own ? sized_packer(context) : fixed_packer(context);
+}
 
 }  // namespace chunkhit

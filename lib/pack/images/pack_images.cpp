@@ -68,9 +68,7 @@ PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, st
   const ChunkPlan plan = plan_pack(spec, sample, rows);
   const Container& kind = container(spec.container);
   const SpaceNeed need = needed_space(plan, sample, kind, rows);
-  const bool is_sized = spec.sizes == Sizes::own;
-  const std::uint64_t part_chunks =
-      is_sized ? 0 : std::min(plan.chunk_count, plan.part_samples / plan.chunk_samples);
+  const std::uint64_t part_chunks = std::min(plan.chunk_count, plan.chunks_of(plan.part_samples));
   PackImagesPlan foreseen{.path = std::move(path),
                           .rows = rows,
                           .parts = plan.part_count,
@@ -83,7 +81,7 @@ PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, st
                           .is_compressed = need.is_minimum,
                           .default_cache = {},
                           .advised_cache = {}};
-  if (kind.is_read_by_library && !is_sized) {
+  if (kind.is_read_by_library && plan.chunk_samples != 0) {
     foreseen.default_cache = predict_cache(plan, part_chunks, kDefaultCache);
     foreseen.advised_cache = predict_cache(plan, part_chunks, advise_cache(plan, part_chunks));
   }

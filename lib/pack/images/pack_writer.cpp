@@ -49,7 +49,7 @@ PackWriter::PackWriter(RunContext& run, const PackImagesSpec& spec, PackTask tas
       codec_(codec_choice(spec)),
       plan_(plan_pack(spec, run.context.sample, task_.sample_count)),
       pack_(kImagePacks, pack_path(run.options.output, task_.name), run.options.force, run.is_planned),
-      decoders_([&run] { return SampleDecoder(run.context); }),
+      packer_(part_packer(run.context)),
       rejects_(task_.rejects) {
   pack_.identify(own_identity());
 }
@@ -339,18 +339,16 @@ void PackWriter::report_phase(PackProgress::Phase phase) {
 
 std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
                                                      std::uint64_t sample_count) const {
-  const std::uint64_t chunk_count =
-      is_sized() ? 0 : (sample_count + plan_.chunk_samples - 1) / plan_.chunk_samples;
   PartSpec part;
-  part.sample = run_.context.sample;
-  part.own_sizes = is_sized();
+  packer_->set_kind(part);
+  part.images().sample = run_.context.sample;
+  part.images().classes = run_.list.classes;
   part.codec = codec_.codec;
   part.chunk_samples = plan_.chunk_samples;
-  part.classes = run_.list.classes;
   part.label_columns = run_.list.label_columns;
   part.pack_id = pack_.identity().pack_id;
   part.part_index = static_cast<std::uint32_t>(part_index);
-  part.cache_advice = advise_cache(plan_, chunk_count);
+  part.cache_advice = advise_cache(plan_, plan_.chunks_of(sample_count));
   return container_.create(pack_.file(part_file(part_index)), part);
 }
 
@@ -368,7 +366,6 @@ PartOutcome PackWriter::write_part(std::uint64_t part_index, const Lanes& lanes,
     if (run_.options.on_progress) run_.options.on_progress(run_.progress);
   };
   const PartJob job{run_.context,
-                    decoders_,
                     *rows.list,
                     rows.indices,
                     chunk_codec(codec_.codec),
@@ -380,7 +377,7 @@ PartOutcome PackWriter::write_part(std::uint64_t part_index, const Lanes& lanes,
                     (run_.memory.threads + lanes.count - 1) / lanes.count,
                     [&] { return is_stopped(lanes); },
                     on_row};
-  return pack_part(job, writer);
+  return packer_->pack(job, writer);
 }
 
 std::future<PartRecord> PackWriter::finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWriter> writer,
@@ -419,7 +416,7 @@ Manifest PackWriter::manifest_so_far() const {
     pixels.add(part.pixels);
     add_sizes(part.inputs, manifest.inputs);
   }
-  manifest.raw_bytes = raw_bytes(manifest.samples, pixels.pixel_count);
+  manifest.raw_bytes = pixels.pixel_count * manifest.sample.values();
   manifest.rows = task_.sample_count + task_.rejects.size();
   manifest.mean = pixels.mean(manifest.sample.channels);
   manifest.std = pixels.std(manifest.sample.channels);
@@ -471,7 +468,7 @@ PackReport PackWriter::report() const {
     part_rows += part.rows;
   }
   report.rows = task_.sample_count + rejects_.size() - (part_rows - report.samples);
-  report.raw_bytes = raw_bytes(report.samples, pixel_count);
+  report.raw_bytes = pixel_count * run_.context.sample.values();
   for (const Reject& reject : rejects_) {
     RejectCount& like = report.reasons[reason_kind(reject.reason)];
     if (like.count++ == 0) like.first = reject.reason;

@@ -58,11 +58,6 @@ class PackWriter {
   [[nodiscard]] PackIdentity own_identity();
   /// Whether a record of this pack is consistent with this part; a part with another one is packed again.
   [[nodiscard]] bool is_own(const PartRecord& part, std::uint64_t part_index) const;
-  [[nodiscard]] bool is_sized() const { return spec_.sizes == Sizes::own; }
-  [[nodiscard]] std::uint64_t raw_bytes(std::uint64_t samples, std::uint64_t pixel_count) const {
-    const SampleShape& sample = run_.context.sample;
-    return is_sized() ? pixel_count * sample.values() : samples * sample.byte_count();
-  }
   /// Counts the rows of a part.
   [[nodiscard]] std::uint64_t row_count(std::uint64_t part_index) const;
   [[nodiscard]] std::string part_file(std::uint64_t part_index) const {
@@ -110,7 +105,7 @@ class PackWriter {
   CodecChoice codec_;
   ChunkPlan plan_;
   OutputPack pack_;
-  SampleDecoders decoders_;
+  std::unique_ptr<PartPacker> packer_;
   std::mutex mutex_;  // of what the rows of parts that are packed at once change: these, and run_
   std::vector<Reject> rejects_;
   std::vector<Reject> warnings_;

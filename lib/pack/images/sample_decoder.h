@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +14,6 @@
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
 #include "pack/images/mask_decoder.h"
-#include "store/part.h"
 #include "transform/image_transform.h"
 #include "types/image.h"
 #include "types/input_sizes.h"
@@ -33,31 +33,16 @@ struct DecoderContext {
   [[nodiscard]] InputFolders folders() const { return {root, masks}; }
 };
 
-/// An image of its own size, as it is stored.
-struct SizedSample {
-  ByteBuffer payload;
-  std::uint32_t height = 0;  ///< of the payload, pixels
-  std::uint32_t width = 0;
-  PayloadKind kind = PayloadKind::raw;
-  std::uint32_t mask_bytes = 0;  ///< of the payload's end
-  int orientation = 1;           ///< how the payload is to be turned
-  std::uint64_t xxh3 = 0;        ///< of the payload
-  PixelSums pixels;              ///< of the payload's pixels
-};
-
-/// Makes samples; each thread has its own, because it keeps buffers and tables.
+/// Makes samples of one shape; each thread has its own, because it keeps buffers and tables.
 class SampleDecoder {
  public:
   explicit SampleDecoder(DecoderContext& context)
       : context_(context), transform_(context.spec.transform), mask_(context.spec) {}
+  virtual ~SampleDecoder() = default;
   /// Writes the bytes of a list's sample to `slot`. Throws ImageError where it cannot be packed, bad_data
   /// when the image's shape differs from the pack's or its container changed, try_again when the machine
   /// could not read the file in several tries.
   void make(const SampleList& list, std::size_t index, std::uint8_t* slot);
-  /// Makes a sample of its own size. Its payload's share grows to what is expected before the image is
-  /// decoded; waits for it where less is left. Throws the same.
-  [[nodiscard]] SizedSample make_sized(const SampleList& list, std::size_t index,
-                                       MemoryBudget::Share& payload);
   /// What is odd or damaged about the last file, whose sample was made all the same; empty as a rule.
   [[nodiscard]] const std::string& warnings() const { return warnings_; }
   /// The last image as it was read, where its sample was made.
@@ -65,7 +50,7 @@ class SampleDecoder {
   /// The stamp of the last file.
   [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
 
- private:
+ protected:
   struct FreeLargeBuffers {
     void operator()(SampleDecoder* decoder) const { decoder->free_large_buffers(); }
   };
@@ -79,6 +64,35 @@ class SampleDecoder {
   /// Reads and decodes an image; with `payload`, that share grows first.
   [[nodiscard]] Decoded read(const SampleList& list, std::size_t index,
                              MemoryBudget::Share* payload = nullptr);
+  /// Checks what is planned of an image; may change it. Throws bad_data, which ends the run, or ImageError.
+  virtual void check_plan(std::string_view file, const ImageHeader& header);
+  /// What is wanted of the file. The plan is for the upright image, decoders see it as it is stored.
+  [[nodiscard]] virtual DecodePlan decode_plan() const;
+  /// Estimates what making the sample takes, with the file and the decoded region, which are `held`.
+  [[nodiscard]] virtual std::uint64_t made_bytes(const ImageHeader& header, std::uint64_t held) const;
+  /// About how many bytes a planned image is stored in, where it has no slot.
+  [[nodiscard]] virtual std::uint64_t expected_payload() const { return 0; }
+  /// The pixels turned upright.
+  [[nodiscard]] Image& upright(const Decoded& image);
+  void transform(const Decoded& image, std::uint8_t* slot);
+  /// Makes a sample without its mask, in several tries. That of a reject is stamped, too, as by who looks for
+  /// changes.
+  void make_image(const SampleList& list, std::size_t index, const std::function<void()>& make);
+  /// Makes the mask of the image that was made last.
+  void make_mask(const SampleList& list, std::size_t index, std::uint8_t* out);
+  void free_large_buffers();
+
+  DecoderContext& context_;
+  InputImage input_;
+  ImageTransform transform_;
+  MaskDecoder mask_;
+  ByteBuffer file_;
+  Image stored_;
+  TransformPlan plan_;
+  int orientation_ = 1;
+  bool is_damaged_ = false;  // the last file, whose pixels were taken all the same
+
+ private:
   /// Opens a sample, and checks that its bytes may be held.
   [[nodiscard]] SampleFile open(const SampleList& list, std::size_t index);
   /// Plans what is made of an image, and returns how much memory that takes.
@@ -86,55 +100,20 @@ class SampleDecoder {
   void decode(ImageFile& file, Image& image);
   /// Takes the region that is wanted of pixels that were read as they are.
   void take_pixels(const SampleShape& shape, const DecodePlan& wanted, Image& image);
-  /// The pixels turned upright.
-  [[nodiscard]] Image& upright(const Decoded& image);
-  void transform(const Decoded& image, std::uint8_t* slot);
-  template <class Make>
-  auto make_image(const SampleList& list, std::size_t index, Make make) -> decltype(make());
-  /// Makes the mask of the image that was made last.
-  void make_mask(const SampleList& list, std::size_t index, std::uint8_t* out);
-  void append_mask(const SampleList& list, std::size_t index, SizedSample& sample);
-  [[nodiscard]] bool is_sized() const { return context_.spec.sizes == Sizes::own; }
-  [[nodiscard]] bool is_encoded() const;
-  /// Whether pixels that are not encoded are compressed, and by which codec.
-  [[nodiscard]] bool is_compressed() const;
-  [[nodiscard]] bool is_photo() const;
-  /// About how many bytes the payload of a planned image has.
-  [[nodiscard]] std::uint64_t expected_payload() const;
-  [[nodiscard]] SizedSample store(const Decoded& image);
-  /// Writes the file in tiles, or as it is, where it can be read as JPEG from there.
-  [[nodiscard]] bool keep_jpeg(ByteBuffer& payload);
-  void store_pixels(const Decoded& image, SizedSample& sample);
-  void encode(SizedSample& sample);
-  void compress(const SampleShape& shape, SizedSample& sample);
-  void check_shape(std::string_view file) const;
-  void plan_sized(std::string_view file, const ImageHeader& header);
-  [[nodiscard]] DecodePlan decode_plan() const;
   [[nodiscard]] std::uint64_t needed_bytes(const ImageHeader& header, const DecodePlan& wanted) const;
-  [[nodiscard]] std::uint64_t sized_bytes(const ImageHeader& header, std::uint64_t held) const;
   void check_budget(std::uint64_t needed, std::string_view file) const;
-  void free_large_buffers();
 
-  DecoderContext& context_;
   FileStamp stamp_;
   std::string warnings_;
-  InputImage input_;
-  ImageTransform transform_;
-  MaskDecoder mask_;
-  ByteBuffer file_;
-  Image stored_;
   Image upright_;
-  TransformPlan plan_;
-  int orientation_ = 1;
   bool composes_ = false;  // shows a background behind transparent pixels
-  // Of samples of their own sizes:
-  bool keeps_jpeg_ = false;
-  bool keeps_file_ = false;  // its bytes stay as they are
-  bool is_resized_ = false;
 };
 
 /// Throws try_again for a file that the machine cannot read.
 [[noreturn]] void throw_unreadable(std::string_view file, const MachineError& error);
+
+/// The transformation of an image of this header, with the resizing that its size asks for.
+[[nodiscard]] TransformSpec sample_transform(const PackImagesSpec& spec, const ImageHeader& header);
 
 /// Plans the transformation of an image of this header, turned upright if the spec says so.
 [[nodiscard]] TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header);

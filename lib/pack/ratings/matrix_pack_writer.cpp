@@ -229,10 +229,11 @@ void MatrixPackWriter::check_counts() const {
 
 PartSpec MatrixPackWriter::part_spec() const {
   PartSpec spec;
-  spec.matrix = shape_;
+  RowBlocks& rows = spec.kind.emplace<RowBlocks>();
+  rows.matrix = shape_;
+  rows.item_ids = run_.item_ids;
   spec.codec = codec_.codec;
   spec.chunk_samples = chunk_rows_ > 0 ? chunk_rows_ : kHdf5PieceRows;
-  spec.classes = run_.item_ids;
   spec.label_columns = run_.labels.columns;
   spec.pack_id = pack_.identity().pack_id;
   spec.part_index = static_cast<std::uint32_t>(part_index_);
@@ -268,13 +269,13 @@ void MatrixPackWriter::begin_part() {
 PartSamples MatrixPackWriter::samples(std::uint64_t first_row, std::uint64_t end_row) const {
   PartSamples samples;
   samples.rows.reserve(end_row - first_row);
-  samples.files.ends.reserve(end_row - first_row);
+  samples.row_ids.ends.reserve(end_row - first_row);
   samples.labels.ids.reserve(end_row - first_row);
   const std::size_t columns = run_.labels.columns.size();
   for (std::uint64_t row = first_row; row < end_row; ++row) {
     const std::uint32_t user = rows_.users()[row];
     samples.rows.push_back(user);
-    samples.files.add(run_.users.text(user));
+    samples.row_ids.add(run_.users.text(user));
     const auto labels = run_.labels.values.begin() + static_cast<std::ptrdiff_t>(user * columns);
     samples.labels.values.insert(samples.labels.values.end(), labels,
                                  labels + static_cast<std::ptrdiff_t>(columns));

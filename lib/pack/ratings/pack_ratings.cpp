@@ -103,8 +103,8 @@ void PackRatingReader::open_part() {
     if (error.code() != ErrorCode::bad_data) throw;
     throw_bad_data(error.what() + std::string("; see pack-verify ") + folder_);
   }
-  collector_.emplace(path, AxisIds{part_->samples().files, 0}, AxisIds{names_of(part_->spec().classes), 0},
-                     false);
+  collector_.emplace(path, AxisIds{part_->samples().row_ids, 0},
+                     AxisIds{names_of(part_->spec().rows().item_ids), 0}, false);
   ++next_part_;
   next_chunk_ = 0;
 }
@@ -127,7 +127,7 @@ void PackRatingReader::add_chunk() {
   part_->fetch(index, stored_);
   raw_.resize(chunk.raw_bytes);
   decode_chunk(*part_, index, stored_, raw_);
-  const MatrixShape& shape = *part_->spec().matrix;
+  const MatrixShape& shape = part_->spec().rows().matrix;
   try {
     const RowBlockHeader header = decode_row_block_header(raw_, shape);
     if (header.row_count != chunk.sample_count || header.first_row != chunk.first_sample)

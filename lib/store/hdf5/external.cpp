@@ -92,7 +92,7 @@ void read_columns_beside(const Hdf5Source& source, std::uint64_t sample_count, P
   const auto count = static_cast<std::int64_t>(classes.size());
   const auto is_named = [&](std::int64_t id) { return id >= -1 && id < count; };
   if (!std::ranges::all_of(samples.labels.ids, is_named)) return;
-  for (std::size_t i = 0; i < classes.size(); ++i) contents.spec.classes.emplace_back(classes[i]);
+  for (std::size_t i = 0; i < classes.size(); ++i) contents.spec.images().classes.emplace_back(classes[i]);
 }
 
 /// Refuses samples of variable length, which are image files as a rule.
@@ -137,7 +137,7 @@ PartContents read_external_file(Hdf5Source& source, const InputFile& input, cons
                  std::to_string(kMaxExternalSamples));
   PartContents contents;
   contents.has_hashes = false;
-  contents.spec.sample = shape_of(check, images.get(), array);
+  contents.spec.images().sample = shape_of(check, images.get(), array);
   try {
     check_part_spec(contents.spec, container("hdf5"));
   } catch (const Error& error) {

@@ -116,7 +116,7 @@ void cut_samples(std::uint64_t sample_count, PartContents& contents) {
     StoredChunk& chunk = contents.chunks[i];
     chunk.first_sample = i * chunk_samples;
     chunk.sample_count = std::min(chunk_samples, sample_count - chunk.first_sample);
-    chunk.raw_bytes = chunk.sample_count * contents.spec.sample.byte_count();
+    chunk.raw_bytes = chunk.sample_count * contents.spec.images().sample.byte_count();
     chunk.stored_bytes = chunk.raw_bytes;
     chunk.filtered = false;
   }
@@ -124,7 +124,7 @@ void cut_samples(std::uint64_t sample_count, PartContents& contents) {
 
 /// Divides a contiguous array. The file must have all of its bytes, checked before memory is allocated.
 void cut_one_piece(const Hdf5Source& source, const Hdf5Array& array, PartContents& contents) {
-  const std::uint64_t sample_bytes = contents.spec.sample.byte_count();
+  const std::uint64_t sample_bytes = contents.spec.images().sample.byte_count();
   const std::uint64_t samples = array.dimensions[0];
   if (array.offset > source.byte_count() || samples > (source.byte_count() - array.offset) / sample_bytes)
     source.check().refuse(array.name + " lies outside of the file");
@@ -309,7 +309,7 @@ void lay_out_chunks(Hdf5Source& source, const InputFile& input, hid_t dataset, c
   const Hdf5Check& check = source.check();
   PartSpec& spec = contents.spec;
   const std::uint64_t samples = array.dimensions[0];
-  const std::uint64_t sample_bytes = spec.sample.byte_count();
+  const std::uint64_t sample_bytes = spec.images().sample.byte_count();
   std::uint64_t row_samples = std::max<std::uint64_t>(1, kCutBytes / sample_bytes);
   std::vector<StoredPiece> pieces;
   if (!array.chunk.empty()) {

@@ -74,7 +74,7 @@ SampleColumn read_kept_column(const Hdf5Check& check, hid_t file, const SampleCo
 
 /// Writes the attributes of the root, and those of `images` that are known before the samples.
 void write_part_attributes(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec) {
-  const auto layout = name_of(spec.sample.layout);
+  const auto layout = name_of(spec.images().sample.layout);
   write_text_attribute(check, images, "layout", layout);
   if (spec.cache_advice.rdcc_nbytes != 0) {
     write_attribute(check, images, "suggested_rdcc_nbytes", spec.cache_advice.rdcc_nbytes);
@@ -98,7 +98,7 @@ void write_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, cons
                  samples.labels.values);
   write_column(check, file, kRowsName, std::array{count}, samples.rows);
   write_text_column(check, file, kFilesName, samples.files);
-  write_list(check, file, kClassesName, spec.classes);
+  write_list(check, file, kClassesName, spec.images().classes);
   write_list(check, file, kColumnsName, spec.label_columns);
   write_kept_columns(check, file, samples.columns);
   if (!samples.mean.empty()) write_attribute(check, images, "mean", samples.mean);
@@ -121,7 +121,8 @@ void check_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, cons
           kLabelsName);
   require(read_column<std::uint64_t>(check, open_column(check, file, kRowsName)) == samples.rows, kRowsName);
   require(holds(kFilesName, samples.files), kFilesName);
-  require(spec.classes.empty() || holds(kClassesName, names_of(spec.classes)), kClassesName);
+  require(spec.images().classes.empty() || holds(kClassesName, names_of(spec.images().classes)),
+          kClassesName);
   require(spec.label_columns.empty() || holds(kColumnsName, names_of(spec.label_columns)), kColumnsName);
   for (const SampleColumn& column : samples.columns)
     require(are_equal(read_kept_column(check, file, column), column), kKeptColumnsName);
@@ -159,9 +160,8 @@ PartContents decode_index(Bytes index, const Hdf5Trailer& trailer) {
                    std::to_string(spec.size()));
   std::copy_n(index.begin(), spec.size(), spec.begin());
   PartContents contents;
-  const bool is_sized = trailer.kind == SampleKind::sized_images;
-  contents.spec = is_sized ? decode_sized_part_spec(spec) : decode_part_spec(spec);
-  decode_part_index(index.subspan(spec.size()), contents);
+  contents.spec = decode_part_spec(trailer.kind, spec);
+  contents.spec.payload().decode_index(index.subspan(spec.size()), {}, contents);
   contents.samples.sizes.framed = false;
   check_part_contents(contents, container("hdf5"), trailer.hdf5_bytes);
   check_order(contents.chunks);
@@ -244,12 +244,12 @@ std::unique_ptr<ChunkReader> open_single_hdf5(const std::string& path, const Hdf
   if (!contents) {
     contents = read_external_contents(input, names);
   } else if (names.labels.value_or("labels") != "labels") {
-    if (contents->spec.own_sizes || contents->spec.sample.has_mask)
+    if (contents->spec.payload().sample_step() == 0 || contents->spec.images().sample.has_mask)
       throw_usage(path + ": images of their own sizes, or with masks, have their own labels only");
     PartContents external = read_external_contents(input, names);
     contents->samples.labels = std::move(external.samples.labels);
     contents->spec.label_columns = std::move(external.spec.label_columns);
-    contents->spec.classes = std::move(external.spec.classes);
+    contents->spec.images().classes = std::move(external.spec.images().classes);
   }
   return std::make_unique<ChunkReader>(std::move(input), std::move(*contents));
 }
@@ -273,11 +273,12 @@ void check_library_index(const Hdf5Check& check, hid_t images, const std::vector
 class Hdf5PartWriter : public ChunkWriter {
  public:
   CompletePart complete(const PartSamples& samples) override {
-    const ByteBuffer index = encode_part_index(spec_, chunks_, samples, encode_part_spec(spec_));
+    const PartSpecBytes spec = encode_part_spec(spec_);
+    ByteBuffer index = spec_.payload().encode_index(spec_, chunks_, samples);
+    index.insert(index.begin(), spec.begin(), spec.end());
     finish_hdf5(samples);
     PendingFile& pending = output_.pending();
-    const SampleKind kind = spec_.own_sizes ? SampleKind::sized_images : SampleKind::images;
-    append_hdf5_index(pending, kind, chunks_, index);
+    append_hdf5_index(pending, spec_.payload().kind(), chunks_, index);
     const PartReport report = check_written_part(pending, open_hdf5_part, chunks_);
     pending.flush();
     return {report, std::move(pending)};
@@ -312,9 +313,10 @@ class Hdf5PartWriter : public ChunkWriter {
 class ImagesWriter final : public Hdf5PartWriter {
  public:
   ImagesWriter(const std::string& path, const PartSpec& spec)
-      : Hdf5PartWriter(path, spec, spec.chunk_samples * spec.sample.byte_count()) {
+      : Hdf5PartWriter(path, spec, spec.chunk_samples * spec.images().sample.byte_count()) {
     samples_ = create_samples(output_.check(), output_.file(), spec_);
-    if (!spec_.sample.has_mask) write_part_attributes(output_.check(), output_.file(), samples_.get(), spec_);
+    if (!spec_.images().sample.has_mask)
+      write_part_attributes(output_.check(), output_.file(), samples_.get(), spec_);
   }
 
   void append(const EncodedChunk& chunk) override { write_at(add_chunk(chunk), chunk); }
@@ -322,7 +324,8 @@ class ImagesWriter final : public Hdf5PartWriter {
  private:
   std::uint64_t add_chunk(const EncodedChunk& chunk) {
     const Hdf5Session session;
-    const std::vector<hsize_t> extent = sample_dimensions(spec_.sample, sample_count_ + chunk.sample_count);
+    const std::vector<hsize_t> extent =
+        sample_dimensions(spec_.images().sample, sample_count_ + chunk.sample_count);
     const std::array<hsize_t, 4> at{sample_count_, 0, 0, 0};
     const std::uint32_t mask = chunk.filtered || spec_.codec == "none" ? 0 : 1;
     output_.check()(H5Dset_extent(samples_.get(), extent.data()), "make room for samples");
@@ -332,12 +335,12 @@ class ImagesWriter final : public Hdf5PartWriter {
   void finish_hdf5(const PartSamples& samples) override {
     const Hdf5Session session;
     Hdf5Handle view;
-    if (spec_.sample.has_mask) {
-      view = create_views(output_.check(), output_.file(), spec_.sample, sample_count_);
+    if (spec_.images().sample.has_mask) {
+      view = create_views(output_.check(), output_.file(), spec_.images().sample, sample_count_);
       write_part_attributes(output_.check(), output_.file(), view.get(), spec_);
     }
-    write_sample_columns(output_.check(), output_.file(), (spec_.sample.has_mask ? view : samples_).get(),
-                         spec_, samples);
+    write_sample_columns(output_.check(), output_.file(),
+                         (spec_.images().sample.has_mask ? view : samples_).get(), spec_, samples);
     output_.check()(view.close(), "close /images");
     output_.check()(samples_.close(), "close the samples");
     output_.close();
@@ -349,7 +352,7 @@ class ImagesWriter final : public Hdf5PartWriter {
     const Hdf5Check& check = output_.check();
     const Hdf5Handle file = open_hdf5_file(check, output_.pending().aside_path());
     const Hdf5Handle images = open_dataset(check, file.get(), kImagesName);
-    if (spec_.sample.has_mask)
+    if (spec_.images().sample.has_mask)
       check_library_index(check, open_dataset(check, file.get(), kSamplesName).get(), chunks_);
     else
       check_library_index(check, images.get(), chunks_);
@@ -416,7 +419,7 @@ class SizedImagesWriter final : public Hdf5PartWriter {
     check_data(data.get());
     write_part_attributes(check, file, data.get(), spec_);
     write_sample_columns(check, file, data.get(), spec_, samples);
-    visit_size_columns(samples.sizes, spec_.sample.channels,
+    visit_size_columns(samples.sizes, spec_.images().sample.channels,
                        [&](const char* name, const auto& dimensions, const auto& numbers) {
                          write_column(check, file, name, dimensions, numbers);
                        });
@@ -438,7 +441,7 @@ class SizedImagesWriter final : public Hdf5PartWriter {
     const Hdf5Handle data = open_dataset(check, file.get(), kDataName);
     check_data(data.get());
     check_sample_columns(check, file.get(), data.get(), spec_, samples);
-    visit_size_columns(samples.sizes, spec_.sample.channels,
+    visit_size_columns(samples.sizes, spec_.images().sample.channels,
                        [&](const char* name, const auto&, const auto& numbers) {
                          using Number = typename std::decay_t<decltype(numbers)>::value_type;
                          if (read_column<Number>(check, open_column(check, file.get(), name)) != numbers)
@@ -461,7 +464,7 @@ std::unique_ptr<ChunkWriter> create_hdf5_part(const std::string& path, const Par
   leave_files_alone_at_exit();
   const Hdf5Session session;
   check_part_spec(spec, container("hdf5"));
-  if (spec.own_sizes) return std::make_unique<SizedImagesWriter>(path, spec);
+  if (spec.payload().sample_step() == 0) return std::make_unique<SizedImagesWriter>(path, spec);
   return std::make_unique<ImagesWriter>(path, spec);
 }
 

@@ -29,7 +29,7 @@ struct MatrixHdf5Options {
 /// Writes a part of matrices aside. One thread at a time.
 class MatrixHdf5Writer {
  public:
-  /// Starts a part of `spec.matrix` with items `spec.classes`; throws cannot_write, bad_data for a spec that
+  /// Starts a part of row blocks, `spec.rows()`; throws cannot_write, bad_data for a spec that
   /// the layout cannot hold.
   MatrixHdf5Writer(const std::string& path, const PartSpec& spec, MatrixHdf5Options options = {});
   MatrixHdf5Writer(const MatrixHdf5Writer&) = delete;
@@ -53,10 +53,10 @@ struct Hdf5Matrix {
   std::uint64_t column_count = 0;
   CsrRows x;
   std::optional<CsrRows> held_out;
-  PartSamples samples;                    ///< of an external file: files = the row names, rows = 0, 1, ...
-  std::string codec = "none";             ///< codec of the values, or of the cells
-  std::vector<std::string> column_names;  ///< the items' own ids; as many as columns, or none
-  std::optional<PartSpec> spec;           ///< of a part of ours: with `matrix` and `classes` (= column_names)
+  PartSamples samples;                     ///< of an external file: row_ids = the row names, rows = 0, 1, ...
+  std::string codec = "none";              ///< codec of the values, or of the cells
+  std::vector<std::string> column_names;   ///< the items' own ids; as many as columns, or none
+  std::optional<PartSpec> spec;            ///< of a part of ours; item_ids = column_names
   std::vector<std::uint64_t> item_counts;  ///< ratings per item, as written
 };
 

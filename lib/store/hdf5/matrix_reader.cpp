@@ -216,12 +216,13 @@ PartSpec read_spec(const Hdf5Check& check, hid_t file, std::uint64_t column_coun
     check.refuse("matrices of version " + std::to_string(version) + ", this reader knows versions " +
                  std::to_string(kMatrixVersion) + " and " + std::to_string(kTimedMatrixVersion));
   PartSpec spec;
-  spec.matrix = {.column_count = column_count,
-                 .matrix_count = static_cast<std::uint32_t>(
-                     std::min<std::uint64_t>(one_number<std::uint64_t>(check, file, kMatricesAttribute), 3)),
-                 .value_type = read_value_type(check, file),
-                 .scale = one_number<double>(check, file, kScaleAttribute),
-                 .has_times = version == kTimedMatrixVersion};
+  spec.kind.emplace<RowBlocks>().matrix = {
+      .column_count = column_count,
+      .matrix_count = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(one_number<std::uint64_t>(check, file, kMatricesAttribute), 3)),
+      .value_type = read_value_type(check, file),
+      .scale = one_number<double>(check, file, kScaleAttribute),
+      .has_times = version == kTimedMatrixVersion};
   spec.chunk_samples = one_number<std::uint64_t>(check, file, kChunkRowsAttribute);
   const auto part_index = one_number<std::uint64_t>(check, file, kPartIndexAttribute);
   if (spec.chunk_samples == 0 || part_index > UINT32_MAX) check.refuse("a part's attribute is out of range");
@@ -229,7 +230,7 @@ PartSpec read_spec(const Hdf5Check& check, hid_t file, std::uint64_t column_coun
   if (!parse_hash(read_text_attribute(check, file, kPackIdAttribute), spec.pack_id))
     check.refuse("attribute pack_id is not 16 hexadecimal digits");
   try {
-    check_matrix_shape(*spec.matrix);
+    check_matrix_shape(spec.rows().matrix);
   } catch (const Error& error) {
     check.refuse(error.what());
   }
@@ -305,23 +306,24 @@ void read_own_part(const Hdf5Source& source, Hdf5Matrix& matrix) {
   PartSpec spec = read_spec(check, file, matrix.column_count);
   spec.codec = matrix.codec;
   const std::uint64_t row_count = matrix.x.row_count();
-  if (matrix.held_out.has_value() != (spec.matrix->matrix_count == 2))
+  if (matrix.held_out.has_value() != (spec.rows().matrix.matrix_count == 2))
     check.refuse("other matrices than it says");
   ByteBuffer numbers;
-  check_ratings(check, matrix.x, *spec.matrix, numbers);
-  if (matrix.held_out) check_ratings(check, *matrix.held_out, *spec.matrix, numbers);
-  if (spec.matrix->has_times) read_times(check, file, kTimesName, matrix.x);
-  if (spec.matrix->has_times && matrix.held_out) read_times(check, file, kHeldOutTimesName, *matrix.held_out);
+  check_ratings(check, matrix.x, spec.rows().matrix, numbers);
+  if (matrix.held_out) check_ratings(check, *matrix.held_out, spec.rows().matrix, numbers);
+  if (spec.rows().matrix.has_times) read_times(check, file, kTimesName, matrix.x);
+  if (spec.rows().matrix.has_times && matrix.held_out)
+    read_times(check, file, kHeldOutTimesName, *matrix.held_out);
   matrix.samples.labels = read_labels(check, file, row_count, spec);
   matrix.samples.rows = read_column<std::uint64_t>(check, open_column(check, file, kRowName));
   check_length(check, std::string("/") + kRowName, matrix.samples.rows.size(), row_count);
-  if (matrix.samples.files.size() != row_count || matrix.column_names.size() != matrix.column_count)
+  if (matrix.samples.row_ids.size() != row_count || matrix.column_names.size() != matrix.column_count)
     check.refuse("rows or columns without names");
   if (has_object(check, file, kItemCountsName)) {
     matrix.item_counts = read_column<std::uint64_t>(check, open_column(check, file, kItemCountsName));
     check_length(check, std::string("/") + kItemCountsName, matrix.item_counts.size(), matrix.column_count);
   }
-  spec.classes = matrix.column_names;
+  spec.rows().item_ids = matrix.column_names;
   matrix.spec = std::move(spec);
 }
 
@@ -346,7 +348,7 @@ Hdf5Matrix read_matrix_hdf5(const InputFile& input, const Hdf5MatrixNames& names
   if (ours && has_object(check, source.file(), kHeldOutName))
     matrix.held_out = read_held_out(source, has_times, facts);
   matrix.codec = codec_of(source, facts.path);
-  matrix.samples.files = found.take_row_names();
+  matrix.samples.row_ids = found.take_row_names();
   matrix.column_names = list_of(facts.column_names);
   matrix.samples.rows.resize(facts.row_count);
   std::iota(matrix.samples.rows.begin(), matrix.samples.rows.end(), std::uint64_t{0});
@@ -395,10 +397,10 @@ PartSpec spec_of(const Hdf5Matrix& matrix) {
   PartSpec spec;
   spec.codec = matrix.codec;
   const bool has_values = !matrix.x.values.empty();
-  spec.matrix = {.column_count = matrix.column_count,
-                 .value_type = has_values ? ValueType::f32 : ValueType::none};
+  spec.kind.emplace<RowBlocks>().matrix = {.column_count = matrix.column_count,
+                                           .value_type = has_values ? ValueType::f32 : ValueType::none};
   spec.chunk_samples = kExternalChunkRows;
-  spec.classes = matrix.column_names;
+  spec.rows().item_ids = matrix.column_names;
   return spec;
 }
 
@@ -430,7 +432,7 @@ PartContents read_as_blocks(const InputFile& input, MemoryFile& file) {
   const std::uint64_t step = std::max<std::uint64_t>(1, contents.spec.chunk_samples);
   for (std::uint64_t first = 0; first < rows; first += step)
     contents.chunks.push_back(
-        append_block(matrix, *contents.spec.matrix, first, std::min(rows, first + step), file));
+        append_block(matrix, contents.spec.rows().matrix, first, std::min(rows, first + step), file));
   contents.samples = std::move(matrix.samples);
   return contents;
 }

@@ -25,7 +25,7 @@ constexpr std::uint64_t kMetadataBlockBytes = 16 << 10;
 
 PartSpec checked_spec(const std::string& path, const PartSpec& spec) {
   try {
-    check_matrix_shape(spec.matrix.value());
+    check_matrix_shape(spec.rows().matrix);
   } catch (const Error& error) {
     throw Error(error.code(), path + ": " + error.what());
   }
@@ -35,8 +35,8 @@ PartSpec checked_spec(const std::string& path, const PartSpec& spec) {
 /// Returns the items' ids, or their column numbers if they have none: AnnData needs names.
 TextList item_names(const PartSpec& spec) {
   TextList names;
-  for (const std::string& name : spec.classes) names.add(name);
-  for (std::uint64_t column = names.size(); column < spec.matrix->column_count; ++column)
+  for (const std::string& name : spec.rows().item_ids) names.add(name);
+  for (std::uint64_t column = names.size(); column < spec.rows().matrix.column_count; ++column)
     names.add(std::to_string(column));
   return names;
 }
@@ -57,12 +57,12 @@ void check_rows(const CsrView& rows, std::uint64_t column_count) {
 
 void write_root(const Hdf5Check& check, hid_t file, const PartSpec& spec) {
   write_attribute(check, file, kMatrixVersionAttribute,
-                  spec.matrix->has_times ? kTimedMatrixVersion : kMatrixVersion);
+                  spec.rows().matrix.has_times ? kTimedMatrixVersion : kMatrixVersion);
   write_text_attribute(check, file, kPackIdAttribute, hash_text(spec.pack_id));
   write_attribute(check, file, kPartIndexAttribute, std::uint64_t{spec.part_index});
-  write_attribute(check, file, kMatricesAttribute, std::uint64_t{spec.matrix->matrix_count});
-  write_text_attribute(check, file, kValueTypeAttribute, name_of(spec.matrix->value_type));
-  write_attribute(check, file, kScaleAttribute, spec.matrix->scale);
+  write_attribute(check, file, kMatricesAttribute, std::uint64_t{spec.rows().matrix.matrix_count});
+  write_text_attribute(check, file, kValueTypeAttribute, name_of(spec.rows().matrix.value_type));
+  write_attribute(check, file, kScaleAttribute, spec.rows().matrix.scale);
   write_attribute(check, file, kChunkRowsAttribute, spec.chunk_samples);
 }
 
@@ -102,16 +102,16 @@ struct MatrixHdf5Writer::State {
     static_cast<void>(create_group(check, output.file(), "layers", "dict", "0.1.0"));
     write_root(check, output.file(), spec);
     matrices.push_back(start(kXName, kTimesName));
-    if (spec.matrix->matrix_count == 2) matrices.push_back(start(kHeldOutName, kHeldOutTimesName));
+    if (spec.rows().matrix.matrix_count == 2) matrices.push_back(start(kHeldOutName, kHeldOutTimesName));
   }
 
   std::unique_ptr<MatrixOutput> start(const char* name, const char* times_name) {
-    return start_csr_group({output, name, *spec.matrix, options.deflate_level, times_name});
+    return start_csr_group({output, name, spec.rows().matrix, options.deflate_level, times_name});
   }
 
   void check_samples(const PartSamples& samples) const {
-    const bool whole = samples.rows.size() == row_count && samples.files.size() == row_count &&
-                       items.size() == spec.matrix->column_count &&
+    const bool whole = samples.rows.size() == row_count && samples.row_ids.size() == row_count &&
+                       items.size() == spec.rows().matrix.column_count &&
                        (options.item_counts.empty() || options.item_counts.size() == items.size()) &&
                        (samples.labels.values.empty()
                             ? samples.labels.ids.size() == row_count
@@ -123,7 +123,7 @@ struct MatrixHdf5Writer::State {
 
   /// Writes obs, var and the remaining groups.
   void write_beside(const PartSamples& samples) {
-    DataFrameWriter obs(check, output.file(), "obs", samples.files);
+    DataFrameWriter obs(check, output.file(), "obs", samples.row_ids);
     obs.add("row", samples.rows);
     write_labels(obs, spec, samples.labels);
     kept_user_names = obs.add_kept(samples.columns);
@@ -140,7 +140,8 @@ struct MatrixHdf5Writer::State {
     const Hdf5Handle written = open_hdf5_file(check, output.pending().aside_path());
     for (const auto& matrix : matrices) matrix->check_written(written.get());
     const auto rows = read_column<std::uint64_t>(check, open_column(check, written.get(), kRowName));
-    if (rows != samples.rows || read_table_index(check, written.get(), "/obs", row_count) != samples.files ||
+    if (rows != samples.rows ||
+        read_table_index(check, written.get(), "/obs", row_count) != samples.row_ids ||
         read_table_index(check, written.get(), "/var", items.size()) != items)
       check.refuse("what was written of users and items does not read back");
     for (std::size_t column = 0; column < samples.columns.size(); ++column)
@@ -191,7 +192,7 @@ void MatrixHdf5Writer::append(const CsrView& x, const CsrView& held_out) {
   try {
     for (std::size_t i = 0; i < state.matrices.size(); ++i) {
       if (views[i]->row_count() != x.row_count()) throw_bad_data("held_out has other rows than X");
-      check_rows(*views[i], state.spec.matrix->column_count);
+      check_rows(*views[i], state.spec.rows().matrix.column_count);
     }
     for (std::size_t i = 0; i < state.matrices.size(); ++i) state.matrices[i]->append(*views[i]);
   } catch (const Error& error) {

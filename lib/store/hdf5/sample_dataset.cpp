@@ -55,9 +55,9 @@ std::vector<hsize_t> sample_dimensions(const SampleShape& sample, hsize_t count)
 }
 
 Hdf5Handle create_samples(const Hdf5Check& check, hid_t file, const PartSpec& spec) {
-  const std::vector<hsize_t> none = sample_dimensions(spec.sample, 0);
-  const std::vector<hsize_t> most = sample_dimensions(spec.sample, H5S_UNLIMITED);
-  const std::vector<hsize_t> chunk = sample_dimensions(spec.sample, spec.chunk_samples);
+  const std::vector<hsize_t> none = sample_dimensions(spec.images().sample, 0);
+  const std::vector<hsize_t> most = sample_dimensions(spec.images().sample, H5S_UNLIMITED);
+  const std::vector<hsize_t> chunk = sample_dimensions(spec.images().sample, spec.chunk_samples);
   const int rank = static_cast<int>(none.size());
   const Hdf5Handle space(check(H5Screate_simple(rank, none.data(), most.data()), "create a dataspace"),
                          H5Sclose);
@@ -66,7 +66,7 @@ Hdf5Handle create_samples(const Hdf5Check& check, hid_t file, const PartSpec& sp
   check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
   check(H5Pset_obj_track_times(list.get(), false), "leave out times");
   set_filter(check, list.get(), spec.codec);
-  const char* const name = spec.sample.has_mask ? kSamplesName : kImagesName;
+  const char* const name = spec.images().sample.has_mask ? kSamplesName : kImagesName;
   return {check(H5Dcreate2(file, name, H5T_NATIVE_UINT8, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
                 "create the samples"),
           H5Dclose};

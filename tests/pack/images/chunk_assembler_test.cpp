@@ -1,8 +1,8 @@
+#include "pack/images/chunk_assembler.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
-
-#include "pack/images/image_pipeline.h"
 
 namespace chunkhit {
 namespace {

@@ -48,11 +48,9 @@ struct SizedPipelineTest : testing::Test {
                                              std::uint64_t decode_bytes, std::uint64_t kept_bytes) {
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
     DecoderContext context{spec, root, {0, 0, 3, Layout::nhwc}, "0", MemoryBudget(decode_bytes), kept_bytes};
-    SampleDecoders decoders([&] { return SampleDecoder(context); });
     std::vector<std::uint32_t> indices(list.size());
     std::iota(indices.begin(), indices.end(), 0u);
     const PartJob job{.context = context,
-                      .decoders = decoders,
                       .list = list,
                       .indices = indices,
                       .codec = chunk_codec("none"),
@@ -65,7 +63,7 @@ struct SizedPipelineTest : testing::Test {
                       .on_row = [](const Reject*, const Reject*) {}};
     KeptChunks kept;
     tbb::task_arena(static_cast<int>(threads)).execute([&] {
-      const PartOutcome outcome = pack_part(job, kept);
+      const PartOutcome outcome = part_packer(context)->pack(job, kept);
       EXPECT_EQ(outcome.record.rejects.size(), 43u);
       EXPECT_EQ(outcome.record.samples, 257u);
     });

@@ -1,5 +1,5 @@
-// The index of a part of matrices: ids as numbers where they are, in planes of bytes. Layout:
-// schemas/shard.md.
+// Rows of matrices: their spec, their index (ids as numbers where they are, in planes of bytes, compressed)
+// and their rules. Layout: schemas/shard.md.
 #include <bit>
 #include <charconv>
 #include <optional>
@@ -7,8 +7,12 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
+#include "codec/zstd.h"
 #include "store/part_index.h"
+#include "store/part_rules.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -18,6 +22,8 @@ using Integers = std::vector<std::uint64_t>;
 // Forms of lists of ids.
 constexpr std::uint64_t kTexts = 0;
 constexpr std::uint64_t kIntegers = 1;
+
+constexpr int kIndexLevel = 3;
 
 /// Memory of a row beside its name (label, number, end of the name, decoded integer, and 12 bytes of the name
 /// that twice the index does not cover), and of an item with its name.
@@ -177,20 +183,69 @@ std::uint64_t list_bytes(const TextList& names) {
 std::uint64_t decoded_bytes(const PartContents& contents, const TextList& items) {
   const PartSamples& samples = contents.samples;
   return contents.chunks.size() * sizeof(StoredChunk) + samples.rows.size() * 3 * sizeof(std::uint64_t) +
-         samples.labels.values.size() * sizeof(float) + samples.files.text.size() + items.text.size() +
+         samples.labels.values.size() * sizeof(float) + samples.row_ids.text.size() + items.text.size() +
          items.size() * sizeof(std::uint64_t);
+}
+
+/// Decompresses an index. One that claims to be larger than kMaxShrinking times the file is damaged and
+/// rejected before memory is allocated.
+ByteBuffer expand_index(Bytes compressed, const IndexLimits& limits) {
+  constexpr std::uint64_t kMaxShrinking = 1024;
+  const std::uint64_t bytes = zstd_content_bytes(compressed);
+  if (bytes / kMaxShrinking > limits.file_bytes)
+    throw_bad_data("index: claims " + std::to_string(bytes) + " bytes in a file of " +
+                   std::to_string(limits.file_bytes));
+  check_index_memory(bytes, limits.memory_bytes);
+  ByteBuffer index(bytes);
+  decode_zstd(compressed, index);
+  return index;
+}
+
+std::string shape_text(const MatrixShape& matrix) {
+  return std::to_string(matrix.matrix_count) + " of " + std::to_string(matrix.column_count) + " columns, " +
+         name_of(matrix.value_type) + " times " + number_text(matrix.scale);
 }
 
 }  // namespace
 
-std::vector<ByteBuffer> encode_matrix_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                                            const PartSamples& samples) {
+void check_index_memory(std::uint64_t needed, std::uint64_t memory_bytes) {
+  if (needed <= memory_bytes) return;
+  throw_usage("its ids and its index need " + bytes_text(static_cast<double>(needed)) +
+              " of memory_bytes, which are " + bytes_text(static_cast<double>(memory_bytes)));
+}
+
+const SampleShape& RowBlocks::shape() const {
+  static constexpr SampleShape kNone;
+  return kNone;
+}
+
+void RowBlocks::encode(PartSpecBytes& bytes) const {
+  bytes[12] = static_cast<std::uint8_t>(matrix.value_type);
+  bytes[13] = static_cast<std::uint8_t>(matrix.matrix_count);
+  bytes[14] = matrix.has_times ? 1 : 0;
+  store_little(bytes.data() + 16, matrix.column_count);
+  store_little(bytes.data() + 24, matrix.scale);
+}
+
+void RowBlocks::decode(const PartSpecBytes& bytes) {
+  if (bytes[12] >= kEnumWords<ValueType>.size() || bytes[14] > 1 || bytes[15] != 0)
+    throw_bad_data("unknown value type");
+  matrix = {.column_count = load_little<std::uint64_t>(bytes.data() + 16),
+            .matrix_count = bytes[13],
+            .value_type = static_cast<ValueType>(bytes[12]),
+            .scale = load_little<double>(bytes.data() + 24),
+            .has_times = bytes[14] != 0};
+}
+
+/// It is compressed, because it is large compared to the rows.
+ByteBuffer RowBlocks::encode_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
+                                   const PartSamples& samples) const {
   const Labels& labels = samples.labels;
   const bool numbers = !labels.values.empty() || spec.label_columns.size() > 1;
   IndexWriter index;
   for (const std::uint64_t number :
        {std::uint64_t{chunks.size()}, std::uint64_t{samples.rows.size()}, numbers ? kNumbers : kClassIds,
-        std::uint64_t{spec.label_columns.size()}, std::uint64_t{spec.classes.size()}})
+        std::uint64_t{spec.label_columns.size()}, std::uint64_t{item_ids.size()}})
     index.number(number);
   index.chunks(chunks);
   if (numbers) {
@@ -201,19 +256,17 @@ std::vector<ByteBuffer> encode_matrix_index(const PartSpec& spec, const std::vec
     index.planes(above);
   }
   index.planes(samples.rows);
-  encode_ids(samples.files, &samples.rows, index);
-  encode_ids(names_of(spec.classes), nullptr, index);
+  encode_ids(samples.row_ids, &samples.rows, index);
+  encode_ids(names_of(item_ids), nullptr, index);
   encode_ids(names_of(spec.label_columns), nullptr, index);
-  return index.finish();
+  const std::vector<ByteBuffer> pieces = index.finish();
+  ByteBuffer compressed;
+  encode_zstd(std::vector<Bytes>(pieces.begin(), pieces.end()), kIndexLevel, compressed);
+  return compressed;
 }
 
-void check_index_memory(std::uint64_t needed, std::uint64_t memory_bytes) {
-  if (needed <= memory_bytes) return;
-  throw_usage("its ids and its index need " + bytes_text(static_cast<double>(needed)) +
-              " of memory_bytes, which are " + bytes_text(static_cast<double>(memory_bytes)));
-}
-
-void decode_matrix_index(Bytes bytes, PartContents& contents, std::uint64_t memory_bytes) {
+void RowBlocks::decode_index(Bytes compressed, const IndexLimits& limits, PartContents& contents) const {
+  const ByteBuffer bytes = expand_index(compressed, limits);
   IndexCursor cursor(bytes);
   const std::uint64_t chunk_count = cursor.number();
   const std::uint64_t sample_count = cursor.number();
@@ -224,17 +277,63 @@ void decode_matrix_index(Bytes bytes, PartContents& contents, std::uint64_t memo
   for (const std::uint64_t count : {sample_count, item_count})
     if (count > cursor.left()) throw_bad_index("ends early: " + std::to_string(count) + " rows or items");
   // The table of chunks takes as much memory as in the index.
-  check_index_memory(2 * bytes.size() + sample_count * kRowMemory + item_count * kItemMemory, memory_bytes);
+  check_index_memory(2 * bytes.size() + sample_count * kRowMemory + item_count * kItemMemory,
+                     limits.memory_bytes);
   PartSamples& samples = contents.samples;
   contents.chunks = decode_chunks(cursor, chunk_count);
   samples.labels = decode_matrix_labels(cursor, label_kind, sample_count, label_columns);
   samples.rows = decode_planes(cursor, sample_count);
-  samples.files = decode_ids(cursor, sample_count, &samples.rows);
+  samples.row_ids = decode_ids(cursor, sample_count, &samples.rows);
   const TextList items = decode_ids(cursor, item_count, nullptr);
-  check_index_memory(bytes.size() + decoded_bytes(contents, items) + list_bytes(items), memory_bytes);
-  contents.spec.classes = list_of(items);
+  check_index_memory(bytes.size() + decoded_bytes(contents, items) + list_bytes(items), limits.memory_bytes);
+  contents.spec.rows().item_ids = list_of(items);
   contents.spec.label_columns = list_of(decode_ids(cursor, label_columns, nullptr));
   if (cursor.left() != 0) throw_bad_index(std::to_string(cursor.left()) + " bytes too many");
+}
+
+/// A row has at least a byte of each matrix.
+void RowBlocks::check_spec(const PartSpec& spec, const Container& container) const {
+  if (!container.holds_row_blocks) throw_bad_data("row blocks lie in shards only");
+  check_matrix_shape(matrix);
+  if (spec.chunk_samples == 0 || spec.chunk_samples > container.max_chunk_bytes)
+    throw_bad_data("chunks of " + std::to_string(spec.chunk_samples) + " rows, expected 1 to " +
+                   std::to_string(container.max_chunk_bytes));
+  if (spec.codec != "zstd" && spec.codec != "none")
+    throw_bad_data("matrices with a codec other than zstd and none");
+}
+
+/// Items may have no names, but not some of them.
+void RowBlocks::check_samples(const PartSpec&, const PartSamples& samples) const {
+  check_count("names of rows", samples.row_ids.size(), samples.rows.size());
+  if (!item_ids.empty()) check_count("names of items", item_ids.size(), matrix.column_count);
+  check_count("entries of mean", samples.mean.size() + samples.std.size(), 0);
+}
+
+void RowBlocks::check_raw_bytes(const StoredChunk& chunk, const PartSpec& spec,
+                                const Container& container) const {
+  const std::uint64_t rows = container.pads_last_chunk ? spec.chunk_samples : chunk.sample_count;
+  const std::uint64_t least = min_row_block_bytes(rows, matrix);
+  if (chunk.raw_bytes < least || chunk.raw_bytes > container.max_chunk_bytes)
+    throw_bad_data("raw bytes: " + std::to_string(chunk.raw_bytes) + ", expected " + std::to_string(least) +
+                   " to " + std::to_string(container.max_chunk_bytes));
+}
+
+void RowBlocks::check_alike(const std::string& path, const Payload& first,
+                            const std::string& first_path) const {
+  const auto* const rows = dynamic_cast<const RowBlocks*>(&first);
+  if (rows == nullptr) throw_bad_data(path + ": holds matrices, " + first_path + " images");
+  const MatrixShape& expected = rows->matrix;
+  const auto refuse = [&](const char* has, const char* has_not, bool is_there) {
+    throw_bad_data(path + (is_there ? has : has_not) + ", and " + first_path + (is_there ? has_not : has) +
+                   ": they cannot be read as one");
+  };
+  if (matrix.matrix_count != expected.matrix_count)
+    refuse(" has held_out ratings", " has no held_out ratings", matrix.matrix_count == 2);
+  if (matrix.has_times != expected.has_times)
+    refuse(" has times of ratings", " has no times of ratings", matrix.has_times);
+  if (matrix != expected)
+    throw_bad_data(path + ": matrices: " + shape_text(matrix) + ", expected " + shape_text(expected) +
+                   " as in " + first_path);
 }
 
 }  // namespace chunkhit

@@ -1,0 +1,123 @@
+#include "read/stored_images.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "read/sized_images.h"
+
+namespace chunkhit {
+namespace {
+
+using Location = ChunkSet::SampleLocation;
+
+class FixedReader final : public ImageReader {
+ public:
+  explicit FixedReader(const ChunkSet& chunks) : sample_(chunks.sample()) {}
+  [[nodiscard]] SampleShape shape(Location) const override { return sample_; }
+  void read(Location, const std::uint8_t* stored, std::uint8_t* out) override {
+    std::memcpy(out, stored, sample_.pixel_bytes());
+  }
+  void read_mask(Location, const std::uint8_t* stored, std::uint8_t* out) override {
+    std::memcpy(out, stored + sample_.pixel_bytes(), sample_.mask_bytes());
+  }
+
+ private:
+  const SampleShape& sample_;
+};
+
+class SizedReader final : public ImageReader {
+ public:
+  explicit SizedReader(const ChunkSet& chunks) : chunks_(chunks) {}
+  [[nodiscard]] SampleShape shape(Location location) const override {
+    const StoredImage image = stored_image(chunks_, location);
+    SampleShape shape = chunks_.sample();
+    shape.height = image.upright_height();
+    shape.width = image.upright_width();
+    return shape;
+  }
+  void read(Location location, const std::uint8_t* stored, std::uint8_t* out) override {
+    decoder_.decode_whole(stored_image(chunks_, location, stored), chunks_.sample().channels, out);
+  }
+  void read_mask(Location location, const std::uint8_t* stored, std::uint8_t* out) override {
+    const ImageView mask = decoder_.decode_mask(stored_image(chunks_, location, stored));
+    std::copy_n(mask.pixels, mask.row_bytes * mask.height, out);
+  }
+  [[nodiscard]] bool is_jpeg(Location location) const override {
+    return stored_image(chunks_, location).kind == PayloadKind::jpeg;
+  }
+  [[nodiscard]] StoredJpeg jpeg(Location location, const std::uint8_t* stored) const override {
+    const StoredImage image = stored_image(chunks_, location, stored);
+    ByteBuffer room;
+    const Bytes payload = image_payload(image, room);
+    return {{payload.begin(), payload.end()}, image.orientation};
+  }
+
+ private:
+  const ChunkSet& chunks_;
+  SizedImageDecoder decoder_;
+};
+
+/// Copies by a writer of images and one of their masks.
+template <class Writer>
+class CopierOf : public ImageCopier {
+ public:
+  CopierOf(const ChunkSet& chunks, const SampleFormat& format) : chunks_(chunks), images_(format) {
+    if (chunks.sample().has_mask) masks_.emplace(mask_format(format));
+  }
+
+ protected:
+  const ChunkSet& chunks_;
+  Writer images_;
+  std::optional<Writer> masks_;
+};
+
+class FixedCopier final : public CopierOf<SampleWriter> {
+ public:
+  using CopierOf::CopierOf;
+  [[nodiscard]] const SampleWriter& images() const override { return images_; }
+  [[nodiscard]] const SampleWriter* masks() const override { return masks_ ? &*masks_ : nullptr; }
+  double write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out,
+               std::uint8_t* mask) override {
+    images_.write(stored, use, out);
+    if (mask != nullptr) masks_->write(stored + chunks_.sample().pixel_bytes(), use, mask);
+    return 0;
+  }
+};
+
+class SizedCopier final : public CopierOf<SizedImageWriter> {
+ public:
+  SizedCopier(const ChunkSet& chunks, const SampleFormat& format) : CopierOf(chunks, format) {
+    for (const auto& part : chunks.parts()) images_.check(*part);
+  }
+  [[nodiscard]] const SampleWriter& images() const override { return images_.finish(); }
+  [[nodiscard]] const SampleWriter* masks() const override { return masks_ ? &masks_->finish() : nullptr; }
+  double write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out,
+               std::uint8_t* mask) override {
+    const StoredImage image = stored_image(chunks_, chunks_.find_sample(use.sample), stored);
+    const double seconds = images_.write(image, kept_, use, out);
+    if (mask != nullptr) masks_->write_mask(image, use, mask);
+    return seconds;
+  }
+  std::uint64_t keep_pixels(std::uint64_t bytes) override {
+    kept_ = DecodedImages(chunks_, bytes);
+    return kept_.count();
+  }
+
+ private:
+  DecodedImages kept_;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageReader> image_reader(const ChunkSet& chunks) {
+  if (chunks.sample_step() != 0) return std::make_unique<FixedReader>(chunks);
+  return std::make_unique<SizedReader>(chunks);
+}
+
+std::unique_ptr<ImageCopier> image_copier(const ChunkSet& chunks, const SampleFormat& format) {
+  if (chunks.sample_step() != 0) return std::make_unique<FixedCopier>(chunks, format);
+  return std::make_unique<SizedCopier>(chunks, format);
+}
+
+}  // namespace chunkhit

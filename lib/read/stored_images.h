@@ -1,0 +1,55 @@
+// A source's samples as images, whatever the payload: read as they are stored, or copied into batches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "augment/sample_writer.h"
+#include "cache/chunk_set.h"
+#include "chunkhit/dataset.h"
+#include "types/image.h"
+
+namespace chunkhit {
+
+/// Reads images from the bytes that `ChunkCache::sample` gives. One thread; throws ImageError where they are
+/// damaged.
+class ImageReader {
+ public:
+  virtual ~ImageReader() = default;
+  /// The upright shape.
+  [[nodiscard]] virtual SampleShape shape(ChunkSet::SampleLocation location) const = 0;
+  /// Writes an image's pixels, or its mask, row by row.
+  virtual void read(ChunkSet::SampleLocation location, const std::uint8_t* stored, std::uint8_t* out) = 0;
+  virtual void read_mask(ChunkSet::SampleLocation location, const std::uint8_t* stored,
+                         std::uint8_t* out) = 0;
+  [[nodiscard]] virtual bool is_jpeg(ChunkSet::SampleLocation) const { return false; }
+  /// The file of an image that is stored as JPEG.
+  [[nodiscard]] virtual StoredJpeg jpeg(ChunkSet::SampleLocation, const std::uint8_t*) const { return {}; }
+};
+
+/// Copies images and their masks into batches, and changes them on the way. Any thread.
+class ImageCopier {
+ public:
+  virtual ~ImageCopier() = default;
+  /// What is written of each image and of its mask, which samples may not have.
+  [[nodiscard]] virtual const SampleWriter& images() const = 0;
+  [[nodiscard]] virtual const SampleWriter* masks() const = 0;
+  /// Writes the sample `use.sample` of the source from its stored bytes; `mask` is null without masks.
+  /// Returns the seconds of decoding. Throws ImageError where they are damaged.
+  virtual double write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out,
+                       std::uint8_t* mask) = 0;
+  /// Keeps the pixels of as many images as fit into `bytes`, where decoding takes time; returns how many.
+  /// Throws std::bad_alloc.
+  virtual std::uint64_t keep_pixels(std::uint64_t) { return 0; }
+  [[nodiscard]] std::size_t sample_bytes() const {
+    return images().sample_bytes() + (masks() == nullptr ? 0 : masks()->sample_bytes());
+  }
+};
+
+[[nodiscard]] std::unique_ptr<ImageReader> image_reader(const ChunkSet& chunks);
+
+/// Throws usage, naming the option, where the format makes no sense for the images, bad_data where one of
+/// them cannot be resized so.
+[[nodiscard]] std::unique_ptr<ImageCopier> image_copier(const ChunkSet& chunks, const SampleFormat& format);
+
+}  // namespace chunkhit

@@ -1,0 +1,134 @@
+// What images of one shape and of their own sizes share: their spec, and all of their index but sizes.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/throw_error.h"
+#include "store/part_index.h"
+#include "store/part_rules.h"
+#include "types/enum_names.h"
+
+namespace chunkhit {
+namespace {
+
+std::string shape_text(const SampleShape& sample) {
+  return std::to_string(sample.height) + "x" + std::to_string(sample.width) + "x" +
+         std::to_string(sample.channels) + " " + name_of(sample.layout) +
+         (sample.has_mask ? " with masks" : "");
+}
+
+Labels decode_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64_t sample_count,
+                     std::uint64_t columns) {
+  Labels labels;
+  if (kind > kNumbers) throw_bad_index("labels of kind " + std::to_string(kind) + ", expected 0 or 1");
+  if (kind == kClassIds) {
+    labels.ids = cursor.numbers<std::int64_t>(sample_count);
+    return labels;
+  }
+  if (columns != 0 && sample_count > cursor.left() / 4 / columns) throw_bad_index("ends in the labels");
+  labels.values = cursor.numbers<float>(sample_count * columns);
+  if (sample_count * columns % 2 != 0 && cursor.numbers<std::uint32_t>(1)[0] != 0)
+    throw_bad_index("bytes that should be zero are not");
+  return labels;
+}
+
+}  // namespace
+
+void ImageSamples::encode(PartSpecBytes& bytes) const {
+  store_little(bytes.data() + 12, static_cast<std::uint32_t>(sample.layout));
+  store_little(bytes.data() + 16, sample.height);
+  store_little(bytes.data() + 20, sample.width);
+  store_little(bytes.data() + 24, sample.channels);
+  store_little(bytes.data() + kFieldsAt, sample.has_mask ? kImageAndMask : 0);
+}
+
+void ImageSamples::decode(const PartSpecBytes& bytes) {
+  const auto layout = load_little<std::uint32_t>(bytes.data() + 12);
+  if (layout >= kEnumWords<Layout>.size())
+    throw_bad_data("layout " + std::to_string(layout) + ", expected 0 or 1");
+  sample = {load_little<std::uint32_t>(bytes.data() + 16), load_little<std::uint32_t>(bytes.data() + 20),
+            load_little<std::uint32_t>(bytes.data() + 24), static_cast<Layout>(layout)};
+  const auto fields = load_little<std::uint32_t>(bytes.data() + kFieldsAt);
+  if (fields > kImageAndMask)
+    throw_bad_data(std::to_string(fields) + " fields a sample, this reader knows up to " +
+                   std::to_string(kImageAndMask));
+  sample.has_mask = fields == kImageAndMask;
+}
+
+ByteBuffer ImageSamples::encode_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
+                                      const PartSamples& samples) const {
+  const TextList class_names = names_of(classes);
+  const TextList columns = names_of(spec.label_columns);
+  const Labels& labels = samples.labels;
+  const bool numbers = !labels.values.empty() || columns.size() > 1;
+  ByteBuffer bytes;
+  const auto append = [&](Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); };
+  bytes.reserve(72 + chunks.size() * 56 + samples.rows.size() * 24 + labels.values.size() * 4 +
+                samples.files.text.size());
+  for (const std::uint64_t number :
+       {std::uint64_t{chunks.size()}, std::uint64_t{samples.rows.size()}, numbers ? kNumbers : kClassIds,
+        std::uint64_t{columns.size()}, std::uint64_t{class_names.size()}, std::uint64_t{samples.mean.size()},
+        std::uint64_t{samples.files.text.size()}, std::uint64_t{class_names.text.size()},
+        std::uint64_t{columns.text.size()}})
+    append_little(bytes, number);
+  append_chunks(bytes, chunks);
+  append(bytes_of(labels.ids));
+  append(bytes_of(labels.values));
+  if (labels.values.size() % 2 != 0) append_little(bytes, std::uint32_t{0});
+  append(bytes_of(samples.rows));
+  append_sizes(samples, bytes);
+  for (const auto* list : {&samples.files.ends, &class_names.ends, &columns.ends}) append(bytes_of(*list));
+  append(bytes_of(samples.mean));
+  append(bytes_of(samples.std));
+  for (const TextList* names : {&samples.files, &class_names, &columns}) append(as_bytes(names->text));
+  append_columns(samples.columns, bytes);
+  return bytes;
+}
+
+void ImageSamples::decode_index(Bytes index, const IndexLimits&, PartContents& contents) const {
+  IndexCursor cursor(index);
+  std::array<std::uint64_t, 9> counts{};
+  for (std::uint64_t& count : counts) count = cursor.number();
+  const auto [chunk_count, sample_count, label_kind, column_count, class_count, channel_count,
+              file_text_bytes, class_text_bytes, column_text_bytes] = counts;
+  PartSamples& samples = contents.samples;
+  contents.chunks = decode_chunks(cursor, chunk_count);
+  samples.labels = decode_labels(cursor, label_kind, sample_count, column_count);
+  samples.rows = cursor.numbers<std::uint64_t>(sample_count);
+  decode_sizes(cursor, sample_count, samples);
+  auto file_ends = cursor.numbers<std::uint64_t>(sample_count);
+  auto class_ends = cursor.numbers<std::uint64_t>(class_count);
+  auto column_ends = cursor.numbers<std::uint64_t>(column_count);
+  samples.mean = cursor.numbers<double>(channel_count);
+  samples.std = cursor.numbers<double>(channel_count);
+  samples.files = cursor.names(std::move(file_ends), file_text_bytes);
+  contents.spec.images().classes = list_of(cursor.names(std::move(class_ends), class_text_bytes));
+  contents.spec.label_columns = list_of(cursor.names(std::move(column_ends), column_text_bytes));
+  if (cursor.left() != 0) samples.columns = decode_columns(cursor, sample_count);
+  if (cursor.left() != 0) throw_bad_index(std::to_string(cursor.left()) + " bytes too many");
+}
+
+void ImageSamples::check_samples(const PartSpec&, const PartSamples& samples) const {
+  check_pixel_stats(samples.mean, samples.std, sample.channels);
+  check_count("file names", samples.files.size(), samples.rows.size());
+  const auto unknown = [&](std::int64_t id) {
+    return id < -1 || id >= static_cast<std::int64_t>(classes.size());
+  };
+  if (!classes.empty() && std::ranges::any_of(samples.labels.ids, unknown))
+    throw_bad_data("a class id is none of the " + std::to_string(classes.size()) + " classes");
+}
+
+void ImageSamples::check_alike(const std::string& path, const Payload& first,
+                               const std::string& first_path) const {
+  if (kind() != first.kind()) {
+    const bool is_sized = kind() == SampleKind::sized_images;
+    throw_bad_data((is_sized ? path : first_path) + ": images of their own sizes, " +
+                   (is_sized ? first_path : path) + ": images of one shape; they cannot be read as one");
+  }
+  if (sample != first.shape())
+    throw_bad_data(path + ": samples of " + shape_text(sample) + ", expected " + shape_text(first.shape()) +
+                   " as in " + first_path);
+}
+
+}  // namespace chunkhit
