@@ -127,7 +127,7 @@ struct BatchAllocator {
 };
 
 /// Statistics since the loader was made or reset_stats was called. Times are in seconds; the times of worker
-/// threads are summed over the threads. lib/tuning.md explains each field and the verdict.
+/// threads are summed over the threads. lib/statistics.md explains each field.
 struct LoaderStats {
   double seconds = 0;           ///< wait_seconds + step_seconds; pauses between epochs do not count
   double wait_seconds = 0;      ///< time the caller waited for batches
