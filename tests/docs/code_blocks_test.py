@@ -20,7 +20,7 @@ COMPILED = re.compile(r"load_dataset|read_sql|import v2|device=\"cuda\"|s3://")
 # Begin a block of shell.
 SHELL = re.compile(r"pack-|bash |cmake |aws |for |jq |tasks=|parts=")
 # A line that is only parsed; a loop, whose block is.
-PARSED = re.compile(r"(bash|cmake|apt|pip|aws|rsync|jq|sbatch) |(tasks|parts)=|pack-bench .* --tune|pack-\w+ (.*://|/data/)")
+PARSED = re.compile(r"(bash|cmake|apt|pip|aws|rsync|jq|awk|sbatch) |(tasks|parts)=|pack-bench .* --tune|pack-\w+ (.*://|/data/)")
 LOOP = re.compile(r"for ")
 # Packs that pages about packs name, and what makes them.
 PACKS = {
