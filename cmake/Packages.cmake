@@ -58,8 +58,10 @@ define_package(commands chunkhit science "packs training data, and checks and ti
 documentation of all packages with whole training programs.")
 # The pages, in their folders, so that their links work; staging.cmake adds those to what is elsewhere.
 set(documents share/doc/chunkhit)
-foreach(page README.md lib/CHANGELOG.md lib/README.md lib/python/README.md tools/README.md tests/failures/README.md
-    tests/bench/README.md tests/bench/chart.svg tests/bench/own_sizes.svg tests/bench/report.png)
+file(GLOB guides RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lib/*.md
+  ${PROJECT_SOURCE_DIR}/lib/python/*.md ${PROJECT_SOURCE_DIR}/tools/*.md)
+foreach(page README.md ${guides} tests/failures/README.md tests/bench/README.md tests/bench/chart.svg
+    tests/bench/own_sizes.svg tests/bench/report.png)
   cmake_path(GET page PARENT_PATH folder)
   install(FILES ${page} DESTINATION ${documents}/${folder} COMPONENT commands EXCLUDE_FROM_ALL)
 endforeach()

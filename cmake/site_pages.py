@@ -3,7 +3,8 @@
 own, the commands' flags, and the Python package's docstrings. Usage: site_pages.py ROOT PAGES DOXYGEN_HTML FLAGS; PYTHONPATH has
 the built package, FLAGS the commands' pages.
 
-Pages stay as GitHub shows them: headings get GitHub's anchors, lists and tables the blank line that Python-Markdown needs."""
+Pages stay as GitHub shows them: headings get GitHub's anchors, lists and tables the blank line that Python-Markdown needs.
+Where a page says `pack-images --help`, the site links to that command's flags."""
 import importlib.util
 import inspect
 import os
@@ -19,6 +20,7 @@ LINK = re.compile(r"(\[[^\]]*\]\()([^)\s]+)(\))")
 IMAGE = re.compile(r'(<img src=")([^"]+)(")')
 LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".cu": "cpp", ".py": "python", ".sh": "bash", ".yaml": "yaml", ".json": "json"}
 IMAGES = (".svg", ".png")
+HELP = re.compile(r"`(pack-[a-z]+) --help`")
 
 
 def anchor(heading, known):
@@ -57,6 +59,10 @@ class Site:
         found = os.path.relpath(own, os.path.dirname(page))
         return found + ("#" + fragment if fragment else "")
 
+    def flags(self, page, command):
+        """The page of a command's flags, which the repository does not have."""
+        return os.path.relpath(f"tools/{command}.md", os.path.dirname(page))
+
     def write(self, name, content):
         path = PAGES / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,6 +91,7 @@ class Site:
                 heading = re.match(r"#+ (.*)", line)
                 line = IMAGE.sub(lambda image: image[1] + self.linked(name, image[2]) + image[3], line)
                 line = LINK.sub(lambda link: link[1] + self.linked(name, link[2]) + link[3], line)
+                line = HELP.sub(lambda shown: f"[{shown[0]}]({self.flags(name, shown[1])})", line)
                 if heading:
                     line += f" {{#{anchor(heading[1], anchors)}}}"
                 # A line that only continues an item is indented.

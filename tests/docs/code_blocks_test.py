@@ -1,25 +1,42 @@
 #!/usr/bin/env python3
-"""The code of README.md and lib/python/README.md does what the pages say: Python blocks, and the lines that call the commands,
-are run over small inputs of the names that they use. Lines that install or build are only parsed by bash.
-Usage: code_blocks_test.py ROOT TOOLS_FOLDER; PYTHONPATH has the package."""
+"""The code of README.md and of the guides does what the pages say: Python blocks, and the lines that call the commands, are run
+over small inputs of the names that they use. Lines that install, build, or need a scheduler or a server are only parsed by bash,
+C++ is compiled. Usage: code_blocks_test.py ROOT TOOLS_FOLDER; PYTHONPATH has the package."""
+import glob
 import os
-import random
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 
-from PIL import Image
+from page_inputs import write_inputs
 
 ROOT, TOOLS = map(os.path.abspath, sys.argv[1:3])
-PAGES = ["README.md", "lib/python/README.md"]
-# Blocks of Python that download a dataset, ask a database, or need a torchvision that Debian 12 has not, are only compiled.
-COMPILED = re.compile(r"load_dataset|read_sql|import v2")
-# Begin a line that is only parsed.
-PARSED = re.compile(r"(bash|cmake|apt|pip) ")
-USERS = 20_200  # vae-cf holds out 10,000 twice
+GUIDES = [os.path.relpath(path, ROOT) for folder in ("tools", "lib", "lib/python") for path in glob.glob(f"{ROOT}/{folder}/*.md")]
+PAGES = ["README.md", *sorted(set(GUIDES) - {"lib/README.md", "lib/CHANGELOG.md"})]
+# Blocks of Python that download a dataset, ask a database or a server, or need a GPU or a torchvision that Debian 12 has not, are only compiled.
+COMPILED = re.compile(r"load_dataset|read_sql|import v2|device=\"cuda\"|s3://")
+# Begin a block of shell.
+SHELL = re.compile(r"pack-|bash |cmake |aws |for |jq |tasks=|parts=")
+# A line that is only parsed; a loop, whose block is.
+PARSED = re.compile(r"(bash|cmake|apt|pip|aws|rsync|jq|awk|sbatch) |(tasks|parts)=|pack-bench .* --tune|pack-\w+ (.*://|/data/)")
+LOOP = re.compile(r"for ")
+# Packs that pages about packs name, and what makes them.
+PACKS = {
+    "train": "pack-images photos --resize 64 --crop 64 -o train",
+    "packs": "pack-images photos --resize 64 --crop 64 --split train=0.5,val=0.5 -o packs",
+    "monday": "pack-images photos --include '0.jpg' --resize 64 --crop 64 -o monday",
+    "tuesday": "pack-images photos --include '1.jpg' --resize 64 --crop 64 -o tuesday",
+    "wednesday": "pack-images photos --include '2.jpg' --resize 64 --crop 64 -o wednesday",
+    "vae": "pack-sparse ratings.csv --preset vae-cf --validation 200 --test 200 -o vae",
+}
+CPP = """#include <chunkhit/pack.h>
+void train(auto&&...) {}
+void evaluate(auto&&...) {}
+int main() {
+std::vector<std::uint8_t> pixels(80 * 90 * 3);
+"""
 
 
 def check(holds, *what):
@@ -34,53 +51,36 @@ def blocks(page):
     return [(language or "shell", code) for language, code in found]
 
 
-def write_images(folder, names):
-    for name in names:
-        path = os.path.join(folder, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        Image.effect_noise((300, 280), 60).convert("RGB").save(path)
+def parse(code):
+    done = subprocess.run(["bash", "-n", "-c", code], stderr=subprocess.PIPE, text=True)
+    check(done.returncode == 0, code, done.stderr)
+    return 1
 
 
-def write_inputs():
-    """photos/, imagenet/, streets/, shards/ and ratings.csv, as the pages name them."""
-    names = [f"{label}/{index}.jpg" for label in ("ant", "bee") for index in range(6)]
-    write_images("photos", names)
-    with open("photos/labels.csv", "w") as table:
-        table.write("file,label\n")
-        table.writelines(f"{name},{name[:3]}\n" for name in names)
-    for part in ("train", "val"):
-        write_images("imagenet", [f"{part}/{name}" for name in names])
-    write_images("streets/images", [f"{index}.jpg" for index in range(16)])
-    os.mkdir("streets/masks")
-    for index in range(16):
-        Image.new("P", (300, 280)).save(f"streets/masks/{index}.png")
-    os.mkdir("shards")
-    with tarfile.open("shards/000.tar", "w") as tar:
-        for name in names:
-            tar.add(f"photos/{name}", name)
-    draw = random.Random(1)
-    with open("ratings.csv", "w") as table:
-        table.write("user,item,rating\n")
-        for user in range(USERS):
-            table.writelines(f"{user},{item},5\n" for item in draw.sample(range(40), 6))
+def run_line(line):
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", line.replace(";", "&&")], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    # 75: a pack that is planned, and not finished yet.
+    waits = line.startswith("pack-info") and done.returncode == 75
+    check(done.returncode == 0 or waits, line, "exit", done.returncode, done.stdout)
+    return 1
 
 
 def run_shell(code):
     """Runs the lines that call commands, each without the output of an earlier one."""
+    if LOOP.match(code):
+        return 0, parse(code)
     run = parsed = 0
     for line in code.splitlines():
-        done = subprocess.run(["bash", "-n", "-c", line], stderr=subprocess.PIPE, text=True)
-        check(done.returncode == 0, line, done.stderr)
+        parse(line)
         if PARSED.match(line):
             parsed += 1
             continue
         check(line.startswith("pack-"), "neither run nor parsed:", line)
         for output in re.findall(r"(?:--output|-o) (\S+)", line):
-            shutil.rmtree(output, ignore_errors=True)
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", line.replace(";", "&&")], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True)
-        check(done.returncode == 0, line, "exit", done.returncode, done.stdout)
-        run += 1
+            if "--dry-run" not in line and "--force" not in line:
+                shutil.rmtree(output, ignore_errors=True)
+        run += run_line(line)
     return run, parsed
 
 
@@ -94,26 +94,52 @@ def run_python(code):
     return done.stdout
 
 
-def main():
-    run = parsed = python = 0
-    inputs = set(os.listdir())
-    for page in PAGES:
-        for output in set(os.listdir()) - inputs:
-            shutil.rmtree(output) if os.path.isdir(output) else os.remove(output)
-        # The blocks of a page belong together: what one imports, the next one uses.
-        programs = [code for language, code in blocks(page) if language == "python"]
-        for code in programs:
-            compile(code, page, "exec")
-        programs = [code for code in programs if not COMPILED.search(code)]
-        for language, code in blocks(page):
-            if language == "shell" and re.match(r"\w+-|bash |cmake ", code):
-                more = run_shell(code)
-                run, parsed = run + more[0], parsed + more[1]
+def compile_cpp(page, code):
+    """Compiles a page's blocks as one function, against the public headers."""
+    includes = re.findall(r"^#include.*$", code, re.M)
+    program = "\n".join(includes) + "\n" + CPP + re.sub(r"^#include.*$", "", code, flags=re.M) + "}\n"
+    done = subprocess.run(["c++", "-std=c++20", "-fsyntax-only", f"-I{ROOT}/lib/include", "-x", "c++", "-"], input=program,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    check(done.returncode == 0, page, done.stdout)
+
+
+def run_page(page):
+    """Runs a page's blocks, which belong together: what one imports or packs, the next one uses."""
+    run = parsed = 0
+    found = blocks(page)
+    programs = [code for language, code in found if language == "python"]
+    for code in programs:
+        compile(code, page, "exec")
+    programs = [code for code in programs if not COMPILED.search(code)]
+    for language, code in found:
+        if language == "shell" and SHELL.match(code):
+            more = run_shell(code)
+            run, parsed = run + more[0], parsed + more[1]
+    if programs:
         said = run_python("\n".join(programs))
-        check(int(said.split("batches: ")[1]) > 0, page, said)
-        python += len(programs)
-    check(run >= 6 and python >= 3, run, "lines,", python, "Python blocks")
-    print(f"run: {run} lines of shell, {python} blocks of Python; only parsed: {parsed} lines")
+        check("train(" not in "".join(programs) or int(said.split("batches: ")[1]) > 0, page, said)
+    if any(language == "cpp" for language, _ in found):
+        compile_cpp(page, "\n".join(code for language, code in found if language == "cpp"))
+    return run, parsed, len(programs)
+
+
+def main():
+    inputs = set(os.listdir())
+    with tempfile.TemporaryDirectory() as packs:
+        for name, line in PACKS.items():
+            run_line(line)
+            shutil.move(name, packs)
+        run_line("pack-images streets/images --pair streets/masks --sizes own -o streets/train")
+        totals = [0, 0, 0]
+        for page in PAGES:
+            for output in set(os.listdir()) - inputs:
+                shutil.rmtree(output) if os.path.isdir(output) else os.remove(output)
+            if page.startswith("tools/"):
+                shutil.copytree(packs, ".", dirs_exist_ok=True)
+            totals = [total + more for total, more in zip(totals, run_page(page))]
+    run, parsed, python = totals
+    check(len(PAGES) >= 25 and run >= 60 and python >= 30, len(PAGES), "pages,", run, "lines,", python, "Python blocks")
+    print(f"{len(PAGES)} pages; run: {run} lines of shell, {python} blocks of Python; only parsed: {parsed} lines")
 
 
 with tempfile.TemporaryDirectory() as scratch:

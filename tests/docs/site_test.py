@@ -10,8 +10,9 @@ import urllib.parse
 BUILD = os.path.abspath(sys.argv[1])
 SITE = os.path.join(BUILD, "site")
 # The site has these pages at least.
-EXPECTED = ["index.html", "tools/index.html", "tools/pack-images.html", "tools/pack-export.html", "lib/index.html", "lib/CHANGELOG.html", "lib/python/index.html",
-            "samples/index.html", "schemas/order.html", "tests/bench/index.html", "api/python.html", "api/cpp/annotated.html"]
+EXPECTED = ["index.html", "tools/index.html", "tools/images.html", "tools/ratings.html", "tools/pack-images.html", "tools/pack-export.html",
+            "lib/index.html", "lib/tuning.html", "lib/CHANGELOG.html", "lib/python/index.html", "lib/python/training.html", "samples/index.html",
+            "schemas/order.html", "tests/bench/index.html", "api/python.html", "api/cpp/annotated.html"]
 
 
 class Page(html.parser.HTMLParser):

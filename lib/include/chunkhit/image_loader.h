@@ -127,10 +127,10 @@ extern template class CHUNKHIT_API Loader<ImageBatch>;
 class CHUNKHIT_API ImageLoader : public Loader<ImageBatch> {
  public:
   /// Opens a pack (its folder or manifest), a single part, or an external HDF5 file with a uint8 array
-  /// (N, ...). Packs and parts may be on a server: https://, http:// or s3:// (lib/README.md). Several paths
-  /// are concatenated. Their classes are joined by name: ids of the first path stay, new names are appended,
-  /// and `info().classes` lists all. Throws bad_data if a source is damaged, shapes differ, or only some
-  /// sources have class names; usage if options contradict each other; try_again (as all other calls) if
+  /// (N, ...). Packs and parts may be on a server: https://, http:// or s3:// (lib/remote-packs.md). Several
+  /// paths are concatenated. Their classes are joined by name: ids of the first path stay, new names are
+  /// appended, and `info().classes` lists all. Throws bad_data if a source is damaged, shapes differ, or only
+  /// some sources have class names; usage if options contradict each other; try_again (as all other calls) if
   /// memory or threads are not available.
   explicit ImageLoader(const std::string& path, const ImageLoaderOptions& options = {});
   explicit ImageLoader(const std::vector<std::string>& paths, const ImageLoaderOptions& options = {});

@@ -86,7 +86,7 @@ struct ClassWeight {
 /// Which samples an epoch has, and how often: by default each one of the subset once. With weights an epoch
 /// is `epoch_samples` draws. At most one of weights, class_weights and balanced is set. Weights are finite
 /// and at least 0, and some are above 0; a sample of weight 0 is not drawn. schemas/order.md has the draws,
-/// and lib/README.md what they cost.
+/// and lib/python/samplers.md what they cost.
 struct SamplerSpec {
   SubsetSpec subset{};
   std::vector<double> weights{};             ///< (size(),): weight of each sample of the source
@@ -127,7 +127,7 @@ struct BatchAllocator {
 };
 
 /// Statistics since the loader was made or reset_stats was called. Times are in seconds; the times of worker
-/// threads are summed over the threads. lib/README.md explains each field and the verdict.
+/// threads are summed over the threads. lib/statistics.md explains each field.
 struct LoaderStats {
   double seconds = 0;           ///< wait_seconds + step_seconds; pauses between epochs do not count
   double wait_seconds = 0;      ///< time the caller waited for batches
