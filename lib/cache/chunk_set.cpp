@@ -21,7 +21,7 @@ bool holds_raw_samples(const ChunkReader& part) {
 
 ChunkSet::ChunkSet(std::vector<std::unique_ptr<ChunkReader>> parts)
     : parts_(std::move(parts)),
-      sample_step_(parts_.front()->spec().payload().sample_step()),
+      sample_step_(parts_.empty() ? 0 : payload().sample_step()),
       first_chunks_{0},
       first_samples_{0} {
   for (const auto& part : parts_) {

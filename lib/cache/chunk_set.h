@@ -26,6 +26,7 @@ class ChunkSet {
   [[nodiscard]] const Payload& payload() const { return parts_.front()->spec().payload(); }
   /// The shape of images, without sides where each has its own.
   [[nodiscard]] const SampleShape& sample() const { return payload().shape(); }
+  [[nodiscard]] bool holds_own_sizes() const { return parts_.front()->spec().holds_own_sizes(); }
   [[nodiscard]] bool holds_rows() const { return parts_.front()->spec().holds_rows(); }
   [[nodiscard]] const MatrixShape& matrix() const { return parts_.front()->spec().rows().matrix; }
   /// Whether times are decoded with the rows of matrices.

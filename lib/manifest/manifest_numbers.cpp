@@ -176,7 +176,7 @@ void check_numbers(const Manifest& manifest) {
   check_rows(manifest);
   check_sources(manifest);
   PartSpec spec;
-  if (manifest.own_sizes()) spec.kind.emplace<SizedSamples>();
+  if (manifest.own_sizes()) spec.samples.emplace<SizedSamples>();
   spec.images().sample = manifest.sample;
   spec.codec = manifest.codec;
   spec.chunk_samples = manifest.chunk_samples;
@@ -213,7 +213,7 @@ void check_numbers(const MatrixManifest& manifest) {
   check_sources(manifest);
   const Container& kind = known_container(manifest.container);
   PartSpec spec;
-  spec.kind.emplace<RowBlocks>().matrix = {
+  spec.samples.emplace<RowBlocks>().matrix = {
       .column_count = manifest.columns,
       .matrix_count = static_cast<std::uint32_t>(manifest.matrices.size()),
       .value_type = manifest.value_type,

@@ -125,10 +125,9 @@ std::vector<std::string> compare_with_parts(const std::string& manifest_path, co
   if (pixels.mean(channels) != manifest.mean || pixels.std(channels) != manifest.std)
     differences.add("mean and std are not those of the parts' pixels");
   if (inputs != manifest.inputs) differences.add("the sizes of the input images are not those of the parts");
-  if (manifest.own_sizes())
-    differences.compare("bytes of all pixels", manifest.raw_bytes,
-                        pixels.pixel_count * manifest.sample.values());
-  else
+  differences.compare("bytes of all pixels", manifest.raw_bytes,
+                      pixels.pixel_count * manifest.sample.values());
+  if (!manifest.own_sizes())
     differences.compare("bytes of a chunk", manifest.chunk_bytes,
                         manifest.chunk_samples * manifest.sample.byte_count());
   return differences.found;

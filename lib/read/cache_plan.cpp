@@ -91,7 +91,7 @@ CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
   const std::size_t max_asked = max_asked_chunks(chunks, memory);
   memory -= std::min(memory, max_asked * chunks.max_fetched_bytes());
   CachePlan plan;
-  if (chunks.payload().kind() == SampleKind::sized_images) {
+  if (chunks.holds_own_sizes()) {
     plan = plan_sized(chunks, spec, memory);
   } else {
     plan = plan_chunks(chunks, spec, memory, room_of_threads(chunks, spec.threads));

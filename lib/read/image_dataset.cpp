@@ -16,7 +16,9 @@ namespace chunkhit {
 
 struct ImageDataset::Impl {
   Impl(const std::vector<std::string>& paths, const ImageDatasetOptions& options)
-      : source(paths, {options.images, options.labels}), reader(source.chunks(), options) {}
+      : source(paths, {options.images, options.labels}),
+        images(image_reader(source.chunks())),
+        reader(source.chunks(), options) {}
   /// Calls use(at, location, stored) for the stored bytes of each of `samples`, samples[at].
   template <class Use>
   void visit(std::span<const std::uint64_t> samples, const Use& use) {
@@ -32,17 +34,18 @@ struct ImageDataset::Impl {
       }
     });
   }
-  /// Where each of `samples` begins in one array of `bytes(shape)` a sample, and the array's size, which that
-  /// of `out` must be.
+  /// Where each of `samples` begins in an array of bytes_of(shape) a sample, and the array's end. `out` must
+  /// be of that size.
   template <class BytesOf>
   [[nodiscard]] std::vector<std::size_t> offsets(const std::string& call,
                                                  std::span<const std::uint64_t> samples,
-                                                 std::span<const std::uint8_t> out, const ImageReader& images,
+                                                 std::span<const std::uint8_t> out,
                                                  const BytesOf& bytes_of) const {
+    const std::string what = call + ": sample";
     std::vector<std::size_t> offsets{0};
     for (const std::uint64_t sample : samples) {
-      require_below(call + ": sample", sample, source.size());
-      offsets.push_back(offsets.back() + bytes_of(images.shape(source.chunks().find_sample(sample))));
+      require_below(what, sample, source.size());
+      offsets.push_back(offsets.back() + bytes_of(images->shape(source.chunks().find_sample(sample))));
     }
     if (out.size() != offsets.back())
       throw_usage(call + ": out has " + std::to_string(out.size()) + " bytes, expected " +
@@ -51,6 +54,7 @@ struct ImageDataset::Impl {
   }
 
   ImageSource source;
+  std::unique_ptr<const ImageReader> images;  // for shapes; reading takes one for itself
   SampleReader reader;
 };
 
@@ -75,14 +79,14 @@ BatchShape ImageDataset::sample_shape() const {
 BatchShape ImageDataset::sample_shape(std::uint64_t sample) const {
   require_below("sample_shape: sample", sample, size());
   const ChunkSet& chunks = impl_->source.chunks();
-  const SampleShape shape = image_reader(chunks)->shape(chunks.find_sample(sample));
+  const SampleShape shape = impl_->images->shape(chunks.find_sample(sample));
   return {1, shape.height, shape.width, shape.channels, shape.layout};
 }
 
 void ImageDataset::read(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const {
   const std::unique_ptr<ImageReader> images = image_reader(impl_->source.chunks());
   const std::vector<std::size_t> offsets =
-      impl_->offsets("read", samples, out, *images, [](const auto& shape) { return shape.pixel_bytes(); });
+      impl_->offsets("read", samples, out, [](const auto& shape) { return shape.pixel_bytes(); });
   impl_->visit(samples, [&](std::size_t at, ChunkSet::SampleLocation location, const std::uint8_t* stored) {
     images->read(location, stored, out.data() + offsets[at]);
   });
@@ -92,8 +96,8 @@ void ImageDataset::read_masks(std::span<const std::uint64_t> samples, std::span<
   const ChunkSet& chunks = impl_->source.chunks();
   if (!chunks.sample().has_mask) throw_usage("read_masks: the samples have no masks");
   const std::unique_ptr<ImageReader> images = image_reader(chunks);
-  const std::vector<std::size_t> offsets = impl_->offsets(
-      "read_masks", samples, out, *images, [](const auto& shape) { return shape.mask_bytes(); });
+  const std::vector<std::size_t> offsets =
+      impl_->offsets("read_masks", samples, out, [](const auto& shape) { return shape.mask_bytes(); });
   impl_->visit(samples, [&](std::size_t at, ChunkSet::SampleLocation location, const std::uint8_t* stored) {
     images->read_mask(location, stored, out.data() + offsets[at]);
   });
@@ -118,11 +122,10 @@ ColumnValues ImageDataset::column(std::string_view name, std::span<const std::ui
 StoredJpeg ImageDataset::stored_jpeg(std::uint64_t sample) const {
   require_below("stored_jpeg: sample", sample, size());
   const ChunkSet& chunks = impl_->source.chunks();
-  const std::unique_ptr<ImageReader> images = image_reader(chunks);
   StoredJpeg jpeg;
-  if (!images->is_jpeg(chunks.find_sample(sample))) return jpeg;
+  if (!impl_->images->is_jpeg(chunks.find_sample(sample))) return jpeg;
   impl_->visit({&sample, 1}, [&](std::size_t, ChunkSet::SampleLocation location, const std::uint8_t* stored) {
-    jpeg = images->jpeg(location, stored);
+    jpeg = impl_->images->jpeg(location, stored);
   });
   return jpeg;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "base/resources.h"
@@ -13,7 +12,7 @@
 #include "read/image_batch_assembler.h"
 #include "read/image_source.h"
 #include "read/loader_core.h"
-#include "read/sized_images.h"
+#include "read/stored_images.h"
 
 namespace chunkhit {
 namespace {
@@ -131,6 +130,7 @@ struct ImageLoader::Images final : Loader<ImageBatch>::Impl {
              [this, allocator = options.allocator, size = spec.batches.batch_size] {
                return make_buffer(source, *copier, allocator, size);
              }) {
+    copier->check();
     decoded_images =
         with_memory("cache_bytes: the pixels of the images need more memory than can be had: lower it",
                     [&] { return copier->keep_pixels(core.reader().image_bytes()); });

@@ -184,7 +184,7 @@ ImagesInfo part_images(const ChunkReader& part) {
   images.mean = part.samples().mean;
   images.std = part.samples().std;
   images.chunk_samples = part.spec().chunk_samples;
-  images.own_sizes = part.spec().payload().sample_step() == 0;
+  images.own_sizes = part.spec().holds_own_sizes();
   images.chunk_bytes = images.chunk_samples * part.spec().images().sample.byte_count();
   set_shape(images, part.spec().images().sample);
   return images;

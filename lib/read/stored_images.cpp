@@ -87,8 +87,9 @@ class FixedCopier final : public CopierOf<SampleWriter> {
 
 class SizedCopier final : public CopierOf<SizedImageWriter> {
  public:
-  SizedCopier(const ChunkSet& chunks, const SampleFormat& format) : CopierOf(chunks, format) {
-    for (const auto& part : chunks.parts()) images_.check(*part);
+  using CopierOf::CopierOf;
+  void check() const override {
+    for (const auto& part : chunks_.parts()) images_.check(*part);
   }
   [[nodiscard]] const SampleWriter& images() const override { return images_.finish(); }
   [[nodiscard]] const SampleWriter* masks() const override { return masks_ ? &masks_->finish() : nullptr; }
@@ -111,13 +112,13 @@ class SizedCopier final : public CopierOf<SizedImageWriter> {
 }  // namespace
 
 std::unique_ptr<ImageReader> image_reader(const ChunkSet& chunks) {
-  if (chunks.sample_step() != 0) return std::make_unique<FixedReader>(chunks);
-  return std::make_unique<SizedReader>(chunks);
+  if (chunks.holds_own_sizes()) return std::make_unique<SizedReader>(chunks);
+  return std::make_unique<FixedReader>(chunks);
 }
 
 std::unique_ptr<ImageCopier> image_copier(const ChunkSet& chunks, const SampleFormat& format) {
-  if (chunks.sample_step() != 0) return std::make_unique<FixedCopier>(chunks, format);
-  return std::make_unique<SizedCopier>(chunks, format);
+  if (chunks.holds_own_sizes()) return std::make_unique<SizedCopier>(chunks, format);
+  return std::make_unique<FixedCopier>(chunks, format);
 }
 
 }  // namespace chunkhit

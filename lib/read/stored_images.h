@@ -38,6 +38,8 @@ class ImageCopier {
   /// Returns the seconds of decoding. Throws ImageError where they are damaged.
   virtual double write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out,
                        std::uint8_t* mask) = 0;
+  /// Throws bad_data, naming part and image, where one cannot be resized as the format says.
+  virtual void check() const {}
   /// Keeps the pixels of as many images as fit into `bytes`, where decoding takes time; returns how many.
   /// Throws std::bad_alloc.
   virtual std::uint64_t keep_pixels(std::uint64_t) { return 0; }
@@ -48,8 +50,7 @@ class ImageCopier {
 
 [[nodiscard]] std::unique_ptr<ImageReader> image_reader(const ChunkSet& chunks);
 
-/// Throws usage, naming the option, where the format makes no sense for the images, bad_data where one of
-/// them cannot be resized so.
+/// Throws usage, naming the option, where the format makes no sense for the images.
 [[nodiscard]] std::unique_ptr<ImageCopier> image_copier(const ChunkSet& chunks, const SampleFormat& format);
 
 }  // namespace chunkhit

@@ -113,8 +113,8 @@ void check_sized_images(const ChunkReader& part, std::size_t index, Bytes raw, C
 /// Adds up a chunk's samples; throws bad_data for a damaged row block or image.
 void check_chunk(const ChunkReader& part, std::size_t index, Bytes raw, ContentSums& sums) {
   if (part.spec().holds_rows()) return check_row_block(part, index, raw, sums);
+  if (part.spec().holds_own_sizes()) return check_sized_images(part, index, raw, sums);
   const std::uint64_t step = part.spec().payload().sample_step();
-  if (step == 0) return check_sized_images(part, index, raw, sums);
   for (std::uint64_t at = 0; at < part.chunks()[index].sample_count; ++at)
     sums.pixels.add_sample(raw.data() + at * step, part.spec().images().sample);
 }

@@ -64,7 +64,9 @@ ByteBuffer ImageSamples::encode_index(const PartSpec& spec, const std::vector<St
   const bool numbers = !labels.values.empty() || columns.size() > 1;
   ByteBuffer bytes;
   const auto append = [&](Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); };
-  bytes.reserve(72 + chunks.size() * 56 + samples.rows.size() * 24 + labels.values.size() * 4 +
+  constexpr std::uint64_t kSizeBytes = 26;  // of an image of its own size, with a mask
+  bytes.reserve(sizeof(PartSpecBytes) + 72 + chunks.size() * 56 + samples.rows.size() * 24 +
+                samples.sizes.kinds.size() * kSizeBytes + labels.values.size() * 4 +
                 samples.files.text.size());
   for (const std::uint64_t number :
        {std::uint64_t{chunks.size()}, std::uint64_t{samples.rows.size()}, numbers ? kNumbers : kClassIds,
@@ -110,8 +112,8 @@ void ImageSamples::decode_index(Bytes index, const IndexLimits&, PartContents& c
 }
 
 void ImageSamples::check_samples(const PartSpec&, const PartSamples& samples) const {
-  check_pixel_stats(samples.mean, samples.std, sample.channels);
   check_count("file names", samples.files.size(), samples.rows.size());
+  check_pixel_stats(samples.mean, samples.std, sample.channels);
   const auto unknown = [&](std::int64_t id) {
     return id < -1 || id >= static_cast<std::int64_t>(classes.size());
   };
@@ -121,6 +123,8 @@ void ImageSamples::check_samples(const PartSpec&, const PartSamples& samples) co
 
 void ImageSamples::check_alike(const std::string& path, const Payload& first,
                                const std::string& first_path) const {
+  if (first.kind() == SampleKind::matrices)
+    throw_bad_data(path + ": holds images, " + first_path + " matrices");
   if (kind() != first.kind()) {
     const bool is_sized = kind() == SampleKind::sized_images;
     throw_bad_data((is_sized ? path : first_path) + ": images of their own sizes, " +

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -34,7 +35,7 @@ inline constexpr std::uint64_t kMaxOwnPixels = std::uint64_t{1} << 28;
 
 /// What is known of a part before its first chunk; recorded in the file.
 struct PartSpec {
-  std::variant<FixedSamples, SizedSamples, RowBlocks> kind;
+  std::variant<FixedSamples, SizedSamples, RowBlocks> samples;
   std::string codec = "none";              ///< a name of chunk_codecs()
   std::uint64_t chunk_samples = 1;         ///< in every chunk but the last; 0 for images of their own sizes
   std::vector<std::string> label_columns;  ///< names of the label columns; one for class ids
@@ -43,21 +44,24 @@ struct PartSpec {
   CacheAdvice cache_advice;
 
   [[nodiscard]] const Payload& payload() const {
-    return std::visit([](const Payload& payload) -> const Payload& { return payload; }, kind);
+    return std::visit([](const Payload& payload) -> const Payload& { return payload; }, samples);
   }
-  /// Its fields; throw std::bad_variant_access where samples are rows, or are not.
+  /// The fields of images; throws std::bad_variant_access where samples are rows.
   [[nodiscard]] const ImageSamples& images() const {
-    const auto* const sized = std::get_if<SizedSamples>(&kind);
-    return sized != nullptr ? *sized : static_cast<const ImageSamples&>(std::get<FixedSamples>(kind));
+    const auto* const sized = std::get_if<SizedSamples>(&samples);
+    return sized != nullptr ? *sized : static_cast<const ImageSamples&>(std::get<FixedSamples>(samples));
   }
   [[nodiscard]] ImageSamples& images() {
-    auto* const sized = std::get_if<SizedSamples>(&kind);
-    return sized != nullptr ? *sized : static_cast<ImageSamples&>(std::get<FixedSamples>(kind));
+    auto* const sized = std::get_if<SizedSamples>(&samples);
+    return sized != nullptr ? *sized : static_cast<ImageSamples&>(std::get<FixedSamples>(samples));
   }
-  [[nodiscard]] const RowBlocks& rows() const { return std::get<RowBlocks>(kind); }
-  [[nodiscard]] RowBlocks& rows() { return std::get<RowBlocks>(kind); }
-  [[nodiscard]] bool holds_rows() const { return std::holds_alternative<RowBlocks>(kind); }
+  /// The fields of rows; throws the same where samples are images.
+  [[nodiscard]] const RowBlocks& rows() const { return std::get<RowBlocks>(samples); }
+  [[nodiscard]] RowBlocks& rows() { return std::get<RowBlocks>(samples); }
+  [[nodiscard]] bool holds_rows() const { return std::holds_alternative<RowBlocks>(samples); }
+  [[nodiscard]] bool holds_own_sizes() const { return std::holds_alternative<SizedSamples>(samples); }
 };
+static_assert(std::is_nothrow_move_constructible_v<PartSpec>);  // it may hold many names
 
 /// Labels of samples: class ids, or `label_columns` numbers each. Only one of the two is filled.
 struct Labels {
@@ -298,7 +302,7 @@ struct Container {
 /// (store/hdf5/external_check.h).
 [[nodiscard]] std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names = {});
 
-/// Opens a part of matrices, or an AnnData file: its `spec().matrix` is there, its chunks decode to row
+/// Opens a part of matrices, or an AnnData file: its `spec().rows()` is there, its chunks decode to row
 /// blocks. Throws bad_data when it is none or damaged, usage when the ids and the index of a shard need more
 /// than `memory_bytes`: of all parts together; 0: half of what the process may still take, and try_again.
 /// External files are opened as by `open_part`.

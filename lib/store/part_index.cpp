@@ -5,8 +5,6 @@
 #include <variant>
 
 #include "base/text.h"
-#include "base/words.h"
-#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -99,9 +97,9 @@ PartSpec decode_part_spec(SampleKind kind, const PartSpecBytes& bytes) {
   const std::string_view name = as_text(Bytes(bytes).subspan(32, kCodecNameBytes));
   spec.codec = name.substr(0, name.find('\0'));
   spec.chunk_samples = load_little<std::uint64_t>(bytes.data() + 48);
-  if (kind == SampleKind::sized_images) spec.kind.emplace<SizedSamples>();
-  if (kind == SampleKind::matrices) spec.kind.emplace<RowBlocks>();
-  std::visit([&](Payload& payload) { payload.decode(bytes); }, spec.kind);
+  if (kind == SampleKind::sized_images) spec.samples.emplace<SizedSamples>();
+  if (kind == SampleKind::matrices) spec.samples.emplace<RowBlocks>();
+  std::visit([&](Payload& payload) { payload.decode(bytes); }, spec.samples);
   return spec;
 }
 

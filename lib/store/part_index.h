@@ -84,9 +84,6 @@ inline constexpr std::uint32_t kImageAndMask = 2;
 /// Reads it; throws bad_data. Names of classes and columns are in the index.
 [[nodiscard]] PartSpec decode_part_spec(SampleKind kind, const PartSpecBytes& bytes);
 
-/// Throws usage, naming the bytes, when an index needs more than `memory_bytes`.
-void check_index_memory(std::uint64_t needed, std::uint64_t memory_bytes);
-
 /// Columns that an index may have.
 inline constexpr std::uint64_t kMaxKeptColumns = 1024;
 

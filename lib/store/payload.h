@@ -1,5 +1,5 @@
-// What the samples of a part are, and what follows from it: how a spec and an index write them, which rules
-// they and their chunks obey, where a sample lies. A payload is one file of this folder.
+// What a part holds, one file a kind: images of one shape, images of their own sizes, rows of matrices. A
+// payload writes its spec and index, checks samples and chunks, and knows where a sample lies.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct PartSamples;
 struct PartSpec;
 struct StoredChunk;
 
-/// Payloads, as files number them.
+/// What samples are, as files number it.
 enum class SampleKind : std::uint32_t { images = 1, matrices = 2, sized_images = 3 };
 
 /// Bytes 32–87 of a shard's header: pack id to chunk samples.
@@ -44,15 +44,15 @@ class Payload {
   /// Writes its part of a spec, and reads it; throws bad_data.
   virtual void encode(PartSpecBytes& bytes) const = 0;
   virtual void decode(const PartSpecBytes& bytes) = 0;
-  /// Writes the index that stands beside the chunks.
+  /// Writes the index that stands beside the chunks; has room for a spec in front of it.
   [[nodiscard]] virtual ByteBuffer encode_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
                                                 const PartSamples& samples) const = 0;
   /// Reads it into `contents`, whose spec was decoded before; throws bad_data, usage where it needs too much
   /// memory.
   virtual void decode_index(Bytes index, const IndexLimits& limits, PartContents& contents) const = 0;
 
-  /// Throw bad_data unless the spec suits the container, the samples the spec, the chunks both and a file of
-  /// `file_bytes`.
+  /// Throw bad_data: for a spec that the container cannot hold; samples other than the spec says; chunks that
+  /// do not fit both, or a file of `file_bytes`.
   virtual void check_spec(const PartSpec& spec, const Container& container) const = 0;
   virtual void check_samples(const PartSpec& spec, const PartSamples& samples) const = 0;
   virtual void check_chunks(const PartContents& contents, const Container& container,
@@ -67,7 +67,7 @@ class Payload {
   [[nodiscard]] virtual bool is_aligned() const { return true; }
   /// Whether a raw chunk of a shard consists of the samples' own frames.
   [[nodiscard]] virtual bool frames_samples() const { return false; }
-  /// What the raw bytes of each frame of a filtered chunk are a multiple of; 0: it has one frame.
+  /// Raw bytes of a sample, of which frames of a filtered chunk hold whole ones; 0: it has one frame.
   [[nodiscard]] virtual std::uint64_t frame_step() const { return 0; }
   /// Bytes from one decoded sample of a chunk to the next; 0 where they are not alike.
   [[nodiscard]] virtual std::uint64_t sample_step() const { return 0; }
@@ -97,6 +97,11 @@ class ImageSamples : public Payload {
   void check_alike(const std::string& path, const Payload& first, const std::string& first_path) const final;
 
  protected:
+  ImageSamples() = default;
+  ImageSamples(const ImageSamples&) = default;
+  ImageSamples(ImageSamples&&) noexcept = default;
+  ImageSamples& operator=(const ImageSamples&) = default;
+  ImageSamples& operator=(ImageSamples&&) noexcept = default;
   ~ImageSamples() = default;
   /// The index's columns of sizes: none where all images have one shape.
   virtual void append_sizes(const PartSamples&, ByteBuffer&) const {}

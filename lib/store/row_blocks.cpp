@@ -1,5 +1,6 @@
 // Rows of matrices: their spec, their index (ids as numbers where they are, in planes of bytes, compressed)
 // and their rules. Layout: schemas/shard.md.
+#include <array>
 #include <bit>
 #include <charconv>
 #include <optional>
@@ -187,6 +188,13 @@ std::uint64_t decoded_bytes(const PartContents& contents, const TextList& items)
          items.size() * sizeof(std::uint64_t);
 }
 
+/// Throws usage, naming the bytes, when an index needs more than `memory_bytes`.
+void check_index_memory(std::uint64_t needed, std::uint64_t memory_bytes) {
+  if (needed <= memory_bytes) return;
+  throw_usage("its ids and its index need " + bytes_text(static_cast<double>(needed)) +
+              " of memory_bytes, which are " + bytes_text(static_cast<double>(memory_bytes)));
+}
+
 /// Decompresses an index. One that claims to be larger than kMaxShrinking times the file is damaged and
 /// rejected before memory is allocated.
 ByteBuffer expand_index(Bytes compressed, const IndexLimits& limits) {
@@ -207,12 +215,6 @@ std::string shape_text(const MatrixShape& matrix) {
 }
 
 }  // namespace
-
-void check_index_memory(std::uint64_t needed, std::uint64_t memory_bytes) {
-  if (needed <= memory_bytes) return;
-  throw_usage("its ids and its index need " + bytes_text(static_cast<double>(needed)) +
-              " of memory_bytes, which are " + bytes_text(static_cast<double>(memory_bytes)));
-}
 
 const SampleShape& RowBlocks::shape() const {
   static constexpr SampleShape kNone;
@@ -304,7 +306,7 @@ void RowBlocks::check_spec(const PartSpec& spec, const Container& container) con
 
 /// Items may have no names, but not some of them.
 void RowBlocks::check_samples(const PartSpec&, const PartSamples& samples) const {
-  check_count("names of rows", samples.row_ids.size(), samples.rows.size());
+  check_count("ids of rows", samples.row_ids.size(), samples.rows.size());
   if (!item_ids.empty()) check_count("names of items", item_ids.size(), matrix.column_count);
   check_count("entries of mean", samples.mean.size() + samples.std.size(), 0);
 }
@@ -312,10 +314,10 @@ void RowBlocks::check_samples(const PartSpec&, const PartSamples& samples) const
 void RowBlocks::check_raw_bytes(const StoredChunk& chunk, const PartSpec& spec,
                                 const Container& container) const {
   const std::uint64_t rows = container.pads_last_chunk ? spec.chunk_samples : chunk.sample_count;
-  const std::uint64_t least = min_row_block_bytes(rows, matrix);
-  if (chunk.raw_bytes < least || chunk.raw_bytes > container.max_chunk_bytes)
-    throw_bad_data("raw bytes: " + std::to_string(chunk.raw_bytes) + ", expected " + std::to_string(least) +
-                   " to " + std::to_string(container.max_chunk_bytes));
+  const std::uint64_t min_bytes = min_row_block_bytes(rows, matrix);
+  if (chunk.raw_bytes < min_bytes || chunk.raw_bytes > container.max_chunk_bytes)
+    throw_bad_data("raw bytes: " + std::to_string(chunk.raw_bytes) + ", expected " +
+                   std::to_string(min_bytes) + " to " + std::to_string(container.max_chunk_bytes));
 }
 
 void RowBlocks::check_alike(const std::string& path, const Payload& first,
@@ -323,14 +325,14 @@ void RowBlocks::check_alike(const std::string& path, const Payload& first,
   const auto* const rows = dynamic_cast<const RowBlocks*>(&first);
   if (rows == nullptr) throw_bad_data(path + ": holds matrices, " + first_path + " images");
   const MatrixShape& expected = rows->matrix;
-  const auto refuse = [&](const char* has, const char* has_not, bool is_there) {
-    throw_bad_data(path + (is_there ? has : has_not) + ", and " + first_path + (is_there ? has_not : has) +
+  const auto throw_differs = [&](const char* with, const char* without, bool has_it) {
+    throw_bad_data(path + (has_it ? with : without) + ", and " + first_path + (has_it ? without : with) +
                    ": they cannot be read as one");
   };
   if (matrix.matrix_count != expected.matrix_count)
-    refuse(" has held_out ratings", " has no held_out ratings", matrix.matrix_count == 2);
+    throw_differs(" has held_out ratings", " has no held_out ratings", matrix.matrix_count == 2);
   if (matrix.has_times != expected.has_times)
-    refuse(" has times of ratings", " has no times of ratings", matrix.has_times);
+    throw_differs(" has times of ratings", " has no times of ratings", matrix.has_times);
   if (matrix != expected)
     throw_bad_data(path + ": matrices: " + shape_text(matrix) + ", expected " + shape_text(expected) +
                    " as in " + first_path);

@@ -71,7 +71,8 @@ ShardHeader decode_shard_header(const ShardHeaderBytes& bytes) {
                      std::to_string(kShardVersion));
   if (found != expected)
     throw_bad_header("checksum " + hash_text(found) + ", expected " + hash_text(expected));
-  if (kind < 1 || kind > 3)
+  if (kind < static_cast<std::uint32_t>(SampleKind::images) ||
+      kind > static_cast<std::uint32_t>(SampleKind::sized_images))
     throw_bad_header("kind " + std::to_string(kind) +
                      ", expected 1 (images), 2 (matrices) or 3 (images of their own sizes)");
   PartSpecBytes spec{};

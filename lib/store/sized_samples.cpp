@@ -3,7 +3,6 @@
 #include <string>
 
 #include "base/throw_error.h"
-#include "base/words.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
 

@@ -20,7 +20,7 @@ import time
 build, photos, rows = sys.argv[1:4]
 THREADS_PER_PART = 4  # kThreadsPerPart of lib/pack/images/memory_plan.cpp
 CORES = 64
-# The serial filters of PartPipeline::run_steps, by what they take.
+# The serial filters of FixedPipeline::run_steps, by what they take.
 SERIAL = {"list rows": r"concrete_filter<void, ", "assemble chunks": r"concrete_filter<[^,]*Block, std::vector<chunkhit::FilledChunk",
           "write chunks": r"concrete_filter<std::vector<[^,]*StoredSamples"}
 KINDS = [  # by the innermost frame that says something
@@ -44,7 +44,7 @@ def kind_of(frames):
 def lock_of(frames):
     """The lock of all parts that a thread holds: HDF5 is used by one thread at a time, also while a part's columns are read back."""
     text = " ".join(frames)
-    finishes = "Hdf5PartWriter::complete" in text and not re.search(r"encode_part_index|append_hdf5_index|check_written_part|flush", text)
+    finishes = "Hdf5PartWriter::complete" in text and not re.search(r"encode_index|append_hdf5_index|check_written_part|flush", text)
     if "libhdf5" in text and "_dl_" not in text or finishes:
         return "HDF5 library"
     return "progress" if re.search(r"PackWriter::write_part.*Reject const\*", text) else None

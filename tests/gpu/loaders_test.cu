@@ -186,6 +186,10 @@ void check_repeats(const std::string& packs) {
   options.sampler = {};
   options.mixture.weights = {1};
   check_images(packs + "/hdf5", options, DeviceDtype::uint8, 2, "a mixture");
+  options.mixture = {};
+  options.augment = {.flip_horizontal = 0.5};
+  options.augment.resized_crop = {.height = 4, .width = 6};
+  check_images(packs + "/masks-own-sizes", options, DeviceDtype::uint8, 2, "masks of images of own sizes");
 }
 
 /// Mean and std that nobody gave: of the pack, or of another one.

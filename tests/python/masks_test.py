@@ -250,6 +250,9 @@ def test_a_plan_runs_where_images_and_masks_lie_elsewhere(pairs, tmp_path):
     with pytest.raises(chunkhit.Error) as error:
         chunkhit.run_plan(tmp_path / "pack", root=tmp_path / "there/images", progress=False)
     assert error.value.code == "try_again" and "pair names the folder of the masks" in str(error.value)
+    with pytest.raises(chunkhit.Error, match="has no mask") as error:
+        chunkhit.run_plan(tmp_path / "pack", root=tmp_path / "there/images", pair=tmp_path / "there", progress=False)
+    assert error.value.code == "try_again"
     chunkhit.run_plan(tmp_path / "pack", root=tmp_path / "there/images", pair=tmp_path / "there/masks", progress=False)
     assert len(chunkhit.ImageDataset(tmp_path / "pack")[:][1]) == COUNT
     chunkhit.pack_images(tmp_path / "there/images", tmp_path / "plain", resize=(48, 40), plan=1)
@@ -416,3 +419,12 @@ def test_messages_name_masks(pairs, tmp_path):
         writer.close()
     batch = next(iter(chunkhit.ImageLoader(tmp_path / "without", batch_size=4)))
     assert type(batch)(batch).labels is batch.labels, "as tools that move batches make them again"
+
+
+def test_images_of_one_shape_and_of_their_own_sizes_are_no_one_source(pairs, tmp_path):
+    folder, _ = pairs
+    chunkhit.pack_images(folder / "images", tmp_path / "fixed", resize=(48, 40))
+    chunkhit.pack_images(folder / "images", tmp_path / "own", sizes="own")
+    for both in (("fixed", "own"), ("own", "fixed")):
+        with pytest.raises(chunkhit.Error, match="own/.*: images of their own sizes, .*fixed/.*: images of one shape; they cannot be read as one"):
+            chunkhit.ImageDataset([tmp_path / each for each in both])

@@ -50,7 +50,7 @@ const std::vector<IdsCase>& ids_cases() {
 /// Rows without ratings, so that ids and the index are all that is large.
 void write_ids(const std::string& path, const IdsCase& each) {
   PartSpec spec;
-  spec.kind.emplace<RowBlocks>().matrix = MatrixShape{.column_count = each.items, .matrix_count = 1};
+  spec.samples.emplace<RowBlocks>().matrix = MatrixShape{.column_count = each.items, .matrix_count = 1};
   spec.codec = "zstd";
   spec.chunk_samples = 2000;
   for (std::uint64_t item = 0; item < each.items; ++item) spec.rows().item_ids.push_back(each.id(item));

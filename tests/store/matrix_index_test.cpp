@@ -14,7 +14,7 @@ namespace {
 
 PartSpec rows_spec(std::vector<std::string> item_ids = {}) {
   PartSpec spec;
-  spec.kind.emplace<RowBlocks>().item_ids = std::move(item_ids);
+  spec.samples.emplace<RowBlocks>().item_ids = std::move(item_ids);
   return spec;
 }
 
@@ -97,6 +97,17 @@ TEST(MatrixIndex, ThatNeedsMoreThanIsGivenNamesTheBytesBeforeItTakesThem) {
   }
   const PartContents found = decode(index, {.memory_bytes = 100'000'000});
   EXPECT_EQ(found.spec.rows().item_ids.size(), 1'000'000u);
+}
+
+TEST(MatrixIndex, ThatClaimsMoreThanItsFileCanHoldIsRefused) {
+  const ByteBuffer index = encode(rows_spec(std::vector<std::string>(100'000)), {}, {});
+  try {
+    static_cast<void>(decode(index, {.file_bytes = 64}));
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_data);
+    EXPECT_NE(std::string(error.what()).find("bytes in a file of 64"), std::string::npos) << error.what();
+  }
 }
 
 TEST(MatrixIndex, GivesBackLabelsOfEveryKind) {

@@ -78,7 +78,7 @@ std::string error_of_index(const std::function<void(PartContents&)>& change) {
   const std::size_t index_at = load_little<std::uint64_t>(trailer + 24) + sizeof(PartSpecBytes);
   const std::size_t index_bytes = load_little<std::uint64_t>(trailer + 32) - sizeof(PartSpecBytes);
   PartContents contents;
-  contents.spec.kind.emplace<SizedSamples>();
+  contents.spec.samples.emplace<SizedSamples>();
   contents.spec.payload().decode_index(Bytes(bytes).subspan(index_at, index_bytes), {}, contents);
   change(contents);
   const ByteBuffer index =

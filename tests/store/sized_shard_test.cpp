@@ -73,7 +73,7 @@ std::string error_of_index(const std::function<void(PartContents&)>& change) {
   const auto number = [&](std::size_t at) { return load_little<std::uint64_t>(bytes.data() + at); };
   const std::size_t index_at = number(104) + kSkippableHeaderBytes, index_bytes = number(112);
   PartContents contents;
-  contents.spec.kind.emplace<SizedSamples>();
+  contents.spec.samples.emplace<SizedSamples>();
   contents.spec.payload().decode_index(Bytes(bytes).subspan(index_at, index_bytes), {}, contents);
   change(contents);
   const ByteBuffer index =

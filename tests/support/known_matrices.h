@@ -72,7 +72,7 @@ inline MatrixShape timed(MatrixShape shape) {
 inline PartSpec known_matrix_spec(const MatrixShape& shape, const std::string& filter,
                                   std::size_t label_columns = 0) {
   PartSpec spec;
-  spec.kind.emplace<RowBlocks>().matrix = shape;
+  spec.samples.emplace<RowBlocks>().matrix = shape;
   spec.codec = filter;
   spec.chunk_samples = kKnownChunkRows;
   for (std::uint64_t column = 0; column < shape.column_count; ++column)

@@ -49,7 +49,7 @@ inline std::vector<SizedImage> sized_images(std::size_t count) {
 
 inline PartSpec sized_spec() {
   PartSpec spec;
-  spec.kind.emplace<SizedSamples>().sample.channels = 3;
+  spec.samples.emplace<SizedSamples>().sample.channels = 3;
   spec.chunk_samples = 0;
   spec.images().classes = {"cat", "dog"};
   spec.label_columns = {"label"};

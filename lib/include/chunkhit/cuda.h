@@ -27,7 +27,7 @@ enum class DeviceDtype { uint8, float16, bfloat16, float32 };
 /// stream has when the next batch is asked for. Memory may be written.
 struct DeviceImageBatch {
   void* pixels = nullptr;         ///< `shape` of `dtype`
-  std::uint8_t* masks = nullptr;  ///< (batch, height, width) class ids, changed as the images; null without
+  std::uint8_t* masks = nullptr;  ///< (batch, height, width) class ids, changed as the images, or null
   DeviceDtype dtype = DeviceDtype::float32;
   BatchShape shape{};
   std::int64_t* labels = nullptr;    ///< class ids; null for float labels

@@ -1,5 +1,7 @@
-// Images of one shape, made in the slots of their chunk: rows → decode (parallel) → close the gaps of
-// rejected samples → compress (parallel) → write in order.
+// Images of one shape, made in the slots of their chunk: rows → decode (parallel) → close gaps → compress
+// (parallel) → write in order. Rejected samples leave gaps.
+#include <oneapi/tbb/parallel_pipeline.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -29,7 +31,7 @@ void ChunkAssembler::finish() {
 namespace {
 
 /// Rows whose samples have consecutive slots of one buffer.
-struct SlotBlock : RowBlock {
+struct SlotBlock : ListBlock {
   std::shared_ptr<ChunkBuffer> buffer;
   std::uint64_t first_slot = 0;
 };
@@ -59,18 +61,29 @@ class FixedPipeline final : public PartPipeline {
     using tbb::filter_mode;
     tbb::parallel_pipeline(
         token_count(),
-        tbb::make_filter<void, SlotBlock>(filter_mode::serial_in_order, [this](tbb::flow_control& flow) {
-          if (failure_) flow.stop();
-          return failure_.unless_failed([&] { return next_block(flow); });
-        }) & tbb::make_filter<SlotBlock, SlotBlock>(filter_mode::parallel, [this](SlotBlock block) {
-          return failure_.unless_failed([&] { return make(std::move(block)); });
-        }) & tbb::make_filter<SlotBlock, Filled>(filter_mode::serial_in_order, [this](SlotBlock block) {
-          return failure_.unless_failed([&] { return assemble(std::move(block)); });
-        }) & tbb::make_filter<Filled, Stored>(filter_mode::parallel, [this](Filled chunks) {
-          return failure_.unless_failed([&] { return encode(std::move(chunks)); });
-        }) & tbb::make_filter<Stored, void>(filter_mode::serial_in_order, [this](const Stored& chunks) {
-          failure_.unless_failed([&] { append(chunks); });
-        }));
+        tbb::make_filter<void, SlotBlock>(filter_mode::serial_in_order,
+                                          [this](tbb::flow_control& flow) {
+                                            if (failure_) flow.stop();
+                                            return failure_.unless_failed([&] { return next_block(flow); });
+                                          }) &
+            tbb::make_filter<SlotBlock, SlotBlock>(filter_mode::parallel,
+                                                   [this](SlotBlock block) {
+                                                     return failure_.unless_failed(
+                                                         [&] { return make(std::move(block)); });
+                                                   }) &
+            tbb::make_filter<SlotBlock, Filled>(filter_mode::serial_in_order,
+                                                [this](const SlotBlock& block) {
+                                                  return failure_.unless_failed(
+                                                      [&] { return assemble(block); });
+                                                }) &
+            tbb::make_filter<Filled, Stored>(filter_mode::parallel,
+                                             [this](Filled chunks) {
+                                               return failure_.unless_failed(
+                                                   [&] { return encode(std::move(chunks)); });
+                                             }) &
+            tbb::make_filter<Stored, void>(filter_mode::serial_in_order, [this](const Stored& chunks) {
+              failure_.unless_failed([&] { append(chunks); });
+            }));
   }
 
   void finish_chunks() override {
@@ -90,7 +103,7 @@ class FixedPipeline final : public PartPipeline {
   /// Divides the rows into blocks of slots in one chunk buffer.
   SlotBlock next_block(tbb::flow_control& flow) {
     SlotBlock block;
-    if (is_over()) {
+    if (stop_or_end()) {
       flow.stop();
       return block;
     }

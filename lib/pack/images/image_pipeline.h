@@ -65,7 +65,7 @@ class PartPacker {
  public:
   virtual ~PartPacker() = default;
   /// Sets the payload of a part.
-  virtual void set_kind(PartSpec& part) const = 0;
+  virtual void set_samples(PartSpec& part) const = 0;
   /// Packs one part into `writer`; samples are stored without gaps, whatever was rejected. Equal bytes for
   /// any number of threads. Any thread may call it.
   [[nodiscard]] virtual PartOutcome pack(const PartJob& job, ChunkWriter& writer) = 0;

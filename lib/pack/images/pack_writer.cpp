@@ -340,7 +340,7 @@ void PackWriter::report_phase(PackProgress::Phase phase) {
 std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
                                                      std::uint64_t sample_count) const {
   PartSpec part;
-  packer_->set_kind(part);
+  packer_->set_samples(part);
   part.images().sample = run_.context.sample;
   part.images().classes = run_.list.classes;
   part.codec = codec_.codec;

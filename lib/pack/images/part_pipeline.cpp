@@ -21,13 +21,13 @@ PartOutcome PartPipeline::run() {
   return std::move(outcome_);
 }
 
-bool PartPipeline::is_over() {
+bool PartPipeline::stop_or_end() {
   const bool is_stopped = job_.is_stopped();
   if (is_stopped) outcome_.interrupted = true;
   return is_stopped || rows_left() == 0;
 }
 
-void PartPipeline::begin_rows(std::uint64_t count, RowBlock& block) {
+void PartPipeline::begin_rows(std::uint64_t count, ListBlock& block) {
   block.first_row = next_row_;
   block.reasons.resize(count);
   block.warnings.resize(count);
@@ -37,7 +37,7 @@ void PartPipeline::begin_rows(std::uint64_t count, RowBlock& block) {
 }
 
 /// Records a row of the next block.
-void PartPipeline::note(const RowBlock& block, std::size_t at) {
+void PartPipeline::note(const ListBlock& block, std::size_t at) {
   const std::uint32_t index = job_.indices[block.first_row + at];
   ++record_.rows;
   if (block.reasons[at]) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <oneapi/tbb/enumerable_thread_specific.h>
-#include <oneapi/tbb/parallel_pipeline.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,11 +12,12 @@
 #include "base/text.h"
 #include "pack/buffer_pool.h"
 #include "pack/images/image_pipeline.h"
+#include "types/pixel_sums.h"
 
 namespace chunkhit {
 
-/// Consecutive rows of a part.
-struct RowBlock {
+/// Consecutive rows of the list.
+struct ListBlock {
   std::uint64_t first_row = 0;                      ///< in the job's indices
   std::vector<std::optional<std::string>> reasons;  ///< per row: why no sample was made
   std::vector<std::string> warnings;                ///< per row
@@ -39,13 +39,13 @@ class PartPipeline {
   /// Writes what is left in the last chunk.
   virtual void finish_chunks() = 0;
   [[nodiscard]] std::uint64_t rows_left() const { return job_.indices.size() - next_row_; }
-  /// Whether no further block is begun: at the end, or where the run is stopped.
-  [[nodiscard]] bool is_over();
+  /// Returns whether no further block is begun: at the end, or where the run is stopped, which it notes.
+  [[nodiscard]] bool stop_or_end();
   /// Begins the next `count` rows.
-  void begin_rows(std::uint64_t count, RowBlock& block);
+  void begin_rows(std::uint64_t count, ListBlock& block);
   /// Makes one sample of a block by make(decoder, list index); a reject is noted.
   template <class Decoder, class Make>
-  void make_sample(Decoder& decoder, RowBlock& block, std::size_t at, const Make& make) const {
+  void make_sample(Decoder& decoder, ListBlock& block, std::size_t at, const Make& make) const {
     // A reason may name bytes of a damaged file; part records and tables hold UTF-8.
     try {
       make(decoder, job_.indices[block.first_row + at]);
@@ -58,7 +58,7 @@ class PartPipeline {
   }
   /// Takes the next block: records its rows, and calls take(at) for each sample that was made.
   template <class Take>
-  void take_rows(const RowBlock& block, const Take& take) {
+  void take_rows(const ListBlock& block, const Take& take) {
     record_.pixels.add(block.pixels);
     outcome_.inputs.insert(outcome_.inputs.end(), block.inputs.begin(), block.inputs.end());
     for (std::size_t at = 0; at < block.reasons.size(); ++at) {
@@ -73,7 +73,7 @@ class PartPipeline {
   FirstFailure failure_;
 
  private:
-  void note(const RowBlock& block, std::size_t at);
+  void note(const ListBlock& block, std::size_t at);
   void keep(std::uint32_t index);
   [[nodiscard]] Reject listed(std::uint32_t index, const std::string& reason) const;
 
@@ -81,12 +81,12 @@ class PartPipeline {
   std::uint64_t next_row_ = 0;
 };
 
-/// Packs parts by pipelines of a type, with a decoder of another for each thread. `Samples` is the payload.
+/// Packs parts by `Pipeline`, with a `Decoder` for each thread; parts hold `Samples`.
 template <class Samples, class Pipeline, class Decoder>
 class PackerOf final : public PartPacker {
  public:
   explicit PackerOf(DecoderContext& context) : decoders_([&context] { return Decoder(context); }) {}
-  void set_kind(PartSpec& part) const override { part.kind.emplace<Samples>(); }
+  void set_samples(PartSpec& part) const override { part.samples.emplace<Samples>(); }
   [[nodiscard]] PartOutcome pack(const PartJob& job, ChunkWriter& writer) override {
     return Pipeline(job, writer, decoders_).run();
   }

@@ -117,12 +117,19 @@ RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, con
   throw_elsewhere(path + ": " + found, "`root` names the folder of the images");
 }
 
-/// Throws try_again where the folder of the masks is not there.
-void check_masks(const PackImagesSpec& spec) {
+/// Throws try_again where the folder of the masks is not there, or is given and lacks that of the first
+/// image.
+void check_masks(const RunPlanOptions& given, const PackPlan& plan, const PackImagesSpec& spec,
+                 const RootFolder& root) {
+  constexpr const char* kAdvice = "`pair` names the folder of the masks";
   try {
-    static_cast<void>(mask_folder(spec));
+    const std::optional<RootFolder> masks = mask_folder(spec);
+    if (!given.pair.empty() && plan.containers.empty() && !is_deleted(root, plan.first_file))
+      static_cast<void>(open_mask({root, masks}, plan.first_file));
+  } catch (const ImageError& error) {
+    throw_elsewhere(given.pair + ": " + plan.first_file + " " + error.reason(), kAdvice);
   } catch (const Error& error) {
-    throw_elsewhere(error.what(), "`pair` names the folder of the masks");
+    throw_elsewhere(error.what(), kAdvice);
   }
 }
 
@@ -203,7 +210,7 @@ class PlanRun {
         rows_(given.folder, plan, options_.root),
         root_(open_root(plan, options_, specs_.front())),
         tasks_(given.tasks.begin(), given.tasks.end()) {
-    check_masks(specs_.front());
+    check_masks(given, plan, specs_.front(), root_);
   }
 
   RunPlanReport run() {

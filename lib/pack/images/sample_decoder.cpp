@@ -7,7 +7,6 @@
 
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "codec/chunk_codec.h"
 #include "decode/channels.h"
 #include "decode/formats.h"
 #include "store/part.h"
@@ -243,7 +242,7 @@ void SampleDecoder::take_pixels(const SampleShape& shape, const DecodePlan& want
 /// Makes a sample without its mask. That of a reject is stamped, too, as by who looks for changes.
 void SampleDecoder::make_image(const SampleList& list, std::size_t index, const std::function<void()>& make) {
   try {
-    make_with_retries(list.file(index), make);
+    make_with_retries(list.file(index), [&] { make(); });
   } catch (const ImageError&) {
     if (stamp_ != FileStamp{}) stamp_ = joined_stamp(context_.folders(), list, index, stamp_);
     throw;

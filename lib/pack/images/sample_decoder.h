@@ -17,7 +17,6 @@
 #include "transform/image_transform.h"
 #include "types/image.h"
 #include "types/input_sizes.h"
-#include "types/pixel_sums.h"
 
 namespace chunkhit {
 
@@ -33,7 +32,8 @@ struct DecoderContext {
   [[nodiscard]] InputFolders folders() const { return {root, masks}; }
 };
 
-/// Makes samples of one shape; each thread has its own, because it keeps buffers and tables.
+/// Makes samples, of one shape unless a subclass plans otherwise. Each thread has its own: it keeps buffers
+/// and tables.
 class SampleDecoder {
  public:
   explicit SampleDecoder(DecoderContext& context)

@@ -80,8 +80,8 @@ void SizedSampleDecoder::append_mask(const SampleList& list, std::size_t index, 
   sample.xxh3 = xxh3(sample.payload);
 }
 
-SizedSample SizedSampleDecoder::make(const SampleList& list, std::size_t index,
-                                     MemoryBudget::Share& payload) {
+SizedSample SizedSampleDecoder::make_sized(const SampleList& list, std::size_t index,
+                                           MemoryBudget::Share& payload) {
   SizedSample sample;
   make_image(list, index, [&] { sample = store(read(list, index, &payload)); });
   if (context_.sample.has_mask) append_mask(list, index, sample);

@@ -1,4 +1,4 @@
-// From a row of the list to an image of its own size: kept as JPEG, or its pixels, raw or encoded.
+// From a row of the list to an image of its own size: its JPEG as it is, or pixels, raw or encoded.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,8 @@ class SizedSampleDecoder final : public SampleDecoder {
   /// Makes a sample of its own size. Its payload's share grows to what is expected before the image is
   /// decoded; waits for it where less is left. Throws as
   /// SampleDecoder::make.
-  [[nodiscard]] SizedSample make(const SampleList& list, std::size_t index, MemoryBudget::Share& payload);
+  [[nodiscard]] SizedSample make_sized(const SampleList& list, std::size_t index,
+                                       MemoryBudget::Share& payload);
 
  private:
   void check_plan(std::string_view file, const ImageHeader& header) override;

@@ -1,4 +1,6 @@
 // Images of their own sizes: rows → payloads (parallel), one at a time in each thread → chunks, in order.
+#include <oneapi/tbb/parallel_pipeline.h>
+
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -58,7 +60,7 @@ void SizedChunks::finish() {
 }
 
 /// A row and its sample.
-struct SizedBlock : RowBlock {
+struct SizedBlock : ListBlock {
   SizedSample sample;
   MemoryBudget::Share share;  ///< of the row and its payload
   bool is_made = false;
@@ -97,7 +99,7 @@ class SizedPipeline final : public PartPipeline {
     const std::lock_guard lock(mutex_);
     if (failure_) flow.stop();
     return failure_.unless_failed([&]() -> SizedBlock* {
-      if (is_over()) {
+      if (stop_or_end()) {
         flow.stop();
         return nullptr;
       }
@@ -110,7 +112,7 @@ class SizedPipeline final : public PartPipeline {
   void make_sized(SizedBlock& block) {
     block.share = MemoryBudget::Share(payloads_, kRowRoom, block.first_row);
     make_sample(decoders_.local(), block, 0, [&](SizedSampleDecoder& decoder, std::uint32_t index) {
-      block.sample = decoder.make(job_.list, index, block.share);
+      block.sample = decoder.make_sized(job_.list, index, block.share);
       block.pixels.add(block.sample.pixels);
     });
     // JPEG that has no tiles, and noise, may be larger than expected.
@@ -126,7 +128,7 @@ class SizedPipeline final : public PartPipeline {
     while (!blocks_.empty() && blocks_.front().is_made) {
       SizedBlock& block = blocks_.front();
       lock.unlock();
-      failure_.unless_failed([&] { take(block); });
+      failure_.unless_failed([&] { take(std::move(block)); });
       lock.lock();
       blocks_.pop_front();
       payloads_.advance();
@@ -134,7 +136,8 @@ class SizedPipeline final : public PartPipeline {
     is_taking_ = false;
   }
 
-  void take(const SizedBlock& block) {
+  /// Frees the block's payload and its share.
+  void take(SizedBlock block) {
     take_rows(block, [&](std::size_t) { chunks_.take(block.sample, outcome_.samples.sizes); });
   }
 

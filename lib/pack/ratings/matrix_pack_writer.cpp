@@ -229,7 +229,7 @@ void MatrixPackWriter::check_counts() const {
 
 PartSpec MatrixPackWriter::part_spec() const {
   PartSpec spec;
-  RowBlocks& rows = spec.kind.emplace<RowBlocks>();
+  RowBlocks& rows = spec.samples.emplace<RowBlocks>();
   rows.matrix = shape_;
   rows.item_ids = run_.item_ids;
   spec.codec = codec_.codec;

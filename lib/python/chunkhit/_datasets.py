@@ -74,11 +74,10 @@ class Dataset:
     def __getitem__(self, key: Any) -> Any:
         """The sample of a number, or several: of a slice, a list or array of numbers, or an array of truths."""
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            core, number = self._core, int(key)
-            size = core.size
+            number, size = int(key), len(self)
             if not -size <= number < size:
                 raise IndexError(f"sample {number} of {size}")
-            return self._read_one(core, number + size if number < 0 else number)
+            return self._read_one(number + size if number < 0 else number)
         return self._read(self._numbers(key))
 
     def __getitems__(self, numbers: List[int]) -> List[Any]:
@@ -106,7 +105,7 @@ class Dataset:
     def _read(self, numbers: NDArray[Any]) -> Any:
         raise NotImplementedError
 
-    def _read_one(self, core: Any, number: int) -> Any:
+    def _read_one(self, number: int) -> Any:
         raise NotImplementedError
 
     def _split(self, read: Any) -> List[Any]:
@@ -174,8 +173,8 @@ class ImageDataset(OfImages, Dataset):
         targets = self._core.masks if self._has_masks else self._core.labels
         return self._core.read(numbers), targets(numbers)
 
-    def _read_one(self, core: Any, number: int) -> Any:
-        return core.sample(number)
+    def _read_one(self, number: int) -> Any:
+        return self._core.sample(number)
 
     def _split(self, read: Any) -> List[Any]:
         images, targets = read
@@ -232,7 +231,7 @@ class SparseDataset(OfRatings, Ids, Dataset):
             return rows
         return rows.to_dense()[0] if is_one else rows.to_dense()
 
-    def _read_one(self, core: Any, number: int) -> Any:
+    def _read_one(self, number: int) -> Any:
         return self._read(np.array([number], np.uint64), True)
 
     def _read(self, numbers: NDArray[Any], is_one: bool = False) -> Any:

@@ -244,7 +244,7 @@ std::unique_ptr<ChunkReader> open_single_hdf5(const std::string& path, const Hdf
   if (!contents) {
     contents = read_external_contents(input, names);
   } else if (names.labels.value_or("labels") != "labels") {
-    if (contents->spec.payload().sample_step() == 0 || contents->spec.images().sample.has_mask)
+    if (contents->spec.holds_own_sizes() || contents->spec.images().sample.has_mask)
       throw_usage(path + ": images of their own sizes, or with masks, have their own labels only");
     PartContents external = read_external_contents(input, names);
     contents->samples.labels = std::move(external.samples.labels);
@@ -464,7 +464,7 @@ std::unique_ptr<ChunkWriter> create_hdf5_part(const std::string& path, const Par
   leave_files_alone_at_exit();
   const Hdf5Session session;
   check_part_spec(spec, container("hdf5"));
-  if (spec.payload().sample_step() == 0) return std::make_unique<SizedImagesWriter>(path, spec);
+  if (spec.holds_own_sizes()) return std::make_unique<SizedImagesWriter>(path, spec);
   return std::make_unique<ImagesWriter>(path, spec);
 }
 

@@ -216,7 +216,7 @@ PartSpec read_spec(const Hdf5Check& check, hid_t file, std::uint64_t column_coun
     check.refuse("matrices of version " + std::to_string(version) + ", this reader knows versions " +
                  std::to_string(kMatrixVersion) + " and " + std::to_string(kTimedMatrixVersion));
   PartSpec spec;
-  spec.kind.emplace<RowBlocks>().matrix = {
+  spec.samples.emplace<RowBlocks>().matrix = {
       .column_count = column_count,
       .matrix_count = static_cast<std::uint32_t>(
           std::min<std::uint64_t>(one_number<std::uint64_t>(check, file, kMatricesAttribute), 3)),
@@ -397,8 +397,8 @@ PartSpec spec_of(const Hdf5Matrix& matrix) {
   PartSpec spec;
   spec.codec = matrix.codec;
   const bool has_values = !matrix.x.values.empty();
-  spec.kind.emplace<RowBlocks>().matrix = {.column_count = matrix.column_count,
-                                           .value_type = has_values ? ValueType::f32 : ValueType::none};
+  spec.samples.emplace<RowBlocks>().matrix = {.column_count = matrix.column_count,
+                                              .value_type = has_values ? ValueType::f32 : ValueType::none};
   spec.chunk_samples = kExternalChunkRows;
   spec.rows().item_ids = matrix.column_names;
   return spec;
