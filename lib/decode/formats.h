@@ -36,7 +36,6 @@ struct ImageFormat {
 [[nodiscard]] bool is_png(Bytes file);
 [[nodiscard]] bool is_bmp(Bytes file);
 [[nodiscard]] bool is_gif(Bytes file);
-[[nodiscard]] bool is_psd(Bytes file);
 [[nodiscard]] bool is_pnm(Bytes file);
 [[nodiscard]] bool is_npy(Bytes file);
 [[nodiscard]] bool is_webp(Bytes file);
@@ -51,7 +50,6 @@ struct ImageFormat {
 [[nodiscard]] std::unique_ptr<OpenedImage> open_png(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_bmp(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_gif(Bytes file, DecodeMonitor& monitor);
-[[nodiscard]] std::unique_ptr<OpenedImage> open_psd(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_pnm(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_npy(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_webp(Bytes file, DecodeMonitor& monitor);
@@ -67,7 +65,7 @@ struct ImageFormat {
 /// Names a type of file that is known but not decoded ("AVIF"); empty for any other file.
 [[nodiscard]] std::string_view undecoded_type(Bytes file);
 
-/// Reads two bytes, the high one first, as PNG, PSD and PNM store them; the caller has checked that they are
+/// Reads two bytes, the high one first, as PNG and PNM store them; the caller has checked that they are
 /// there.
 [[nodiscard]] constexpr std::uint32_t load_big16(const std::uint8_t* from) {
   return std::uint32_t{from[0]} << 8 | from[1];

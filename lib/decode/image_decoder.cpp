@@ -15,9 +15,8 @@ namespace {
 constexpr std::array kImageFormats{
     ImageFormat{"jpeg", is_jpeg, open_jpeg}, ImageFormat{"png", is_png, open_png},
     ImageFormat{"gif", is_gif, open_gif},    ImageFormat{"bmp", is_bmp, open_bmp},
-    ImageFormat{"psd", is_psd, open_psd},    ImageFormat{"pnm", is_pnm, open_pnm},
-    ImageFormat{"webp", is_webp, open_webp}, ImageFormat{"tiff", is_tiff, open_tiff},
-    ImageFormat{"npy", is_npy, open_npy},
+    ImageFormat{"pnm", is_pnm, open_pnm},    ImageFormat{"webp", is_webp, open_webp},
+    ImageFormat{"tiff", is_tiff, open_tiff}, ImageFormat{"npy", is_npy, open_npy},
 #ifdef CHUNKHIT_AVIF
     ImageFormat{"avif", is_avif, open_avif},
 #endif
@@ -50,7 +49,7 @@ constexpr std::array kSignatures{
     Signature{"JPEG 2000", 0, "\xff\x4f\xff\x51"sv},
     Signature{"JNG", 0, "\x8bJNG\r\n\x1a\n"sv},
     Signature{"MNG", 0, "\x8aMNG\r\n\x1a\n"sv},
-    Signature{"PSB", 0, "8BPS\0\2"sv},
+    Signature{"PSD", 0, "8BPS"sv, "convert IN.psd[0] OUT.png"},
     Signature{"plain or bitmap PNM", 0, "P1\n"sv},
     Signature{"plain or bitmap PNM", 0, "P2\n"sv},
     Signature{"plain or bitmap PNM", 0, "P3\n"sv},

@@ -32,7 +32,7 @@ class ImageError : public std::exception {
 /// turn.
 struct ImageHeader {
   std::string_view
-      format;  ///< "jpeg", "png", "bmp", "gif", "tga", "psd", "pnm", "webp", "tiff", "npy", "avif", "jxl"
+      format;  ///< "jpeg", "png", "bmp", "gif", "tga", "pnm", "webp", "tiff", "npy", "avif", "jxl"
   std::uint32_t width = 0;   ///< pixels a row
   std::uint32_t height = 0;  ///< rows
   /// Natural channels: 1 gray, 2 gray + alpha, 3 RGB, 4 RGBA (CMYK counts as RGB).
@@ -84,7 +84,7 @@ class OpenedImage;
 ///
 /// Where `accept_warnings`, damage behind the header is no error as long as a row can be had: rows that are
 /// missing are black (JPEG: gray where libjpeg has no data; TIFF: whole strips or tiles, unless they hold
-/// JPEG or CCITT), and runs and codes that are missing are zeros. A damaged PNG, PSD, AVIF or JPEG XL,
+/// JPEG or CCITT), and runs and codes that are missing are zeros. A damaged PNG, AVIF or JPEG XL,
 /// and JPEG where libjpeg itself gives up, stay errors.
 class ImageFile {
  public:

@@ -65,7 +65,6 @@ void free_block(void* block) {
 #define STBI_ONLY_BMP
 #define STBI_ONLY_GIF
 #define STBI_ONLY_PNG
-#define STBI_ONLY_PSD
 #define STBI_ONLY_TGA
 #define STBI_NO_STDIO
 #define STBI_NO_LINEAR
@@ -169,28 +168,6 @@ stbi_uc* load_first_frame(stbi__context& context, const DecodeMonitor& monitor, 
   return has_frame ? pixels : nullptr;
 }
 
-// stb_image's own function reads 16-bit runs as 8-bit ones, no gray, and changes the colors of pixels that
-// are half transparent.
-stbi_uc* load_planes(stbi__context& context, const ImageHeader& header, const Planes& planes) {
-  const std::size_t pixel_count = std::size_t{header.width} * header.height;
-  StbPixels pixels(static_cast<stbi_uc*>(new_block(4 * pixel_count)));
-  if (pixels == nullptr) return nullptr;
-  for (std::uint32_t c = 0; c < planes.count; ++c) {
-    stbi_uc* const plane = pixels.get() + c;
-    if (planes.is_packed && stbi__psd_decode_rle(&context, plane, static_cast<int>(pixel_count)) == 0)
-      throw ImageError("damaged PSD: its rows do not unpack to their width");
-    for (std::size_t i = 0; !planes.is_packed && i < pixel_count; ++i) {
-      plane[4 * i] = stbi__get8(&context);
-      if (planes.sample_bytes == 2) stbi__get8(&context);
-    }
-  }
-  for (stbi_uc* pixel = pixels.get(); pixel != pixels.get() + 4 * pixel_count; pixel += 4) {
-    if (planes.count == 1) pixel[1] = pixel[2] = pixel[0];
-    if (planes.count < 4) pixel[3] = 255;
-  }
-  return pixels.release();
-}
-
 StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor& monitor) {
   for (const Bytes& piece : file.pieces)
     if (piece.size() > INT_MAX) throw ImageError(type + " over 2 GiB is not supported");
@@ -202,8 +179,7 @@ StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor&
   StbImage image;
   int width = static_cast<int>(file.header.width), height = static_cast<int>(file.header.height),
       channels = 4;
-  image.pixels.reset(file.planes ? load_planes(context, file.header, *file.planes)
-                     : stbi__gif_test(&context) != 0
+  image.pixels.reset(stbi__gif_test(&context) != 0
                          ? load_first_frame(context, monitor, width, height, image.is_whole)
                          : stbi__load_and_postprocess_8bit(&context, &width, &height, &channels, 0));
   if (budget.out_of_memory) throw std::bad_alloc();

@@ -1,4 +1,4 @@
-// BMP, GIF, PNG, PSD and TGA by stb_image, within a budget of memory and of time.
+// BMP, GIF, PNG and TGA by stb_image, within a budget of memory and of time.
 #pragma once
 
 #include <array>
@@ -16,13 +16,6 @@ namespace chunkhit {
 /// Red, green, blue and alpha.
 using Pixel = std::array<std::uint8_t, 4>;
 
-/// How a PSD stores its pixels: one channel behind the other.
-struct Planes {
-  std::uint32_t count = 0;  ///< 1, 3 or 4, from the first one on
-  std::uint32_t sample_bytes = 1;
-  bool is_packed = false;  ///< PackBits; then samples have one byte
-};
-
 /// A file whose header has been read, for stb_image to decode. What stb_image would take wrongly without a
 /// word has been put right before it reads it, or been an error.
 class StbFile : public OpenedImage {
@@ -33,7 +26,6 @@ class StbFile : public OpenedImage {
   std::uint64_t max_bytes = 0;      ///< memory that stb_image may hold
   StoredRows rows;                  ///< where the file has such; what is missing of them is black
   bool top_first = true;            ///< else the bottom row is stored first
-  std::optional<Planes> planes;     ///< that is what the pieces are, without a header
   std::optional<Pixel> background;  ///< for pixels that stb_image leaves transparent
   std::uint64_t read_bytes = 0;     ///< of the pieces up to the last pixel, where the file says it; else 0
 

@@ -20,8 +20,8 @@ constexpr std::string_view kBlanks = " \t\r\n\v\f";
 
 // Extensions of what the decoders read, and of what they name the converter of.
 constexpr auto kImageExtensions = std::to_array<std::string_view>(
-    {"avif", "bmp", "dib", "gif", "heic", "heif", "jfif", "jpe", "jpeg", "jpg",  "jxl",
-     "npy",  "pbm", "pgm", "png", "pnm",  "ppm",  "psd",  "tga", "tif",  "tiff", "webp"});
+    {"avif", "bmp", "dib", "gif", "heic", "heif", "jfif", "jpe", "jpeg", "jpg", "jxl",
+     "npy",  "pbm", "pgm", "png", "pnm",  "ppm",  "tga",  "tif", "tiff", "webp"});
 
 /// A path as WebDataset divides it: all up to the first dot of the last name, and what is behind that dot.
 struct SplitName {

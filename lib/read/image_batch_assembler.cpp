@@ -39,8 +39,13 @@ void ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
     copy_samples(begin, end, task, batch.pass, buffer);
   }
   samples_.release();
-  for (const BatchSamples::Sample& each : samples_.all())
+  // Labels lie far apart: fetched in a loop of their own, they do not wait for one another.
+  for (const BatchSamples::Sample& each : samples_.all()) {
     buffer.left_out[each.at] = each.decoded == nullptr ? 1 : 0;
+    if (each.decoded == nullptr) continue;
+    buffer.samples[each.at] = samples_.number(each);
+    copy_label(buffer.samples[each.at], each.at, buffer);
+  }
 }
 
 MadeBatch ImageBatchAssembler::complete(const BatchTask& task, std::size_t slot) {
@@ -101,8 +106,6 @@ bool ImageBatchAssembler::write_sample(std::size_t at, const std::uint8_t* store
     throw_bad_data(chunks.parts()[location.part]->path() + ": sample " + std::to_string(location.sample) +
                    ": " + error.reason());
   }
-  buffer.samples[each.at] = number;
-  copy_label(number, each.at, buffer);
   return true;
 }
 

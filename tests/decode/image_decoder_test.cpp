@@ -32,6 +32,8 @@ TEST(ImageDecoder, NamesTypesThatItDoesNotDecode) {
   EXPECT_EQ(error_of("\0\0\0\x18"
                      "ftypheic\0\0\0\0"sv),
             "HEIC is not supported; `heif-convert IN.heic OUT.png` converts it");
+  EXPECT_EQ(error_of("8BPS\0\1\0\0\0\0\0\0"sv),
+            "PSD is not supported; `convert IN.psd[0] OUT.png` converts it");
 #ifndef CHUNKHIT_JXL
   EXPECT_EQ(error_of("\0\0\0\x0cJXL \r\n\x87\n"sv),
             "JPEG XL is not supported; `djxl IN.jxl OUT.png` converts it");

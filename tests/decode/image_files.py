@@ -189,12 +189,3 @@ def pack_bits(row):
         packed += bytes([257 - run, row[at]]) if run > 1 else bytes([0, row[at]])
         at += run
     return packed
-
-
-def psd(planes, mode, packed):
-    count, height, width = planes.shape
-    head = b"8BPS" + struct.pack(">H6xHIIHH", 1, count, height, width, 8, mode) + b"\0" * 12
-    if not packed:
-        return head + b"\0\0" + planes.tobytes()
-    rows = [pack_bits(row.tobytes()) for plane in planes for row in plane]
-    return head + b"\0\1" + b"".join(struct.pack(">H", len(row)) for row in rows) + b"".join(rows)

@@ -18,7 +18,7 @@ from PIL import Image
 
 sys.dont_write_bytecode = True  # the folder of the sources stays as it is
 
-from image_files import bmp, framed_gif, framed_webp, image, png_chunk, psd, raw_png, saved, tiff, without_clear_code  # noqa: E402
+from image_files import bmp, framed_gif, framed_webp, image, png_chunk, raw_png, saved, tiff, without_clear_code  # noqa: E402
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 SIZES = [(1, 1), (7, 5), (16, 16), (33, 47), (130, 98)]  # 130, 98: two pixels in the last MCU
@@ -295,16 +295,6 @@ def check_pnm(comparison):
                              b"P5\n%d %d %d\n" % (*size, largest) + body, natural=1, pixels=scaled)
 
 
-def check_psd(comparison):
-    for seed, size in enumerate(SIZES):
-        for color, mode, natural in (("L", 1, 1), ("RGB", 3, 3), ("RGBA", 3, 4)):
-            pixels = np.asarray(image(size, color, seed)).reshape(size[1], size[0], natural)
-            planes = np.ascontiguousarray(pixels.transpose(2, 0, 1)) // 60 * 60
-            for packed in (False, True):
-                comparison.check("%s psd %s packed %d" % (color, size, packed), psd(planes, mode, packed),
-                                 natural=natural)
-
-
 def check_webp(comparison):
     for seed, size in enumerate(SIZES + [(700, 500)]):
         for mode, natural in (("RGB", 3), ("RGBA", 4)):
@@ -422,7 +412,7 @@ def main():
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         comparison = Comparison(Probe(sys.argv[1]), folder)
-        for check in (check_jpeg, check_png, check_bmp, check_gif, check_tga, check_pnm, check_psd,
+        for check in (check_jpeg, check_png, check_bmp, check_gif, check_tga, check_pnm,
                       check_tiff, check_webp):
             check(comparison)
     for error in comparison.problems:

@@ -122,7 +122,6 @@ def bombs():
         "gif-frame.gif": gif((10, 10), (HUGE, HUGE)),
         "bmp-size.bmp": b"BM" + struct.pack("<IHHIIiiHHIIiiII", 54, 0, 0, 54, 40, 2**31 - 1, 2**31 - 1, 1, 24, *[0] * 6),
         "tga-size.tga": struct.pack("<BBBHHBHHHHBB", 0, 0, 10, 0, 0, 0, 0, 0, 65535, 65535, 24, 0) + b"\xffabc" * 100,
-        "psd-size.psd": b"8BPS" + struct.pack(">H6xHIIHH", 1, 3, 300000, 300000, 8, 3) + bytes(200),
         "pnm-size.ppm": b"P6 99999999999999999999 99999999999999999999 255\n" + bytes(1000),
         "pnm-large.ppm": b"P6 65500 65500 255\n" + bytes(1000),
         "webp-size.webp": webp(b"VP8L", b"\x2f\xff\xff\xff\x0f" + bytes(100)),
