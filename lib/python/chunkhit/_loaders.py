@@ -16,7 +16,7 @@ from ._ids import Ids
 from ._info import ImageInfo, OfImages, OfRatings
 from ._loader import Loader
 from ._options import check_keys, has_options, with_defaults
-from ._paths import Paths, native_path, native_paths, with_native_paths
+from ._paths import Paths, native_path, native_paths, path_list, with_native_paths
 
 
 def mixture_option(paths: Any) -> Tuple[Any, Optional[List[float]]]:
@@ -107,6 +107,7 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
         options["subset"] = subset_option(options["subset"])
         with_native_paths(options, "normalize_like", "cache_dir")
         check_dicts(options["augment"], options["normalize"])
+        self._paths = path_list(names)
         super().__init__(self._open(native_paths(names), options), options)
 
     @staticmethod
@@ -118,6 +119,11 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
                 source = _chunkhit.ImageDataset(paths, with_defaults("image_dataset", {"cache_dir": options["cache_dir"]}))
                 check_class_names(json.loads(source.info_json()), options)
             raise
+
+    def _repr_html_(self) -> Optional[str]:
+        from ._show import html_of
+
+        return None if self._opened is None else html_of(self._paths)
 
     def _summary(self) -> str:
         return f"{self.size} samples, batches of {self.batch_shape}"
