@@ -74,7 +74,7 @@ def dtype_name(dtype: Any) -> Any:
 ELSEWHERE = {"num_workers": "threads=", "persistent_workers": "threads=", "prefetch_factor": "prefetch=",
              "pin_memory": 'device="cuda" of chunkhit.torch', "batch_sampler": "shuffle= and batch_size=", "generator": "seed=",
              "device": "a loader of chunkhit.torch", "transform": "chunkhit.torch.ImageLoader",
-             "transform_ahead": "chunkhit.torch.ImageLoader"}
+             "sample_transform": "chunkhit.torch.ImageLoader", "transform_ahead": "chunkhit.torch.ImageLoader"}
 # What torchvision's transforms call what augment= has, by the dict that it is asked of.
 OF_RESIZED_CROP = {"scale": "area=", "ratio": "aspect=", "size": "height= and width=", "interpolation": "resample= of augment"}
 OF_AUGMENT = {"flip": "flip_horizontal=", "hflip": "flip_horizontal=", "interpolation": "resample=",
