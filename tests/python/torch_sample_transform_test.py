@@ -46,6 +46,15 @@ def test_takes_over_a_pipeline_of_torchvision(packs):
             assert torch.equal(image, alone(transforms.functional.to_pil_image(original)))
 
 
+def test_images_are_in_the_layout_that_was_asked_for(packs):
+    for layout, shape in (("nchw", (3, 6, 8)), ("nhwc", (6, 8, 3)), (None, (6, 8, 3))):
+        seen = set()
+        loader = loader_of(packs, lambda image: seen.add(tuple(image.shape)) or image, layout=layout)
+        for found, plain in zip(loader, loader_of(packs, layout=layout), strict=True):
+            assert torch.equal(found.images, plain.images)
+        assert seen == {shape} and loader.batch_shape == (16, *shape)
+
+
 def test_draws_by_seed_epoch_and_sample(packs):
     """Whatever the batch size: the seed is the sample's."""
     def drawn(image, *, seed):

@@ -116,8 +116,7 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             epoch and index, to seed by. What it raises is raised where the batch is asked for; the next call
             gives the same batch
     sample_transform
-            function of one image, a uint8 tensor (channels, height, width), which returns a tensor or an array; all results have one
-            shape. A thread for each available CPU calls it, ahead of time, before `transform`. It takes over a pipeline of
+            function of one image, a uint8 tensor in `layout`, which returns a tensor or an array; all results have one shape. A thread for each available CPU calls it, ahead of time, before `transform`. It takes over a pipeline of
             torchvision: Compose([ToPILImage(), *pipeline]). A keyword-only parameter `seed` of it is a number of the loader's
             seed, the epoch and the sample. It is for dtype="uint8" without device; masks stay as they are
     transform_ahead
@@ -141,8 +140,11 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             if is_float or target:
                 raise Error('sample_transform: is for dtype="uint8" on the CPU: its results have their own type, and are copied by '
                             "images.to(device)", "usage")
-            changes.insert(0, SampleTransform(sample_transform, whole_number("seed", options.get("seed", 0))))
+            seed = whole_number("seed", options.get("seed", 0))
+            changes.insert(0, SampleTransform(sample_transform, seed, channels_first=layout == "nchw"))
             ahead = ahead or SAMPLES_AHEAD
+            options["layout"] = "nhwc" if layout == "nchw" else layout
+        self._gives_channels_first = sample_transform is not None and layout == "nchw"
         if target:
             options["allocator"] = options.get("allocator") or pinned_memory
             normalize, like = options.get("normalize"), options.get("normalize_like")
@@ -160,6 +162,12 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
                           for name in dict.fromkeys(drawing_once(transform))]
         if changes:
             self._feed = self._transform = TransformFeed(self._feed, changes, ahead, target)
+
+    @property
+    def batch_shape(self) -> Tuple[int, ...]:
+        """The shape of a full batch's images, before `sample_transform` and `transform`."""
+        shape = super().batch_shape
+        return (shape[0], shape[3], *shape[1:3]) if self._gives_channels_first else shape
 
     def _stats_to_normalize(self, normalize: Optional[types.Normalize], like: Optional[Path]) -> Dict[str, Any]:
         """The mean and std that the loader itself would take where it does not normalise on the device."""
