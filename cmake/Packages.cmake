@@ -60,8 +60,8 @@ documentation of all packages with whole training programs.")
 set(documents share/doc/chunkhit)
 file(GLOB guides RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lib/*.md
   ${PROJECT_SOURCE_DIR}/lib/python/*.md ${PROJECT_SOURCE_DIR}/tools/*.md)
-foreach(page README.md ${guides} tests/failures/README.md tests/bench/README.md tests/bench/chart.svg
-    tests/bench/own_sizes.svg tests/bench/report.png)
+foreach(page README.md ${guides} tests/failures/README.md tests/bench/README.md tests/bench/epoch.svg
+    tests/bench/own_sizes.svg tests/bench/report.png tests/bench/sheet.png)
   cmake_path(GET page PARENT_PATH folder)
   install(FILES ${page} DESTINATION ${documents}/${folder} COMPONENT commands EXCLUDE_FROM_ALL)
 endforeach()

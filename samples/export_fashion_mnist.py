@@ -1,11 +1,10 @@
 #!/usr/bin/python3
-"""Exports Debian's Fashion-MNIST (package dataset-fashion-mnist) to PNG files with a label CSV.
+"""Exports Debian's Fashion-MNIST (package dataset-fashion-mnist) to PNG files in class folders.
 
 usage: export_fashion_mnist.py OUT_FOLDER [--count N]
-Writes OUT_FOLDER/{train,test}/images/<n>.png and OUT_FOLDER/{train,test}/labels.csv (file,label; labels are class names).
+Writes OUT_FOLDER/{train,test}/<class>/<n>.png.
 """
 import argparse
-import csv
 import gzip
 import os
 import struct
@@ -30,14 +29,10 @@ def read_idx(path):
 def export(prefix, out, count):
     images = read_idx(f"{SOURCE}/{prefix}-images-idx3-ubyte.gz")[:count]
     labels = read_idx(f"{SOURCE}/{prefix}-labels-idx1-ubyte.gz")[:count]
-    os.makedirs(f"{out}/images", exist_ok=True)
-    with open(f"{out}/labels.csv", "w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(("file", "label"))
-        for index, (image, label) in enumerate(zip(images, labels)):
-            name = f"images/{index:05d}.png"
-            Image.fromarray(image).save(f"{out}/{name}", compress_level=1)
-            rows.writerow((name, CLASSES[label]))
+    for name in CLASSES:
+        os.makedirs(f"{out}/{name}", exist_ok=True)
+    for index, (image, label) in enumerate(zip(images, labels)):
+        Image.fromarray(image).save(f"{out}/{CLASSES[label]}/{index:05d}.png", compress_level=1)
     print(f"{out}: {len(images)} images")
 
 

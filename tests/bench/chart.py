@@ -1,15 +1,13 @@
 #!/usr/bin/python3
-"""Draws the images per second of each way of feeding a training as bars on a logarithmic scale.
+"""Draws the images per second of each way of reading as bars on a logarithmic scale.
 
 usage: chart.py RATES.json CHART.svg [TITLE]
-RATES.json is what samples/python/photos.py --no-training --json prints, or what own_sizes_bench.py writes.
+RATES.json is what own_sizes_bench.py writes.
 """
 import json
 import math
 import sys
 
-NAMES = {"decoding in __getitem__": "decode in __getitem__", "decoding up front": "decoded up front",
-         "h5py, tuned": "h5py, tuned chunk cache", "chunkhit": "chunkhit"}
 LEFT, WIDTH, BAR, GAP, TOP = 330, 420, 24, 12, 34
 TITLE = "images/s delivered to an empty training loop"
 SMALLEST = 100  # images per second at the left end of the scale
@@ -27,7 +25,7 @@ def draw(table, title):
         y = TOP + number * (BAR + GAP)
         length = max(1.0, math.log10(rate / SMALLEST) * scale)
         color = "#1f77b4" if name.startswith("chunkhit") else "#b0b0b0"
-        lines += [f'<text x="{LEFT - 10}" y="{y + 17}" text-anchor="end">{NAMES.get(name, name)}</text>',
+        lines += [f'<text x="{LEFT - 10}" y="{y + 17}" text-anchor="end">{name}</text>',
                   f'<rect x="{LEFT}" y="{y}" width="{length:.1f}" height="{BAR}" fill="{color}"/>',
                   f'<text x="{LEFT + length + 8:.1f}" y="{y + 17}">{rate:,.0f}</text>']
     return "\n".join(lines + ["</svg>"]) + "\n"

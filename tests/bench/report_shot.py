@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Draws the screenshot of a report that README.md shows: packs images of shapes, writes their page and opens it in Chromium.
+"""Draws what README.md shows of images of shapes: the sheet of a dry run, and the warnings and contact sheet of a report in Chromium.
 
-usage: PYTHONPATH=build/release/lib/python tests/bench/report_shot.py OUT.png
+usage: PYTHONPATH=build/release/lib/python tests/bench/report_shot.py REPORT.png SHEET.png
 """
 import os
 import sys
@@ -16,7 +16,11 @@ from chunkhit.report import write_report
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import browser  # noqa: E402
 
-WIDTH, HEIGHT = 860, 1480
+WIDTH, HEIGHT = 860, 824
+SHEET_WIDTH = 590  # half of what pack-images draws
+# What is left out of the screenshot: other sections, and all but a row of each class.
+CROP = ("<style>section:not(#sheet), nav, .subtitle, #sheet .note, #sheet h3:first-of-type, .cell:nth-child(n + 8) "
+        "{ display: none; }</style>")
 CLASSES = {"circle": 220, "square": 160, "triangle": 90, "star": 14}
 NOISE = 12
 
@@ -50,21 +54,27 @@ def make_shapes(root):
         file.write(b"\x89PNG\r\n\x1a\n")
 
 
+def save(image, path):
+    image.convert("RGB").quantize(160, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(path, os.path.getsize(path), "bytes")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         make_shapes(f"{folder}/shapes")
-        chunkhit.pack_images(f"{folder}/shapes", f"{folder}/packs", resize=64, crop=64, split={"train": 0.7, "val": 0.3},
-                             progress=False)
+        options = dict(resize=64, crop=64, split={"train": 0.7, "val": 0.3}, progress=False)
+        chunkhit.pack_images(f"{folder}/shapes", f"{folder}/packs", dry_run=True, sheet=f"{folder}/sheet.png", **options)
+        chunkhit.pack_images(f"{folder}/shapes", f"{folder}/packs", **options)
         write_report(f"{folder}/packs", f"{folder}/report.html")
         with open(f"{folder}/report.html", "r+", encoding="utf-8") as page:
-            text = page.read().replace(folder, "/data")
+            text = page.read().replace(folder, "/data").replace("</head>", f"{CROP}</head>")
             page.seek(0)
             page.truncate()
             page.write(text)
         browser.chromium(f"{folder}/report.html", f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={folder}/shot.png")
-        shot = Image.open(f"{folder}/shot.png").convert("RGB").quantize(160, dither=Image.Dither.NONE)
-        shot.save(sys.argv[1], optimize=True)
-    print(sys.argv[1], os.path.getsize(sys.argv[1]), "bytes")
+        save(Image.open(f"{folder}/shot.png"), sys.argv[1])
+        sheet = Image.open(f"{folder}/sheet.png")
+        save(sheet.resize((SHEET_WIDTH, round(sheet.height * SHEET_WIDTH / sheet.width)), Image.LANCZOS), sys.argv[2])
 
 
 if __name__ == "__main__":

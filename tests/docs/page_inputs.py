@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 NAMES = [f"{label}/{index}.jpg" for label in ("ant", "bee") for index in range(6)]
-USERS = 20_200  # vae-cf holds out 10,000 twice
+USERS = 1_200
 ITEMS = 40
 
 

@@ -53,3 +53,38 @@ def test_packs_with_labels_in_another_order_were_read_as_one(tmp_path):
         with pytest.raises(chunkhit.Error, match="/b/part-00000.h5: labels y, x, expected x, y as in .*/a/"):
             reader([tmp_path / "a", tmp_path / "b"])
     assert chunkhit.ImageDataset([tmp_path / "a", tmp_path / "c"]).labels().tolist() == [[7.5, 1], [9, 2]] * 2
+
+
+@pytest.mark.parametrize("kind", [chunkhit.ImageLoader, chunkhit.ImageDataset])
+def test_names_and_counts_of_classes_are_in_the_order_of_labels(tmp_path, kind):
+    for pack, classes, count in (("a", ("cat", "dog"), 6), ("b", ("ant", "dog"), 3)):
+        chunkhit.pack_images(write_images(tmp_path / f"{pack}-images", classes, count), tmp_path / pack, channels="gray")
+    both = kind([tmp_path / "a", tmp_path / "b"])
+    assert both.classes == ["cat", "dog", "ant"]
+    assert both.class_counts == [6, 9, 3]
+    assert both.class_to_idx == {"cat": 0, "dog": 1, "ant": 2}
+
+
+def test_classes_without_names_are_named_by_their_ids(tmp_path):
+    write_images(tmp_path / "images", ("cat", "dog"))
+    (tmp_path / "ids.csv").write_text("file,label\ncat/0.png,7\ndog/0.png,9\ndog/1.png,9\n")
+    chunkhit.pack_images(tmp_path / "images", tmp_path / "ids", labels=tmp_path / "ids.csv")
+    dataset = chunkhit.ImageDataset(tmp_path / "ids")
+    assert (dataset.classes, dataset.class_counts, dataset.class_to_idx) == (["7", "9"], [1, 2], {"7": 7, "9": 9})
+
+
+def test_labels_that_are_numbers_have_no_classes(packs):
+    dataset = chunkhit.ImageDataset(packs / "numbers")
+    assert (dataset.classes, dataset.class_counts, dataset.class_to_idx) == ([], [], {})
+
+
+@pytest.mark.parametrize("options, message", [
+    (dict(sampler={"dog": 1, "cats": 1}), 'sampler: class "cats": no sample of .*/a has it; did you mean "cat"\\?'),
+    (dict(sampler={"cats": 1}), 'sampler: class "cats": no sample of .*/a has it; did you mean "cat"\\?'),
+    (dict(sampler={"zebra": 1, "dog": 1}), "sampler: class \"zebra\": .* has it; its classes are \\['cat', 'dog'\\]"),
+    (dict(subset=["cat", "dgo"]), 'subset: class "dgo": .* did you mean "dog"\\?'),
+    (dict(sampler={"cat": 1}), 'sampler: class "dog" of 6 samples has no weight')])
+def test_a_class_that_there_is_not_is_named_before_one_without_a_weight(tmp_path, options, message):
+    chunkhit.pack_images(write_images(tmp_path / "images", ("cat", "dog")), tmp_path / "a", channels="gray")
+    with pytest.raises(chunkhit.Error, match=f"^{message}"):
+        chunkhit.ImageLoader(tmp_path / "a", **options)

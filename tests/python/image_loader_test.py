@@ -92,7 +92,12 @@ def test_resizes_and_crops_the_centre(packs, stored):
     (dict(resized_crop=dict(area=(0.1, 1))), "augment.resized_crop.height: is required"),
     (dict(resized_crop=dict(height=True, width=5)), "augment.resized_crop.height: expected a whole number"),
     (dict(resized_crop=dict(height=5, width=5, area=(1,))), "augment.resized_crop.area: expected two numbers"),
-    (dict(resized_crop=dict(height=5, width=5, scale=(1, 1))), "augment.resized_crop.scale: no such option"),
+    (dict(resized_crop=dict(height=5, width=5, scale=(1, 1))), "augment.resized_crop.scale: no such option; area= is in its place"),
+    (dict(resized_crop=dict(height=5, width=5, ratio=(1, 1))), "augment.resized_crop.ratio: no such option; aspect= is in its place"),
+    (dict(resized_crop=dict(size=5)), "augment.resized_crop.size: no such option; height= and width= are in its place"),
+    (dict(flip=0.5), "augment.flip: no such option; flip_horizontal= is in its place"),
+    (dict(flip_horizontaly=0.5), 'augment.flip_horizontaly: no such option; did you mean "flip_horizontal"?'),
+    (dict(banana=0.5), "augment.banana: no such option; expected flip_horizontal, crop_height"),
     (dict(resized_crop=224), "resized_crop: expected a dict"),
     (dict(resample="cubic"), "augment.resample: expected bilinear"),
 ])

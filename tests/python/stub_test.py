@@ -46,7 +46,7 @@ def test_loaders_of_tensors_have_the_options_and_defaults_of_those_of_arrays(nam
                        for kind in (getattr(chunkhit, name), getattr(torch, name)))
     differing = {option for option, found in tensors.items() if arrays.get(option) != found}
     assert differing == {"device", "rank", "world_size"} | {
-        "ImageLoader": {"dtype", "layout", "transform", "transform_ahead"}, "SparseLoader": {"writable"}}[name]
+        "ImageLoader": {"dtype", "layout", "transform", "sample_transform", "transform_ahead"}, "SparseLoader": {"writable"}}[name]
     assert not set(arrays) - set(tensors)
 
 

@@ -73,7 +73,9 @@ def both(images: torch.Tensor, labels: torch.Tensor, *, batch: chunkhit.ImageBat
     return images + batch.epoch, labels
 
 
-chunkhit.torch.ImageLoader("a", transform=both, rank=0, world_size=2)
+chunkhit.torch.ImageLoader("a", transform=both, rank=0, world_size=2, sample_transform=lambda image: image)
+print(chunkhit.ImageDataset("a").classes[0].upper(), chunkhit.torch.ImageLoader("a").class_to_idx["b"] + 1)
+chunkhit.show(["a", "b"], n=4).save(pathlib.Path("sheet.html"))
 rows = chunkhit.torch.SparseLoader("b", format="csr", normalize="l2", shuffle="global")
 for batch in chunkhit.SparseLoader("b", format="dense_u8"):
     print(batch.x, batch.rows)

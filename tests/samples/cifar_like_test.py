@@ -24,6 +24,7 @@ class CifarLike(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
+        self.folder = folder.name
         self.packs = [pack_bright_rows(TOOLS, folder.name, name, ["ant", "bee", "cat"], seed)
                       for seed, name in enumerate(("train", "test"))]
 
@@ -36,6 +37,15 @@ class CifarLike(unittest.TestCase):
         done = train(*self.packs, "--epochs", "1", "--aim", "1.01")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stdout, r"^test accuracy [0-9.]+% \(aim 101%\) in \d+ s")
+
+    def test_it_compares_what_it_waits_with_a_loader_of_files(self):
+        done = train(*self.packs, "--epochs", "1", "--aim", "0", "--files", f"{self.folder}/train-images")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        heads, *rows = done.stdout.splitlines()[1:]
+        self.assertEqual(heads.split(), "fed by ms a batch of it waiting".split())
+        self.assertEqual([row[:28].strip() for row in rows], ["chunkhit", "ImageFolder and DataLoader"])
+        for row in rows:
+            self.assertRegex(row[28:], r"^ +\d+\.\d +\d+\.\d %$")
 
     def test_it_asks_for_both_packs(self):
         done = train(self.packs[0])

@@ -19,12 +19,13 @@ from ._loaders import ImageLoader, SparseLoader
 from ._pack_dataset import pack_dataset
 from ._packing import count_items, merge_packs, pack_images, pack_info, pack_sparse, plan_status, run_plan, verify_pack
 from ._sampling import PopularitySampler
+from ._show import Sheet, show
 from ._types import EpochRecord
 from ._writers import ImageWriter, RatingWriter
 
 __all__ = [
     "CsrRows", "Epoch", "EpochRecord", "Error", "ImageBatch", "ImageDataset", "ImageInfo", "ImageLoader", "ImageWriter",
-    "LoaderStats", "MixingInfo", "PackInfo", "PopularitySampler", "RatingInfo", "RatingWriter", "SparseBatch", "SparseDataset",
+    "LoaderStats", "MixingInfo", "PackInfo", "PopularitySampler", "RatingInfo", "RatingWriter", "Sheet", "SparseBatch", "SparseDataset",
     "SparseLoader", "__version__", "count_items", "export_pack", "merge_packs", "pack_dataset", "pack_images", "pack_info", "pack_sparse",
-    "plan_status", "run_plan", "verify_pack",
+    "plan_status", "run_plan", "show", "verify_pack",
 ]

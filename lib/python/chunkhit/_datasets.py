@@ -141,6 +141,11 @@ class ImageDataset(OfImages, Dataset):
         super()._open()
         self._has_masks = bool(self.info.get("masks"))  # asked for by each sample
 
+    def _repr_html_(self) -> Optional[str]:
+        from ._show import html_of
+
+        return html_of(self._paths)
+
     def masks(self, samples: Any) -> Any:
         """The masks of samples: uint8 (n, height, width), a list where each has its own size; raises Error "usage" where there
         are none."""

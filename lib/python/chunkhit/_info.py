@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, TypedDict
+from typing import Any, Dict, List, Tuple, TypedDict
 
 
 class Shape(TypedDict):
@@ -144,6 +144,27 @@ class OfImages:
         """What the (first) pack holds, as `chunkhit.pack_info` gives it; help(chunkhit.ImageInfo) explains the keys."""
         info: ImageInfo = json.loads(self._core.info_json())
         return info
+
+    def _classes(self) -> List[Tuple[int, str, int]]:
+        """Id, name and number of samples of each class, by id; a class without a recorded name is named by its id."""
+        found = self.info.get("classes", [])
+        return sorted((each["id"], each.get("name") or str(each["id"]), each["samples"]) for each in found if each["id"] >= 0)
+
+    @property
+    def classes(self) -> List[str]:
+        """Names of the classes, in the order of their ids: labels of pack_images are positions in it. Empty where labels
+        are numbers."""
+        return [name for _, name, _ in self._classes()]
+
+    @property
+    def class_counts(self) -> List[int]:
+        """Samples of each of `classes`, in the whole source: of all ranks, without sampler and subset."""
+        return [samples for _, _, samples in self._classes()]
+
+    @property
+    def class_to_idx(self) -> Dict[str, int]:
+        """The label of each class by its name, as torchvision's ImageFolder has it."""
+        return {name: label for label, name, _ in self._classes()}
 
 
 class OfRatings:

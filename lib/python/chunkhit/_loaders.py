@@ -1,7 +1,9 @@
 """Loaders: batches that are always ready."""
+import difflib
+import json
 import os
 import reprlib
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +11,12 @@ from numpy.typing import NDArray
 from . import _chunkhit
 from . import _types as types
 from ._batches import CsrRows, ImageBatch, SparseBatch, times_of
-from ._error import ArgumentError
+from ._error import ArgumentError, Error, UsageError
 from ._ids import Ids
-from ._info import OfImages, OfRatings
+from ._info import ImageInfo, OfImages, OfRatings
 from ._loader import Loader
-from ._options import has_options, with_defaults
-from ._paths import Paths, native_path, native_paths, with_native_paths
+from ._options import check_keys, has_options, with_defaults
+from ._paths import Paths, native_path, native_paths, path_list, with_native_paths
 
 
 def mixture_option(paths: Any) -> Tuple[Any, Optional[List[float]]]:
@@ -36,6 +38,30 @@ def subset_option(subset: Any) -> Any:
     return native_path(subset, "subset") if isinstance(subset, (str, os.PathLike)) else subset
 
 
+def check_dicts(augment: Any, normalize: Any) -> None:
+    """Raises Error "usage" for a key of another library, or a misspelt one; what else is wrong is the binding's to say."""
+    if isinstance(normalize, dict):
+        check_keys("normalize", normalize, types.Normalize, {})
+    if isinstance(augment, dict):
+        check_keys("augment", augment, types.Augment, OF_AUGMENT)
+        crop = augment.get("resized_crop")
+        if isinstance(crop, dict):
+            check_keys("augment.resized_crop", crop, types.ResizedCrop, OF_RESIZED_CROP)
+
+
+def check_class_names(info: ImageInfo, options: Dict[str, Any]) -> None:
+    """Raises Error "usage" for a class of sampler= or subset= that the source has not, with the nearest name."""
+    names = [each.get("name") or str(each["id"]) for each in info.get("classes", [])]
+    sampler, subset = options["sampler"], options["subset"]
+    for option, asked in (("sampler", sampler if isinstance(sampler, dict) else ()),
+                          ("subset", subset if isinstance(subset, (list, tuple)) else ())):
+        for name in asked:
+            if names and isinstance(name, str) and name not in names:
+                near = difflib.get_close_matches(name, names, 1)
+                hint = f'did you mean "{near[0]}"?' if near else f"its classes are {reprlib.repr(names)}"
+                raise Error(f'{option}: class "{name}": no sample of {info["path"]} has it; {hint}', "usage")
+
+
 def dtype_name(dtype: Any) -> Any:
     """The name of a dtype of NumPy or torch; all else as it is."""
     name = str(dtype)
@@ -48,7 +74,12 @@ def dtype_name(dtype: Any) -> Any:
 ELSEWHERE = {"num_workers": "threads=", "persistent_workers": "threads=", "prefetch_factor": "prefetch=",
              "pin_memory": 'device="cuda" of chunkhit.torch', "batch_sampler": "shuffle= and batch_size=", "generator": "seed=",
              "device": "a loader of chunkhit.torch", "transform": "chunkhit.torch.ImageLoader",
-             "transform_ahead": "chunkhit.torch.ImageLoader"}
+             "sample_transform": "chunkhit.torch.ImageLoader", "transform_ahead": "chunkhit.torch.ImageLoader"}
+# What torchvision's transforms call what augment= has, by the dict that it is asked of.
+OF_RESIZED_CROP = {"scale": "area=", "ratio": "aspect=", "size": "height= and width=", "interpolation": "resample= of augment"}
+OF_AUGMENT = {"flip": "flip_horizontal=", "hflip": "flip_horizontal=", "interpolation": "resample=",
+              "size": "crop_height= and crop_width=", "padding": "crop_padding=", "resize": "resize_short=",
+              "scale": "area= of resized_crop", "ratio": "aspect= of resized_crop"}
 OF_ROWS = {**ELSEWHERE, "dtype": "format=", "transform": "a function of your own, on batch.x,"}
 
 
@@ -75,7 +106,24 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
         names, options["mixture"] = mixture_option(paths)
         options["subset"] = subset_option(options["subset"])
         with_native_paths(options, "normalize_like", "cache_dir")
-        super().__init__(_chunkhit.ImageLoader(native_paths(names), options), options)
+        check_dicts(options["augment"], options["normalize"])
+        self._paths = path_list(names)
+        super().__init__(self._open(native_paths(names), options), options)
+
+    @staticmethod
+    def _open(paths: Any, options: Dict[str, Any]) -> _chunkhit.ImageLoader:
+        try:
+            return _chunkhit.ImageLoader(paths, options)
+        except UsageError as error:
+            if str(error).startswith(("sampler: class", "subset: class")):
+                source = _chunkhit.ImageDataset(paths, with_defaults("image_dataset", {"cache_dir": options["cache_dir"]}))
+                check_class_names(json.loads(source.info_json()), options)
+            raise
+
+    def _repr_html_(self) -> Optional[str]:
+        from ._show import html_of
+
+        return None if self._opened is None else html_of(self._paths)
 
     def _summary(self) -> str:
         return f"{self.size} samples, batches of {self.batch_shape}"

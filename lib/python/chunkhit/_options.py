@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence, Tup
 
 from . import _chunkhit
 from . import _types as types
-from ._error import ArgumentError
+from ._error import ArgumentError, Error
 from ._paths import Path
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -54,6 +54,23 @@ def annotation_of(text: str) -> Any:
     return eval(text, {**vars(typing), "types": types, "Path": Path})  # what the binding wrote
 
 
+def hint_of(name: str, names: Sequence[str], elsewhere: Mapping[str, str]) -> str:
+    """What follows the name of an option that there is not: what is in its place, or the nearest one; "" for neither."""
+    if name in elsewhere:
+        return f"; {elsewhere[name]} {'are' if ' and ' in elsewhere[name] else 'is'} in its place"
+    near = difflib.get_close_matches(name.lower(), names, 1)
+    return f'; did you mean "{near[0]}"?' if near else ""
+
+
+def check_keys(location: str, keys: Mapping[str, Any], kind: type, elsewhere: Mapping[str, str]) -> None:
+    """Raises Error "usage" for a key that the TypedDict has not, where something like it can be named."""
+    names = list(typing.get_type_hints(kind))
+    for key in keys:
+        hint = "" if key in names else hint_of(str(key), names, elsewhere)
+        if hint:
+            raise Error(f"{location}.{key}: no such option{hint}", "usage")
+
+
 def checks_keywords(function: Function, elsewhere: Mapping[str, str] = {}) -> Function:
     """The function, which names the keyword that was meant by one that it does not have. `elsewhere` says what is in the
     place of other libraries' keywords."""
@@ -63,9 +80,7 @@ def checks_keywords(function: Function, elsewhere: Mapping[str, str] = {}) -> Fu
     def checked(*arguments: Any, **options: Any) -> Any:
         for name in options:
             if name not in names:
-                near = difflib.get_close_matches(name.lower(), names, 1)
-                hint = f"; {elsewhere[name]} is in its place" if name in elsewhere else (
-                    f'; did you mean "{near[0]}"?' if near else f"; help({function.__qualname__.split('.')[0]}) lists what there is")
+                hint = hint_of(name, names, elsewhere) or f"; help({function.__qualname__.split('.')[0]}) lists what there is"
                 raise ArgumentError(f"{name}: no such option{hint}")
         return function(*arguments, **options)
 

@@ -7,7 +7,7 @@ import inspect
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Iterator, Optional, Tuple
+from typing import Any, Callable, Deque, Iterator, Optional, Sequence, Tuple
 
 import torch
 
@@ -68,13 +68,16 @@ class Transform:
         return images, targets
 
 
+Change = Callable[[ImageBatch], ImageBatch]
+
+
 class Steps:
     """Takes and transforms batches, one after the other. Not the loader's own part, so that a thread which is in a step
     does not keep the loader."""
 
-    def __init__(self, feed: Feed, transform: Transform, device: Optional[torch.device]) -> None:
+    def __init__(self, feed: Feed, changes: Sequence[Change], device: Optional[torch.device]) -> None:
         self._feed = feed
-        self._transform = transform
+        self._changes = changes
         # What the thread's kernels run on.
         self._stream = None if device is None else cuda.Stream(device)
         self._device = device
@@ -107,7 +110,9 @@ class Steps:
             return None
         batch, state = self._left
         try:
-            made = self._transform(batch)
+            made = batch
+            for change in self._changes:
+                made = change(made)
         finally:
             self.transform_seconds += time.perf_counter() - taken
         self._left = None
@@ -138,12 +143,12 @@ class Steps:
 
 
 class TransformFeed:
-    """Transforms the batches of another feed: each when it is asked for, or on a thread that is up to `ahead` batches
-    ahead of their user."""
+    """Changes the batches of another feed, by one function after the other: each when it is asked for, or on a thread that is
+    up to `ahead` batches ahead of their user."""
 
-    def __init__(self, feed: Feed, transform: Transform, ahead: int, device: Optional[torch.device]) -> None:
+    def __init__(self, feed: Feed, changes: Sequence[Change], ahead: int, device: Optional[torch.device]) -> None:
         self._thread: Optional[concurrent.futures.ThreadPoolExecutor] = None
-        self._steps = Steps(feed, transform, device if ahead else None)
+        self._steps = Steps(feed, changes, device if ahead else None)
         self._device = device
         self._ahead = ahead
         self._under_way: Deque["concurrent.futures.Future[Any]"] = deque()

@@ -29,10 +29,13 @@ from ._packing import pack_info
 from ._paths import Path, Paths
 from ._torch_cuda import DeviceFeed, DeviceImages, DeviceRows, pinned_memory
 from ._torch_feed import Feed, HostFeed, tensor
-from ._torch_transform import Transform, TransformFeed
+from ._torch_sample_transform import SampleTransform, drawing_once
+from ._torch_transform import Change, Transform, TransformFeed
 
 Device = Union[str, torch.device, None]
 DtypeLike = Union[types.DtypeLike, torch.dtype]
+
+SAMPLES_AHEAD = 2  # batches, where transform_ahead says nothing
 
 
 def share_of_work(options: Dict[str, Any]) -> None:
@@ -112,22 +115,36 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             of the current stream. With a keyword-only parameter `batch` it gets the ImageBatch by that name: samples,
             epoch and index, to seed by. What it raises is raised where the batch is asked for; the next call
             gives the same batch
+    sample_transform
+            function of one image, a uint8 tensor in `layout`, which returns a tensor or an array; all results have one shape. A thread for each available CPU calls it, ahead of time, before `transform`. It takes over a pipeline of
+            torchvision: Compose([ToPILImage(), *pipeline]). A keyword-only parameter `seed` of it is a number of the loader's
+            seed, the epoch and the sample. It is for dtype="uint8" without device; masks stay as they are
     transform_ahead
             so many batches are transformed in advance, in order, on a thread and with device= on a stream of its own; 0:
-            none. They take memory beside memory_bytes. The thread ends with the epoch, close() or the loader
+            none, and 2 with sample_transform. They take memory beside memory_bytes. The thread ends with the epoch, close() or the loader
     """
 
     def __init__(self, paths: types.Sources, *, device: Device = None, transform: Optional[Callable[..., Any]] = None,
-                 transform_ahead: int = 0, rank: Optional[int] = None, world_size: Optional[int] = None,
+                 sample_transform: Optional[Callable[..., Any]] = None, transform_ahead: int = 0,
+                 rank: Optional[int] = None, world_size: Optional[int] = None,
                  dtype: DtypeLike = "uint8", layout: Optional[types.Layout] = "nchw", **options: Any) -> None:
         options.update(rank=rank, world_size=world_size, dtype=dtype, layout=layout)
         ahead = whole_number("transform_ahead", transform_ahead)
-        if ahead and transform is None:
+        if ahead and transform is None and sample_transform is None:
             raise Error("transform_ahead: is for transform, which is None", "usage")
-        applied = None if transform is None else Transform(transform)
+        changes: List[Change] = [] if transform is None else [Transform(transform)]
         share_of_work(options)
         is_float = dtype_name(dtype) == "float32"
         target = cuda_device(device)
+        if sample_transform is not None:
+            if is_float or target:
+                raise Error('sample_transform: is for dtype="uint8" on the CPU: its results have their own type, and are copied by '
+                            "images.to(device)", "usage")
+            seed = whole_number("seed", options.get("seed", 0))
+            changes.insert(0, SampleTransform(sample_transform, seed, channels_first=layout == "nchw"))
+            ahead = ahead or SAMPLES_AHEAD
+            options["layout"] = "nhwc" if layout == "nchw" else layout
+        self._gives_channels_first = sample_transform is not None and layout == "nchw"
         if target:
             options["allocator"] = options.get("allocator") or pinned_memory
             normalize, like = options.get("normalize"), options.get("normalize_like")
@@ -141,8 +158,16 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             stats = self._stats_to_normalize(normalize, like) if is_float else {}
             self._feed = DeviceFeed(target, DeviceImages(target, is_float, self.info, layout, normalize, stats),
                                     functools.partial(ImageBatch.of, self._core))
-        if applied:
-            self._feed = self._transform = TransformFeed(self._feed, applied, ahead, target)
+        self._notices += [f"transform: {name} of torchvision draws once for all images of a batch; sample_transform= draws for each"
+                          for name in dict.fromkeys(drawing_once(transform))]
+        if changes:
+            self._feed = self._transform = TransformFeed(self._feed, changes, ahead, target)
+
+    @property
+    def batch_shape(self) -> Tuple[int, ...]:
+        """The shape of a full batch's images, before `sample_transform` and `transform`."""
+        shape = super().batch_shape
+        return (shape[0], shape[3], *shape[1:3]) if self._gives_channels_first else shape
 
     def _stats_to_normalize(self, normalize: Optional[types.Normalize], like: Optional[Path]) -> Dict[str, Any]:
         """The mean and std that the loader itself would take where it does not normalise on the device."""

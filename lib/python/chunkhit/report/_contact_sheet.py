@@ -7,8 +7,9 @@ from typing import Any, List, Sequence, Tuple
 
 import numpy as np
 
+from .._datasets import ImageDataset
 from ._charts import mask_colors
-from ._image_scan import ImageScan, chosen_of_classes, keys_of, upright
+from ._image_scan import ImageScan, chosen_of_classes, upright
 from ._page import Block, Figure, counted, shown
 
 MAX_CLASSES = 24
@@ -50,25 +51,29 @@ def encode_mask(mask: np.ndarray[Any, Any]) -> str:
     return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode()
 
 
-def figures_of(scan: ImageScan, samples: Sequence[int], prefix: str) -> List[Figure]:
+def figures_in(name: str, dataset: ImageDataset, info: Any, samples: Sequence[int], prefix: str) -> List[Figure]:
     """Figures of these samples, with their numbers and files; `prefix` tells figures of the same sample apart."""
     samples = [int(sample) for sample in samples]
     if not samples:
         return []
-    images, targets = scan.dataset[samples]
+    images, targets = dataset[samples]
     figures = []
-    for sample, image, target, key in zip(samples, images, targets, keys_of(scan, samples)):
-        pixels = upright(image, scan.info)
+    for sample, image, target, key in zip(samples, images, targets, dataset.keys(samples)):
+        pixels = upright(image, info)
         source, is_shrunk = encode(pixels)
         height, width = pixels.shape[:2]
-        detail = f"{scan.name}, {width} x {height}" + (", shrunk for this page" if is_shrunk else ", as stored")
-        mask = encode_mask(target) if scan.info.get("masks") else ""
+        detail = f"{name}, {width} x {height}" + (", shrunk for this page" if is_shrunk else ", as stored")
+        mask = encode_mask(target) if info.get("masks") else ""
         if mask:
             detail += "; mask " + ", ".join(map(str, np.unique(target)))
         elif np.ndim(target):
             detail += "; " + ", ".join(f"{value:g}" for value in target[:4])
         figures.append(Figure(f"{prefix}-{sample}", source, width, height, f"#{sample}", shown(key), detail, mask))
     return figures
+
+
+def figures_of(scan: ImageScan, samples: Sequence[int], prefix: str) -> List[Figure]:
+    return figures_in(scan.name, scan.dataset, scan.info, samples, prefix)
 
 
 def images_a_class(scans: Sequence[ImageScan], class_count: int) -> int:

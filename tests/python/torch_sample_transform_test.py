@@ -1,0 +1,131 @@
+"""sample_transform= of chunkhit.torch.ImageLoader: a function of one image, on threads ahead of time."""
+import threading
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transforms = pytest.importorskip("torchvision").transforms
+
+import chunkhit  # noqa: E402
+import chunkhit.torch  # noqa: E402
+
+from error_test import raised  # noqa: E402
+
+OPTIONS = dict(batch_size=16, shuffle="window", seed=3)
+
+
+def loader_of(packs, function=None, **options):
+    return chunkhit.torch.ImageLoader(packs / "hdf5", sample_transform=function, **{**OPTIONS, **options})
+
+
+def test_changes_each_image_and_leaves_all_else(packs):
+    threads = set()
+
+    def negative(image):
+        threads.add(threading.current_thread().name)
+        assert image.shape == (3, 6, 8) and image.dtype == torch.uint8
+        return 255 - image
+
+    changed, plain = loader_of(packs, negative), loader_of(packs)
+    for epoch in range(2):
+        for found, expected in zip(changed.epoch(epoch), plain.epoch(epoch), strict=True):
+            assert torch.equal(found.images, 255 - expected.images)
+            assert torch.equal(found.labels, expected.labels) and torch.equal(found.samples, expected.samples)
+            assert (found.epoch, found.index, found.keys) == (epoch, expected.index, expected.keys)
+    assert threads and all(name.startswith("chunkhit-sample") for name in threads)
+
+
+def test_takes_over_a_pipeline_of_torchvision(packs):
+    pipeline = [transforms.RandomHorizontalFlip(1.0), transforms.Resize((4, 5)), transforms.ToTensor(),
+                transforms.Normalize([0.5] * 3, [0.25] * 3)]
+    alone = transforms.Compose(pipeline)
+    for found, plain in zip(loader_of(packs, transforms.Compose([transforms.ToPILImage(), *pipeline])), loader_of(packs), strict=True):
+        assert found.images.dtype == torch.float32
+        for image, original in zip(found.images, plain.images, strict=True):
+            assert torch.equal(image, alone(transforms.functional.to_pil_image(original)))
+
+
+def test_images_are_in_the_layout_that_was_asked_for(packs):
+    for layout, shape in (("nchw", (3, 6, 8)), ("nhwc", (6, 8, 3)), (None, (6, 8, 3))):
+        seen = set()
+        loader = loader_of(packs, lambda image: seen.add(tuple(image.shape)) or image, layout=layout)
+        for found, plain in zip(loader, loader_of(packs, layout=layout), strict=True):
+            assert torch.equal(found.images, plain.images)
+        assert seen == {shape} and loader.batch_shape == (16, *shape)
+
+
+def test_draws_by_seed_epoch_and_sample(packs):
+    """Whatever the batch size: the seed is the sample's."""
+    def drawn(image, *, seed):
+        return torch.tensor(np.random.default_rng(seed).integers(1 << 40))
+
+    def numbers(epoch, **options):
+        return {int(sample): int(image) for batch in loader_of(packs, drawn, **options).epoch(epoch)
+                for sample, image in zip(batch.samples, batch.images)}
+
+    first = numbers(0)
+    assert len(set(first.values())) == 100
+    assert numbers(0, batch_size=7) == first
+    for other in (numbers(1), numbers(0, seed=4)):
+        assert not set(other.values()) & set(first.values())
+
+
+def test_runs_before_the_transform_of_the_batch(packs):
+    for found, plain in zip(loader_of(packs, lambda image: image.float(), transform=lambda images: images / 255), loader_of(packs)):
+        assert torch.equal(found.images, plain.images.float() / 255)
+
+
+def test_a_state_continues_behind_the_batch_that_was_handed_out(packs):
+    loader = loader_of(packs, lambda image: image[:1])
+    batches = loader.epoch(0)
+    next(batches)
+    state = loader.state_dict()
+    rest = [batch.samples.tolist() for batch in batches]
+    again = loader_of(packs, lambda image: image[:1])
+    again.load_state_dict(state)
+    assert [batch.samples.tolist() for batch in again] == rest and len(rest) == 6
+
+
+def test_masks_and_their_labels_stay(masked):
+    options = dict(batch_size=9, augment=dict(resized_crop=dict(height=16, width=16)))
+    changed = chunkhit.torch.ImageLoader(masked / "pack", sample_transform=lambda image: image.float(), **options)
+    for found, plain in zip(changed, chunkhit.torch.ImageLoader(masked / "pack", **options), strict=True):
+        assert torch.equal(found.masks, plain.masks) and torch.equal(found.labels, plain.labels)
+        assert torch.equal(found.images, plain.images.float())
+
+
+def test_what_it_raises_is_raised_where_the_batch_is_asked_for(packs):
+    def fails(image):
+        raise ValueError("no")
+
+    batches = loader_of(packs, fails).epoch(0)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no") as caught:
+            next(batches)
+    notes = getattr(caught.value, "__notes__", ["sample_transform: sample"])
+    assert any(note.startswith("sample_transform: sample") for note in notes)
+
+
+@pytest.mark.parametrize("function, message", [
+    (lambda image: None, "sample_transform: expected a tensor or an array, found NoneType"),
+    (lambda image: image[:, :1 + int(image[0, 0, 0]) % 2], "sample_transform: expected images of one shape and type, found (3, ")])
+def test_results_that_make_no_batch_are_an_error(packs, function, message):
+    assert message in raised("usage", list, loader_of(packs, function))
+
+
+def test_what_makes_no_sense_is_said(packs):
+    with pytest.raises(TypeError, match="sample_transform: expected a function, found 5"):
+        loader_of(packs, 5)
+    assert 'sample_transform: is for dtype="uint8"' in raised("usage", loader_of, packs, abs, dtype="float32")
+    assert "chunkhit.torch.ImageLoader is in its place" in raised("usage", chunkhit.ImageLoader, packs / "hdf5", sample_transform=abs)
+
+
+def test_a_notice_says_what_draws_once_for_a_whole_batch(packs):
+    jitter = transforms.ColorJitter(0.4)
+    once = transforms.Compose([torch.nn.Sequential(transforms.RandomErasing()), jitter, transforms.Grayscale(3), jitter])
+    draws = "of torchvision draws once for all images of a batch; sample_transform= draws for each"
+    assert loader_of(packs, transform=once).stats().notices == [f"transform: RandomErasing {draws}", f"transform: ColorJitter {draws}"]
+    assert f"ColorJitter {draws}" in str(loader_of(packs, transform=jitter).stats())
+    for function, options in ((jitter, {}), (None, dict(transform=transforms.Grayscale(3))), (None, {})):
+        assert loader_of(packs, function, **options).stats().notices == []
