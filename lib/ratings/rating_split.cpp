@@ -287,8 +287,11 @@ void RatingSplit::refuse_too_many(std::uint64_t validation, std::uint64_t test,
            (text.empty() ? "" : " and " + text);
   const auto all =
       static_cast<std::uint64_t>(std::ranges::count_if(live.users, [](auto of) { return of > 0; }));
+  const bool is_drawn = spec_.test_users.empty() && spec_.validation_users.empty();
+  const std::uint64_t tenth = all / 10;
   throw_usage(text + (all == live.users.size() ? ": the input has only " : ": the rules leave only ") +
-              count_text(all, "user") + (validation + test == all ? ", and training needs some" : ""));
+              count_text(all, "user") + (validation + test == all ? ", and training needs some" : "") +
+              (is_drawn && tenth > 0 ? "; a share of 0.1 holds out " + count_text(tenth, "user") : ""));
 }
 
 /// Assigns the listed users to a split; returns how many of them are live.

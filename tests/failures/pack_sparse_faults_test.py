@@ -116,6 +116,7 @@ def test_a_refused_force_removes_nothing(space):
 def test_too_few_users_for_a_preset_name_the_flags(space):
     text = pack(space("ratings.csv"), "-o", space("few"), "--preset", "vae-cf", expect=2)
     check("--validation 10000 and --test 10000: the rules leave only" in text, text)
+    check("a share of 0.1 holds out" in text and "comes from --preset vae-cf" in text, text)
     check(text.rstrip().endswith("what was not given comes from --preset vae-cf"), "flags that nobody typed:", text)
 
 
