@@ -41,6 +41,11 @@ def test_a_notebook_shows_16_images_of_a_dataset_or_loader(packs, kind):
     assert len(cells(kind([packs / "hdf5", packs / "shard"])._repr_html_())) == 16
 
 
+def test_shows_the_packs_of_a_loader(packs):
+    loader = chunkhit.ImageLoader(packs / "hdf5")
+    assert chunkhit.show(loader, n=4)._repr_html_() == chunkhit.show(packs / "hdf5", n=4)._repr_html_()
+
+
 def test_a_sheet_leaves_the_epoch_of_a_loader_as_it_is(packs):
     loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=10)
     batches = iter(loader)

@@ -129,3 +129,13 @@ def test_a_notice_says_what_draws_once_for_a_whole_batch(packs):
     assert f"ColorJitter {draws}" in str(loader_of(packs, transform=jitter).stats())
     for function, options in ((jitter, {}), (None, dict(transform=transforms.Grayscale(3))), (None, {})):
         assert loader_of(packs, function, **options).stats().notices == []
+
+
+def test_is_not_for_packs_with_masks(tmp_path):
+    """Images were changed and their masks were not, without a word."""
+    with chunkhit.ImageWriter(tmp_path / "pack") as writer:
+        for _ in range(4):
+            writer.add(np.zeros((6, 8, 3), np.uint8), mask=np.zeros((6, 8), np.uint8))
+    with pytest.raises(chunkhit.Error, match="without their masks") as error:
+        chunkhit.torch.ImageLoader(tmp_path / "pack", sample_transform=lambda image: image)
+    assert error.value.code == "usage"

@@ -116,9 +116,10 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             epoch and index, to seed by. What it raises is raised where the batch is asked for; the next call
             gives the same batch
     sample_transform
-            function of one image, a uint8 tensor in `layout`, which returns a tensor or an array; all results have one shape. A thread for each available CPU calls it, ahead of time, before `transform`. It takes over a pipeline of
+            function of one image, a uint8 tensor in `layout`, which returns a tensor or an array; all results have one
+            shape. A thread for each available CPU calls it, ahead of time, before `transform`. It takes over a pipeline of
             torchvision: Compose([ToPILImage(), *pipeline]). A keyword-only parameter `seed` of it is a number of the loader's
-            seed, the epoch and the sample. It is for dtype="uint8" without device; masks stay as they are
+            seed, the epoch and the sample. It is for dtype="uint8" without device, and packs without masks
     transform_ahead
             so many batches are transformed in advance, in order, on a thread and with device= on a stream of its own; 0:
             none, and 2 with sample_transform. They take memory beside memory_bytes. The thread ends with the epoch, close() or the loader
@@ -151,6 +152,8 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             if is_float:
                 options.update(dtype="uint8", normalize=None, normalize_like=None)
         super().__init__(paths, **options)
+        if sample_transform is not None and self.info.get("masks"):
+            raise Error("sample_transform: would change images without their masks; augment= and transform= change both", "usage")
         self._notices: List[str] = []
         self._transform: Optional[TransformFeed] = None
         self._feed = HostFeed(functools.partial(image_batch, self._core))
