@@ -16,6 +16,7 @@
 #include "ratings/rating_fields.h"
 #include "ratings/rating_text.h"
 #include "ratings/stored_values.h"
+#include "ratings/text_blocks.h"
 
 namespace chunkhit {
 namespace {

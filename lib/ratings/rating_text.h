@@ -1,5 +1,5 @@
-// Text of ratings: cut into blocks of whole lines, and parsed as a table, as lines of a user and its items,
-// or as the Netflix prize has them.
+// Text of ratings → blocks: parsed as a table, as lines of a user and its items, or as the Netflix prize has
+// them.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/bytes.h"
-#include "base/hash.h"
-#include "base/text_stream.h"
 #include "chunkhit/sparse_spec.h"
 #include "types/rating_block.h"
 
@@ -83,37 +80,5 @@ void parse_netflix(std::string_view text, std::optional<std::int64_t> item, Rati
 /// The item that the lines behind `text` are below: of its last line "ITEM:", or `item`.
 [[nodiscard]] std::optional<std::int64_t> last_netflix_item(std::string_view text,
                                                             std::optional<std::int64_t> item);
-
-/// Cuts a text at line ends; where fields may be quoted, at line ends with an even number of quotes before
-/// them.
-class TextBlocks {
- public:
-  /// Reads about `block_bytes` a block, at least 1.
-  TextBlocks(TextStream& stream, Quoting quoting, std::size_t block_bytes)
-      : stream_(stream), quoting_(quoting), block_bytes_(block_bytes) {}
-
-  /// Replaces `text` by the next whole lines, without a byte order mark at the file's beginning; false at the
-  /// end. The last line of the file may have no end. Where a line has more than kMaxLineBytes its beginning,
-  /// more than as many bytes, ends the last block.
-  [[nodiscard]] bool next(ByteBuffer& text);
-  /// Bytes that were read, and their hash.
-  [[nodiscard]] std::uint64_t byte_count() const { return byte_count_; }
-  /// Whether what was read has a last line without a line break, as a file that was cut has.
-  [[nodiscard]] bool ends_within_line() const { return byte_count_ > 0 && last_byte_ != '\n'; }
-  [[nodiscard]] std::uint64_t xxh3() const { return hash_.value(); }
-
- private:
-  void read_more(ByteBuffer& text);
-  [[nodiscard]] std::size_t last_cut(const ByteBuffer& text) const;
-
-  TextStream& stream_;
-  Quoting quoting_;
-  std::size_t block_bytes_;
-  ByteBuffer rest_;  // of the last block, behind its last line end
-  Xxh3Stream hash_;
-  std::uint64_t byte_count_ = 0;
-  bool at_end_ = false;
-  std::uint8_t last_byte_ = 0;  // that was read
-};
 
 }  // namespace chunkhit
