@@ -13,6 +13,8 @@
 
 namespace chunkhit {
 
+struct BlockMaps;
+
 /// Which columns, from 0, hold what; no two the same.
 struct RatingColumns {
   std::size_t user = 0;
@@ -44,11 +46,13 @@ inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 inline constexpr std::string_view kLongLine = "line: expected at most 1 MiB, found more";
 
 /// Parses whole lines, the last one perhaps without its end, into `block` (replaced; its memory is used
-/// again). Lines end with LF or CRLF. Bad lines are numbered from 1, the first of `text`.
+/// again). Lines end with LF or CRLF. Bad lines are numbered from 1, the first of `text`. `maps` are empty
+/// ones whose memory is used again, too; none: its own.
 ///
 /// Ids are integers where all of the block's column are (parse_integer_id), else text as it stands. Ids that
 /// are empty, NULL, NaN or \N or not UTF-8, and values that are no finite number, make a line bad.
-void parse_rating_text(std::string_view text, const RatingTextSpec& spec, RatingBlock& block);
+void parse_rating_text(std::string_view text, const RatingTextSpec& spec, RatingBlock& block,
+                       BlockMaps* maps = nullptr);
 
 /// Bad lines of a block that are kept; the others are only counted, so that a block of nothing else stays
 /// small.
@@ -70,12 +74,13 @@ void add_bad_line(RatingBlock& block, std::uint64_t line, std::uint64_t column, 
 /// Parses whole lines "USER ITEM ITEM ..." with blanks or tabs between the ids into `block` (replaced). Every
 /// value is 1, there are no times. A user without items is a line like others and gives no rating; a line
 /// with a missing id (is_missing_id) is bad and gives none either.
-void parse_user_items(std::string_view text, RatingBlock& block);
+void parse_user_items(std::string_view text, RatingBlock& block, BlockMaps* maps = nullptr);
 
 /// Parses whole lines of the Netflix prize into `block` (replaced): "ITEM:", and below it
 /// USER,VALUE,YYYY-MM-DD. `item` is the one that the first lines are below; there is none at a file's
 /// beginning. Times are the seconds to the day's beginning, in UTC.
-void parse_netflix(std::string_view text, std::optional<std::int64_t> item, RatingBlock& block);
+void parse_netflix(std::string_view text, std::optional<std::int64_t> item, RatingBlock& block,
+                   BlockMaps* maps = nullptr);
 
 /// The item that the lines behind `text` are below: of its last line "ITEM:", or `item`.
 [[nodiscard]] std::optional<std::int64_t> last_netflix_item(std::string_view text,
