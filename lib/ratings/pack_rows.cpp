@@ -245,9 +245,11 @@ void PackRows::fill(std::uint64_t first, std::uint64_t end, CsrRows& x, CsrRows&
 }
 
 void PackRows::fill_from_memory(std::uint64_t first, std::uint64_t end, CsrRows& x, CsrRows& held_out) const {
+  constexpr std::uint64_t kRowsAhead = 4;  // shuffled rows lie anywhere in memory
   UserRows rows(source_);
   KeySort sorter;
   for (std::uint64_t row = first; row < end; ++row) {
+    if (row + kRowsAhead < end) source_.rows.prefetch(users_.users[row + kRowsAhead]);
     const RatingRow ratings = source_.rows.row(users_.users[row]);
     rows.make(ratings, users_.split);
     append_row(rows.x(), ratings, source_, sorter, x);

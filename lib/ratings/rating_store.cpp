@@ -234,21 +234,37 @@ void RatingStore::append(std::span<const std::uint32_t> users, std::span<const s
         : append_records<false>(users, items, values, times);
 }
 
-/// The template parameter keeps the test for times out of the loop, which runs once for each rating.
+/// The template parameter keeps the test for times out of the loop, which runs once for each rating. Where
+/// the input is grouped by user, the bucket's cursor stays in a register.
 template <bool kTimes>
 void RatingStore::append_records(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
                                  std::span<const float> values, std::span<const std::int64_t> times) {
+  std::size_t bucket = users[0] / kBucketUsers;
+  Cursor cursor = cursors_[bucket];
+  std::size_t first = 0;  // rating of the bucket that is not counted yet
+  const auto leave = [&](std::size_t end) {
+    cursors_[bucket] = cursor;
+    buckets_[bucket].rating_count += end - first;
+    first = end;
+  };
   for (std::size_t index = 0; index < users.size(); ++index) {
-    const std::size_t bucket = users[index] / kBucketUsers;
-    if (cursors_[bucket].at == cursors_[bucket].end) add_page(bucket);
-    std::uint8_t*& at = cursors_[bucket].at;
-    store_little(at, static_cast<std::uint16_t>(users[index] % kBucketUsers));
-    store_little(at + kRecordItemAt, items[index]);
-    store_little(at + kRecordValueAt, values.empty() ? 1.0F : values[index]);
-    if constexpr (kTimes) store_little(at + kRecordTimeAt, times[index]);
-    at += record_bytes(kTimes);
-    ++buckets_[bucket].rating_count;
+    if (users[index] / kBucketUsers != bucket) {
+      leave(index);
+      bucket = users[index] / kBucketUsers;
+      cursor = cursors_[bucket];
+    }
+    if (cursor.at == cursor.end) {
+      leave(index);
+      add_page(bucket);
+      cursor = cursors_[bucket];
+    }
+    store_little(cursor.at, static_cast<std::uint16_t>(users[index] % kBucketUsers));
+    store_little(cursor.at + kRecordItemAt, items[index]);
+    store_little(cursor.at + kRecordValueAt, values.empty() ? 1.0F : values[index]);
+    if constexpr (kTimes) store_little(cursor.at + kRecordTimeAt, times[index]);
+    cursor.at += record_bytes(kTimes);
   }
+  leave(users.size());
 }
 
 /// Adds buckets up to the one of user `largest`.
@@ -407,8 +423,12 @@ void CleanRows::put(std::size_t bucket, RatingRows rows) {
                               !rows.values.empty(), !rows.times.empty(), !rows.positions.empty()});
 }
 
-RatingRow CleanRows::row(std::uint32_t user) const {
-  return buckets_[user / kBucketUsers].row(user % kBucketUsers);
+void CleanRows::prefetch(std::uint32_t user) const {
+  constexpr std::size_t kMaxBytes = 8 * kCacheLineBytes;  // what follows is loaded ahead by the CPU itself
+  const RatingRow ratings = row(user);
+  for (const Bytes bytes : {bytes_of(ratings.items), bytes_of(ratings.values)})
+    for (std::size_t at = 0; at < std::min(bytes.size(), kMaxBytes); at += kCacheLineBytes)
+      __builtin_prefetch(bytes.data() + at);
 }
 
 void CleanRows::for_each_bucket(const std::function<void(const RatingRows&)>& visit) const {

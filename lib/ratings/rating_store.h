@@ -203,7 +203,12 @@ class CleanRows {
   [[nodiscard]] bool is_spilled() const { return file_ != nullptr; }
   [[nodiscard]] std::size_t bucket_count() const { return bucket_count_; }
   /// Views one user's row; not for a spilled store.
-  [[nodiscard]] RatingRow row(std::uint32_t user) const;
+  [[nodiscard]] RatingRow row(std::uint32_t user) const {
+    return buckets_[user / kBucketUsers].row(user % kBucketUsers);
+  }
+  /// Has the beginning of the items and values of a user's row loaded into the CPU's cache, for a later
+  /// `row`.
+  void prefetch(std::uint32_t user) const;
   /// Shows all rows to `visit`, a bucket or a part of one at a time, on several threads and in no order.
   /// Throws what `visit` throws.
   void for_each_bucket(const std::function<void(const RatingRows&)>& visit) const;
