@@ -289,29 +289,36 @@ void IdMap::turn_to_text() {
   }
 }
 
-/// Appends what each of the gathered numbers is: known, or numbered in this block.
+/// Appends what each of the gathered ids is: known, or numbered in this block. From the first large one on,
+/// unknown ones are numbered together, so that their cache misses overlap and they stay in order.
 void IdColumn::finish_numbers() {
-  constexpr std::uint32_t kUnknown = UINT32_MAX;
   const auto ids = std::span(numbers_).first(std::exchange(number_count_, 0));
-  if (known_ == nullptr) return ids_.add(ids, block_.of_rating);
+  if (known_ == nullptr || ids_.are_text()) return ids_.add(ids, block_.of_rating);
+  constexpr std::uint32_t kUnknown = UINT32_MAX;
   const std::size_t begin = block_.of_rating.size();
   block_.of_rating.resize(begin + ids.size());
   const auto of_rating = std::span(block_.of_rating).subspan(begin);
   std::size_t unknown_count = 0;
+  std::uint32_t number = kUnknown;  // of the id before
   for (std::size_t at = 0; at < ids.size(); ++at) {
     const std::int64_t id = ids[at];
-    const std::uint32_t number = (SmallIds::is_small(id) ? known_->entry(id) : 0) - 1;
-    const bool is_known = number < BlockIds::kKnown - 1;
-    of_rating[at] = is_known ? number | BlockIds::kKnown : kUnknown;
-    numbers_[unknown_count] = id;
-    unknown_count += is_known ? 0 : 1;
+    if (at == 0 || id != ids[at - 1] || number == kUnknown) {
+      const bool is_small = SmallIds::is_small(id);
+      number = (is_small ? known_->entry(id) : 0) - 1;
+      if (number < BlockIds::kKnown - 1)
+        number |= BlockIds::kKnown;
+      else
+        number = is_small && unknown_count == 0 ? ids_.add(id) : kUnknown;
+    }
+    of_rating[at] = number;
+    if (number == kUnknown) numbers_[unknown_count++] = id;
   }
   if (unknown_count == 0) return;
-  unknown_.clear();
-  ids_.add(ids.first(unknown_count), unknown_);
-  auto next = unknown_.begin();
-  for (std::uint32_t& id : of_rating)
-    if (id == kUnknown) id = *next++;
+  unknown_numbers_.clear();
+  ids_.add(ids.first(unknown_count), unknown_numbers_);
+  auto next = unknown_numbers_.begin();
+  for (std::uint32_t& of : of_rating)
+    if (of == kUnknown) of = *next++;
 }
 
 void IdColumn::finish_gathered() {

@@ -167,7 +167,7 @@ class IdColumn {
   std::array<std::int64_t, kGathered> numbers_;  // of the last ratings before the first text
   std::size_t number_count_ = 0;
   std::vector<std::string_view> texts_;  // of those from the first on that is no integer
-  std::vector<std::uint32_t> unknown_;   // numbers of the gathered ones that are not known
+  std::vector<std::uint32_t> unknown_numbers_;
   IdMap& ids_;
   const SmallIds* known_;
 };

@@ -16,9 +16,12 @@ namespace chunkhit::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 // Without vectors TextParser is as fast: it reads all lines.
-std::size_t find_ends(const NumberColumns&, std::size_t*, std::uint32_t*, std::size_t) { return 0; }
+void find_ends(const NumberColumns&, FieldEnds&) {}
 
-std::size_t read_lines(const NumberColumns&, const std::uint32_t*, std::size_t, NumberRatings&) { return 0; }
+std::size_t read_lines(const NumberColumns&, const std::uint32_t*, std::size_t, bool, FieldWords&,
+                       NumberRatings&) {
+  return 0;
+}
 #else
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -30,95 +33,89 @@ using U8 = hn::Repartition<std::uint8_t, U64>;
 using V64 = hn::VFromD<U64>;
 
 constexpr std::size_t kWindow = 64;
-constexpr std::uint64_t kZeros = kEveryByte * '0';
 
-/// One bit for each of 64 characters: whether it is `delimiter` or LF.
-HWY_INLINE std::uint64_t find_in_window(const char* from, char delimiter) {
-  const auto delimiters = hn::Set(U8(), static_cast<std::uint8_t>(delimiter));
-  const auto line_ends = hn::Set(U8(), std::uint8_t{'\n'});
+/// One bit for each of 64 characters: whether it is the wanted one.
+HWY_INLINE std::uint64_t find_in_window(const char* from, char wanted) {
+  const auto all_wanted = hn::Set(U8(), static_cast<std::uint8_t>(wanted));
   std::uint64_t found = 0;
   for (std::size_t at = 0; at < kWindow; at += hn::Lanes(U8())) {
     const auto characters = hn::LoadU(U8(), reinterpret_cast<const std::uint8_t*>(from) + at);
     std::uint64_t bits = 0;  // at least as many bytes as are stored
-    hn::StoreMaskBits(U8(), hn::Or(hn::Eq(characters, delimiters), hn::Eq(characters, line_ends)),
-                      reinterpret_cast<std::uint8_t*>(&bits));
+    hn::StoreMaskBits(U8(), hn::Eq(characters, all_wanted), reinterpret_cast<std::uint8_t*>(&bits));
     found |= bits << at;
   }
   return found;
 }
 
-/// Lists the offsets of delimiters and LF from `from` on, which is moved behind what was looked at: to the
-/// end of the text, or until there may be no room for those of another window. Returns how many.
-std::size_t find_ends(const NumberColumns& columns, std::size_t* from, std::uint32_t* ends,
-                      std::size_t room) {
-  constexpr std::size_t kAtOnce = 12;  // more than most windows have, so that no branch depends on how many
+/// Lists the ends behind those that are there: to the end of the text, but for its last window, or until
+/// there may be no room for those of a window.
+void find_ends(const NumberColumns& columns, FieldEnds& found) {
+  // More than most windows have, so that no branch depends on how many there are.
+  constexpr std::size_t kAtOnce = 12;
+  constexpr std::size_t kLinesAtOnce = 4;
   constexpr std::size_t kMaxWritten = 72;
   const std::string_view text = columns.text;
-  std::size_t count = 0;
-  std::size_t at = *from;
-  for (; at + kWindow <= text.size() && count + kMaxWritten <= room; at += kWindow) {
-    std::uint64_t found = find_in_window(text.data() + at, columns.delimiter);
-    const auto found_count = static_cast<std::size_t>(std::popcount(found));
-    for (std::size_t done = 0; done < found_count; done += kAtOnce)
-      for (std::size_t index = 0; index < kAtOnce; ++index) {
-        ends[count + done + index] = static_cast<std::uint32_t>(at) + std::countr_zero(found);
-        found &= found - 1;
+  std::size_t at = found.found_until;
+  for (; at + kWindow <= text.size() && found.size + kMaxWritten <= found.ends.size(); at += kWindow) {
+    std::uint64_t line_ends = find_in_window(text.data() + at, '\n');
+    std::uint64_t ends = line_ends | find_in_window(text.data() + at, columns.delimiter);
+    const auto lines = static_cast<std::size_t>(std::popcount(line_ends));
+    for (std::size_t done = 0; done < lines; done += kLinesAtOnce)
+      for (std::size_t index = 0; index < kLinesAtOnce; ++index) {
+        const std::uint64_t before = (line_ends & (0 - line_ends)) - 1;
+        found.line_ends[found.line_count + done + index] =
+            static_cast<std::uint16_t>(found.size + static_cast<std::size_t>(std::popcount(ends & before)));
+        line_ends &= line_ends - 1;
       }
-    count += found_count;
+    found.line_count += lines;
+    const std::size_t size = found.size + static_cast<std::size_t>(std::popcount(ends));
+    for (; found.size < size; found.size += kAtOnce)
+      for (std::size_t index = 0; index < kAtOnce; ++index) {
+        found.ends[found.size + index] = static_cast<std::uint32_t>(at) + std::countr_zero(ends);
+        ends &= ends - 1;
+      }
+    found.size = size;
   }
-  if (at + kWindow > text.size())
-    for (; at < text.size() && count < room; ++at)
-      if (text[at] == columns.delimiter || text[at] == '\n') ends[count++] = static_cast<std::uint32_t>(at);
-  *from = at;
-  return count;
+  found.found_until = at;
 }
 
-/// Counts the lines, of `most`, up to the first whose fields do not end as they should: with delimiters, and
-/// the last one with LF, or with CR and LF where the first line does. 8 characters may be read where one
-/// ends.
-HWY_INLINE std::size_t count_lines(const NumberColumns& columns, const std::uint32_t* ends, std::size_t most,
-                                   bool has_cr) {
-  const char* const text = columns.text.data();
-  const std::size_t last = columns.count - 1;
-  for (std::size_t line = 0; line < most; ++line, ends += columns.count) {
-    int other = (text[ends[last]] ^ '\n') | int{(text[ends[last] - 1] == '\r') != has_cr};
-    for (std::size_t column = 0; column < last; ++column) other |= text[ends[column]] ^ columns.delimiter;
-    const std::uint32_t line_bytes = ends[last] - (*(ends - 1) + 1);  // wraps for the text's first line
-    if (other != 0 || line_bytes > kMaxLineBytes || columns.text.size() - ends[last] < 8) return line;
-  }
-  return most;
-}
-
-/// The fields of one column in as many lines as there are lanes.
-struct Fields {
-  V64 from;   ///< offset in the text
-  V64 count;  ///< characters
-};
-
-/// Loads 8 characters, less '0', of each field.
-HWY_INLINE V64 load_characters(const NumberColumns& columns, V64 from) {
-  const auto* const text = reinterpret_cast<const std::uint64_t*>(columns.text.data());
-  return hn::Xor(hn::GatherOffset(U64(), text, hn::BitCast(I64(), from)), hn::Set(U64(), kZeros));
-}
-
-/// `ends` is where the column ends in the first of the lines.
-HWY_INLINE Fields load_fields(const NumberColumns& columns, const std::uint32_t* ends,
-                              std::uint64_t cr_bytes) {
+/// How many characters the fields have.
+HWY_INLINE V64 count_characters(V64 ends, V64 cr_bytes) {
   const auto low_half = hn::Set(U64(), std::uint64_t{0xffffffff});
-  const auto line = hn::Iota(I64(), 0);
-  const auto line_bytes = hn::Set(U64(), columns.count * sizeof *ends);
-  const auto offsets =
-      hn::BitCast(I64(), hn::MulEven(hn::BitCast(U32(), line), hn::BitCast(U32(), line_bytes)));
-  // Where the column before ends, and where this one does.
-  const auto pairs = hn::GatherOffset(U64(), reinterpret_cast<const std::uint64_t*>(ends - 1), offsets);
-  const auto from = hn::And(hn::Add(pairs, hn::Set(U64(), std::uint64_t{1})), low_half);
-  const auto end = hn::Sub(hn::ShiftRight<32>(pairs), hn::Set(U64(), cr_bytes));
-  return {from, hn::Sub(end, from)};
+  const auto from = hn::And(hn::Add(ends, hn::Set(U64(), std::uint64_t{1})), low_half);
+  return hn::Sub(hn::Sub(hn::ShiftRight<32>(ends), cr_bytes), from);
 }
 
-/// Moves `count` characters, 1 to 8, to the highest bytes; 0 stands before them.
-HWY_INLINE V64 align_characters(V64 characters, V64 count) {
-  return hn::Shl(characters, hn::ShiftLeft<3>(hn::Sub(hn::Set(U64(), std::uint64_t{8}), count)));
+/// Loads the column's fields. Where any has 9 to 16 characters, which is returned, loads the last ones of
+/// all.
+HWY_INLINE bool load_column(const NumberColumns& columns, const std::uint32_t* ends, std::size_t lines,
+                            std::size_t column, std::uint32_t cr_bytes, FieldWords& words) {
+  const char* const text = columns.text.data();
+  const auto* from_ends = reinterpret_cast<const std::uint8_t*>(ends - 1 + column);
+  for (std::size_t line = 0; line < lines; ++line, from_ends += columns.count * sizeof *ends) {
+    words.ends[line] = load_little<std::uint64_t>(from_ends);
+    // The sum wraps for the text's first field.
+    words.first[line] = load_eight(text + static_cast<std::uint32_t>(words.ends[line] + 1));
+  }
+  auto long_bits = hn::Zero(U64());
+  for (std::size_t line = 0; line < lines; line += hn::Lanes(U64())) {
+    const auto count =
+        count_characters(hn::Load(U64(), words.ends.data() + line), hn::Set(U64(), std::uint64_t{cr_bytes}));
+    long_bits = hn::Or(long_bits, hn::ShiftRight<3>(hn::Sub(count, hn::Set(U64(), std::uint64_t{1}))));
+  }
+  if (hn::AllTrue(U64(), hn::Eq(long_bits, hn::Zero(U64())))) return false;
+  for (std::size_t line = 0; line < lines; ++line) {
+    const auto from = static_cast<std::uint32_t>(words.ends[line] + 1);
+    const std::uint32_t count = static_cast<std::uint32_t>(words.ends[line] >> 32) - cr_bytes - from;
+    words.last[line] = load_eight(text + from + (count - 9 < 8 ? count - 8 : 0));
+  }
+  return true;
+}
+
+/// Takes '0' from `count` characters, 1 to 8, and moves them to the highest bytes; 0 stands before them.
+HWY_INLINE V64 align_digits(V64 characters, V64 count) {
+  const auto digits = hn::Xor(characters, hn::Set(U64(), kEveryByte * '0'));
+  return hn::Shl(digits, hn::ShiftLeft<3>(hn::Sub(hn::Set(U64(), std::uint64_t{8}), count)));
 }
 
 /// Not 0 where a byte is no digit.
@@ -140,98 +137,98 @@ HWY_INLINE V64 number_of_digits(V64 digits) {
   return hn::Add(hn::MulEven(fours, hn::Set(U32(), 10'000u)), hn::ShiftRight<32>(hn::BitCast(U64(), fours)));
 }
 
-/// Reads integers of up to 16 digits without leading zeros; adds to `invalid` what is not 0 where one is
-/// none.
-HWY_INLINE V64 read_integers(const NumberColumns& columns, const Fields& fields, V64& invalid) {
+/// Adds what is not 0 where a line is none of numbers.
+HWY_INLINE void add_invalid(V64 invalid, std::size_t line, FieldWords& words) {
+  std::uint64_t* const to = words.invalid.data() + line;
+  hn::Store(hn::Or(hn::Load(U64(), to), invalid), U64(), to);
+}
+
+/// Reads integers of up to 16 digits without leading zeros.
+template <bool kLong>
+HWY_INLINE void read_integers(std::size_t lines, std::uint32_t cr_bytes, FieldWords& words,
+                              std::int64_t* numbers) {
   const auto one = hn::Set(U64(), std::uint64_t{1});
   const auto eight = hn::Set(U64(), std::uint64_t{8});
-  const auto characters = load_characters(columns, fields.from);
-  const auto before_last = hn::Sub(fields.count, one);
-  const auto has_zero = hn::Eq(hn::And(characters, hn::Set(U64(), std::uint64_t{0xff})), hn::Zero(U64()));
-  invalid = hn::Or(invalid, hn::ShiftRight<4>(before_last));  // none, or more than 16
-  invalid = hn::Or(invalid, hn::IfThenElseZero(has_zero, before_last));
-  const auto is_long = hn::Eq(hn::ShiftRight<3>(before_last), one);  // 9 to 16
-  if (HWY_LIKELY(hn::AllFalse(U64(), is_long))) {
-    const auto digits = align_characters(characters, fields.count);
-    invalid = hn::Or(invalid, find_invalid(digits));
-    return number_of_digits(digits);
+  const auto all_cr_bytes = hn::Set(U64(), std::uint64_t{cr_bytes});
+  const auto zero_character = hn::Set(U64(), std::uint64_t{'0'});
+  for (std::size_t line = 0; line < lines; line += hn::Lanes(U64())) {
+    const auto first = hn::Load(U64(), words.first.data() + line);
+    const auto count = count_characters(hn::Load(U64(), words.ends.data() + line), all_cr_bytes);
+    const auto before_last = hn::Sub(count, one);
+    const auto has_zero = hn::Eq(hn::And(first, hn::Set(U64(), std::uint64_t{0xff})), zero_character);
+    auto invalid = hn::IfThenElseZero(has_zero, before_last);
+    invalid = hn::Or(invalid, hn::ShiftRight<4>(before_last));  // none, or more than 16
+    auto low = hn::Zero(U64());
+    auto number = hn::Zero(U64());
+    if constexpr (kLong) {
+      const auto is_long = hn::Eq(hn::ShiftRight<3>(before_last), one);
+      low = align_digits(hn::Load(U64(), words.last.data() + line), hn::IfThenElse(is_long, eight, count));
+      const auto high = hn::IfThenElseZero(is_long, align_digits(first, hn::Sub(count, eight)));
+      invalid = hn::Or(invalid, find_invalid(high));
+      number = hn::MulEven(hn::BitCast(U32(), number_of_digits(high)), hn::Set(U32(), 100'000'000u));
+    } else {
+      low = align_digits(first, count);
+    }
+    add_invalid(hn::Or(invalid, find_invalid(low)), line, words);
+    hn::Store(hn::BitCast(I64(), hn::Add(number, number_of_digits(low))), I64(), numbers + line);
   }
-  const auto high_count = hn::IfThenElseZero(is_long, hn::Sub(fields.count, eight));
-  const auto low_characters = load_characters(columns, hn::Add(fields.from, high_count));
-  const auto low = align_characters(low_characters, hn::IfThenElse(is_long, eight, fields.count));
-  const auto high = hn::IfThenElseZero(is_long, align_characters(characters, high_count));
-  invalid = hn::Or(invalid, hn::Or(find_invalid(low), find_invalid(high)));
-  const auto upper = hn::BitCast(U32(), number_of_digits(high));
-  return hn::Add(number_of_digits(low), hn::MulEven(upper, hn::Set(U32(), 100'000'000u)));
 }
 
 /// Reads digits with at most one point as floats. Those with 2^24 or more without it are invalid here, as
 /// their quotient would be rounded twice.
-HWY_INLINE void read_decimals(const NumberColumns& columns, const Fields& fields, V64& invalid,
-                              float* values) {
+HWY_INLINE void read_decimals(std::size_t lines, std::uint32_t cr_bytes, FieldWords& words, float* values) {
   const auto one = hn::Set(U64(), std::uint64_t{1});
   const auto zero = hn::Zero(U64());
-  const auto before_last = hn::Sub(fields.count, one);
-  const auto characters = align_characters(load_characters(columns, fields.from), fields.count);
-  const auto is_point = hn::Eq(hn::BitCast(U8(), characters), hn::Set(U8(), std::uint8_t{'.' ^ '0'}));
-  const auto points = hn::BitCast(U64(), hn::VecFromMask(U8(), is_point));
-  const auto point = hn::And(points, hn::Sub(zero, points));  // the lowest bit of the first one
-  const auto before = hn::Sub(point, one);
-  const auto before_and_point = hn::Sub(hn::ShiftLeft<8>(point), one);
-  const auto joined =
-      hn::Or(hn::AndNot(before_and_point, characters), hn::ShiftLeft<8>(hn::And(characters, before)));
-  const auto has_none = hn::Eq(point, zero);
-  const auto digits = hn::IfThenElse(has_none, characters, joined);
-  const auto number = number_of_digits(digits);
-  invalid = hn::Or(invalid, hn::Or(find_invalid(digits), hn::ShiftRight<24>(number)));
-  invalid = hn::Or(invalid, hn::ShiftRight<3>(before_last));  // none, or more than 8
-  const auto is_alone = hn::And(hn::Eq(before_last, zero), hn::Not(has_none));
-  invalid = hn::Or(invalid, hn::VecFromMask(U64(), is_alone));
-  alignas(64) std::array<std::uint64_t, hn::MaxLanes(U64())> numbers;
-  alignas(64) std::array<std::uint64_t, hn::MaxLanes(U64())> point_bits;
-  hn::Store(number, U64(), numbers.data());
-  hn::Store(hn::IfThenElse(has_none, hn::Set(U64(), std::uint64_t{1} << 63), point), U64(),
-            point_bits.data());
-  for (std::size_t line = 0; line < numbers.size(); ++line)
-    values[line] = static_cast<float>(static_cast<std::int32_t>(numbers[line])) /
-                   kFloatPowers[static_cast<std::size_t>(std::countl_zero(point_bits[line])) / 8];
+  for (std::size_t line = 0; line < lines; line += hn::Lanes(U64())) {
+    const auto count =
+        count_characters(hn::Load(U64(), words.ends.data() + line), hn::Set(U64(), std::uint64_t{cr_bytes}));
+    const auto before_last = hn::Sub(count, one);
+    const auto all = align_digits(hn::Load(U64(), words.first.data() + line), count);
+    const auto is_point = hn::Eq(hn::BitCast(U8(), all), hn::Set(U8(), std::uint8_t{'.' ^ '0'}));
+    const auto points = hn::BitCast(U64(), hn::VecFromMask(U8(), is_point));
+    const auto point = hn::And(points, hn::Sub(zero, points));  // the lowest bit of the first one
+    const auto has_none = hn::Eq(point, zero);
+    const auto before = hn::Sub(point, one);
+    const auto before_and_point = hn::Sub(hn::ShiftLeft<8>(point), one);
+    const auto joined = hn::Or(hn::AndNot(before_and_point, all), hn::ShiftLeft<8>(hn::And(all, before)));
+    const auto digits = hn::IfThenElse(has_none, all, joined);
+    const auto number = number_of_digits(digits);
+    const auto is_alone =
+        hn::AndNot(hn::VecFromMask(U64(), has_none), hn::VecFromMask(U64(), hn::Eq(before_last, zero)));
+    const auto invalid = hn::Or(hn::Or(find_invalid(digits), hn::ShiftRight<24>(number)),
+                                hn::Or(hn::ShiftRight<3>(before_last), is_alone));
+    add_invalid(invalid, line, words);
+    hn::Store(number, U64(), words.first.data() + line);
+    hn::Store(hn::IfThenElse(has_none, hn::Set(U64(), std::uint64_t{1} << 63), point), U64(),
+              words.last.data() + line);
+  }
+  for (std::size_t line = 0; line < lines; ++line)
+    values[line] = static_cast<float>(static_cast<std::int32_t>(words.first[line])) /
+                   kFloatPowers[static_cast<std::size_t>(std::countl_zero(words.last[line])) / 8];
 }
 
-/// Reads as many lines as there are lanes to the ratings from `at` on; returns what is not 0 where a line is
-/// none of numbers.
-HWY_INLINE V64 read_some_lines(const NumberColumns& columns, const std::uint32_t* ends,
-                               std::uint64_t cr_bytes, std::size_t at, NumberRatings& ratings) {
-  auto invalid = hn::Zero(U64());
-  const auto fields = [&](std::size_t column) {
-    return load_fields(columns, ends + column, column + 1 == columns.count ? cr_bytes : 0);
-  };
+/// Reads so many lines, whole vectors of them, whose fields end at `ends`; all have a CR before their LF, or
+/// none that may be left out. Returns how many were read, up to the first other one.
+std::size_t read_lines(const NumberColumns& columns, const std::uint32_t* ends, std::size_t lines,
+                       bool has_cr, FieldWords& words, NumberRatings& ratings) {
+  const auto cr_bytes = [&](std::size_t column) { return has_cr && column + 1 == columns.count ? 1u : 0u; };
   const auto read = [&](std::size_t column, std::int64_t* to) {
-    hn::Store(hn::BitCast(I64(), read_integers(columns, fields(column), invalid)), I64(), to + at);
+    if (load_column(columns, ends, lines, column, cr_bytes(column), words))
+      read_integers<true>(lines, cr_bytes(column), words, to);
+    else
+      read_integers<false>(lines, cr_bytes(column), words, to);
   };
+  std::fill_n(words.invalid.begin(), lines, 0);
   read(columns.user, ratings.users.data());
   read(columns.item, ratings.items.data());
   if (columns.time < columns.count) read(columns.time, ratings.times.data());
-  if (columns.value < columns.count)
-    read_decimals(columns, fields(columns.value), invalid, ratings.values.data() + at);
-  return invalid;
-}
-
-/// Reads `most` lines, whose fields end at `ends`, behind the end of the line before; returns how many were
-/// read, up to the first other one or the last for which all lanes are filled.
-std::size_t read_lines(const NumberColumns& columns, const std::uint32_t* ends, std::size_t most,
-                       NumberRatings& ratings) {
-  const std::size_t lanes = hn::Lanes(U64());
-  const bool has_cr = columns.text[ends[columns.count - 1] - 1] == '\r';
-  const std::size_t lines = count_lines(columns, ends, most, has_cr) / lanes * lanes;
-  for (std::size_t line = 0; line < lines; line += lanes) {
-    const auto invalid = read_some_lines(columns, ends + line * columns.count, has_cr ? 1 : 0, line, ratings);
-    const auto is_number = hn::Eq(invalid, hn::Zero(U64()));
-    if (HWY_UNLIKELY(!hn::AllTrue(U64(), is_number))) {
-      const auto first = hn::FindFirstTrue(U64(), hn::Not(is_number));
-      return line + static_cast<std::size_t>(first);
-    }
+  if (columns.value < columns.count) {
+    load_column(columns, ends, lines, columns.value, cr_bytes(columns.value), words);
+    read_decimals(lines, cr_bytes(columns.value), words, ratings.values.data());
   }
-  return lines;
+  const auto end = words.invalid.begin() + static_cast<std::ptrdiff_t>(lines);
+  const auto other = std::find_if(words.invalid.begin(), end, [](std::uint64_t bits) { return bits != 0; });
+  return static_cast<std::size_t>(other - words.invalid.begin());
 }
 #endif
 
@@ -246,7 +243,7 @@ HWY_EXPORT(read_lines);
 
 namespace {
 
-constexpr std::size_t kMostLanes = 8;  // numbers of 64 bits in the largest vector
+constexpr std::size_t kMaxLanes = 8;  // numbers of 64 bits in the largest vector
 
 }  // namespace
 
@@ -269,28 +266,63 @@ NumberLines::NumberLines(std::string_view text, const RatingTextSpec& spec)
                spec.columns.value.value_or(spec.column_count),
                spec.columns.time.value_or(spec.column_count)} {}
 
-/// Keeps the ends of the line that begins at `begin`, and lists as many more as there is room for.
-void NumberLines::find_more(std::size_t begin) {
-  std::copy(ends_.begin() + static_cast<std::ptrdiff_t>(next_),
-            ends_.begin() + static_cast<std::ptrdiff_t>(end_count_), ends_.begin() + 1);
-  end_count_ -= next_ - 1;
+/// Goes to the line that begins at `begin`.
+void NumberLines::go_to(std::size_t begin) {
+  while (next_ < ends_.size && ends_.ends[next_] < begin) ++next_;
+  if (ends_.size - next_ < kMaxLanes * columns_.count) {
+    if (next_ == ends_.size) ends_.found_until = std::max(ends_.found_until, begin);
+    find_more();
+  }
+  while (next_line_ < ends_.line_count && ends_.line_ends[next_line_] < next_) ++next_line_;
+  ends_.ends[next_ - 1] = static_cast<std::uint32_t>(begin) - 1;
+}
+
+/// Keeps the ends that are left, and lists as many more as there is room for.
+void NumberLines::find_more() {
+  std::copy(ends_.ends.begin() + static_cast<std::ptrdiff_t>(next_),
+            ends_.ends.begin() + static_cast<std::ptrdiff_t>(ends_.size), ends_.ends.begin() + 1);
+  std::size_t kept = 0;
+  for (std::size_t line = 0; line < ends_.line_count; ++line)
+    if (ends_.line_ends[line] >= next_)
+      ends_.line_ends[kept++] = static_cast<std::uint16_t>(ends_.line_ends[line] - next_ + 1);
+  ends_.line_count = kept;
+  ends_.size -= next_ - 1;
   next_ = 1;
-  if (end_count_ == 1) found_until_ = std::max(found_until_, begin);
-  end_count_ += HWY_DYNAMIC_DISPATCH(find_ends)(columns_, &found_until_, ends_.data() + end_count_,
-                                                kMaxEnds - end_count_);
+  next_line_ = 0;
+  HWY_DYNAMIC_DISPATCH(find_ends)(columns_, ends_);
+}
+
+/// Counts the next lines up to the first that has not as many fields as the table, or another line end than
+/// those before. 8 characters may be read where a field of them begins or ends.
+std::size_t NumberLines::count_lines(std::size_t begin, bool has_cr) const {
+  const std::size_t most =
+      std::min({(ends_.size - next_) / columns_.count, line_limit_, ends_.line_count - next_line_});
+  std::size_t count = 0;
+  for (std::size_t end = next_ + columns_.count - 1; count < most; ++count, end += columns_.count)
+    if (ends_.line_ends[next_line_ + count] != end || (columns_.text[ends_.ends[end] - 1] == '\r') != has_cr)
+      break;
+  const auto end_of = [&](std::size_t lines) {
+    return std::size_t{ends_.ends[next_ + lines * columns_.count - 1]};
+  };
+  while (count > 0 && columns_.text.size() - end_of(count) < sizeof(std::uint64_t)) --count;
+  // All lines together, so that none of them is longer.
+  while (count > 0 && end_of(count) - begin > kMaxLineBytes) count /= 2;
+  return count / kMaxLanes * kMaxLanes;
 }
 
 std::size_t NumberLines::read(std::size_t begin, NumberRatings& ratings) {
-  while (next_ < end_count_ && ends_[next_] < begin) ++next_;
-  if (end_count_ - next_ < kMostLanes * columns_.count) find_more(begin);
-  ends_[next_ - 1] = static_cast<std::uint32_t>(begin) - 1;
-  const std::size_t most = std::min((end_count_ - next_) / columns_.count, line_limit_);
-  const std::size_t lines = most / kMostLanes * kMostLanes;
-  ratings.count = lines > 0 ? HWY_DYNAMIC_DISPATCH(read_lines)(columns_, &ends_[next_], lines, ratings) : 0;
+  go_to(begin);
+  ratings.count = 0;
+  ratings.is_other_next = true;
+  if (ends_.size - next_ < columns_.count) return begin;
+  const bool has_cr = columns_.text[ends_.ends[next_ + columns_.count - 1] - 1] == '\r';
+  const std::size_t lines = count_lines(begin, has_cr);
+  ratings.count =
+      HWY_DYNAMIC_DISPATCH(read_lines)(columns_, &ends_.ends[next_], lines, has_cr, words_, ratings);
   ratings.is_other_next = ratings.count < lines || lines == 0;
-  line_limit_ = std::min(2 * ratings.count + kMostLanes, NumberRatings::kMaxCount);
+  line_limit_ = std::min(2 * ratings.count + kMaxLanes, NumberRatings::kMaxCount);
   next_ += ratings.count * columns_.count;
-  return ratings.count > 0 ? std::size_t{ends_[next_ - 1]} + 1 : begin;
+  return ratings.count > 0 ? std::size_t{ends_.ends[next_ - 1]} + 1 : begin;
 }
 
 }  // namespace chunkhit

@@ -15,21 +15,21 @@ namespace chunkhit {
 namespace {
 
 /// Fewer keys than this are sorted by comparison, which is then faster than counting digits.
-constexpr std::size_t kMinKeysToCount = 64;
+constexpr std::size_t kMinKeysToCount = 24;
 constexpr int kDigitBits = 8;
 constexpr std::size_t kDigits = 1 << kDigitBits;
 
 bool is_before(std::uint64_t a, std::uint64_t b) { return a >> 32 < b >> 32; }
 
-/// Copies the keys to `to` in the order of one digit; equal digits keep their order.
-void sort_by_digit(std::span<const std::uint64_t> from, int shift, std::uint64_t* to) {
+/// Copies the keys to `to` in the order of one digit, below `digit_end`; equal digits keep their order.
+void sort_by_digit(std::span<const std::uint64_t> from, int shift, std::size_t digit_end, std::uint64_t* to) {
   // Counting sort: the counts become the offset at which each digit's keys begin.
   std::array<std::uint32_t, kDigits> next{};
   for (const std::uint64_t key : from) ++next[(key >> shift) % kDigits];
   std::uint32_t sum = 0;
-  for (std::uint32_t& begin : next) {
-    const std::uint32_t count = begin;
-    begin = sum;
+  for (std::size_t digit = 0; digit < digit_end; ++digit) {
+    const std::uint32_t count = next[digit];
+    next[digit] = sum;
     sum += count;
   }
   for (const std::uint64_t key : from) to[next[(key >> shift) % kDigits]++] = key;
@@ -53,13 +53,17 @@ void KeySort::sort(std::span<std::uint64_t> keys) {
   }
   // Digits that all keys have in common need no pass.
   std::uint64_t differing = 0;
-  for (const std::uint64_t key : keys) differing |= key ^ keys[0];
+  std::uint64_t all = 0;
+  for (const std::uint64_t key : keys) {
+    differing |= key ^ keys[0];
+    all |= key;
+  }
   other_.resize(std::max(other_.size(), keys.size()));
   std::span<std::uint64_t> from = keys;
   std::span<std::uint64_t> to(other_.data(), keys.size());
   for (int shift = 32; shift < 64; shift += kDigitBits) {
     if ((differing >> shift) % kDigits == 0) continue;
-    sort_by_digit(from, shift, to.data());
+    sort_by_digit(from, shift, (all >> shift) % kDigits + 1, to.data());
     std::swap(from, to);
   }
   if (from.data() != keys.data()) std::copy(from.begin(), from.end(), keys.begin());

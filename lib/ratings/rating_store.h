@@ -206,6 +206,10 @@ class CleanRows {
   [[nodiscard]] RatingRow row(std::uint32_t user) const {
     return buckets_[user / kBucketUsers].row(user % kBucketUsers);
   }
+  /// Has where a user's row begins loaded into the CPU's cache, for a later `prefetch`.
+  void prefetch_begin(std::uint32_t user) const {
+    __builtin_prefetch(buckets_[user / kBucketUsers].indptr.data() + user % kBucketUsers);
+  }
   /// Has the beginning of the items and values of a user's row loaded into the CPU's cache, for a later
   /// `row`.
   void prefetch(std::uint32_t user) const;

@@ -116,7 +116,7 @@ class TextParser {
       if (spec_.columns.time) times_.append(std::span(ratings.times).first(ratings.count));
       if (!ratings.is_other_next) continue;
       // Where most lines are others, trying them first costs more than it gains.
-      if (++other_lines_ > kFewOtherLines + lines.line_count() / 2) number_lines_.reset();
+      if (++other_lines_ > kFewOtherLines + lines.line_count() / 16) number_lines_.reset();
       return;
     }
   }

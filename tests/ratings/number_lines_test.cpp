@@ -147,6 +147,13 @@ TEST(NumberLines, TakeNumbersThatTheWholeInputKnows) {
   parse_rating_text("3,8\n", table(2, {0, 1, {}, {}}), block, &maps);
   EXPECT_EQ(block.items.of_rating, (std::vector<std::uint32_t>{0}));
   EXPECT_EQ(block.users.numbers, (std::vector<std::int64_t>{3}));
+  parse_rating_text("3,4\n5,1000000\n5,6\n1000000,9\n7,1000000\n7,4\n", table(2, {0, 1, {}, {}}), block,
+                    &maps);
+  EXPECT_EQ(block.users.numbers, (std::vector<std::int64_t>{3, 5, 1'000'000, 7}));
+  EXPECT_EQ(block.users.of_rating, (std::vector<std::uint32_t>{0, 1, 1, 2, 3, 3}));
+  EXPECT_EQ(block.items.numbers, (std::vector<std::int64_t>{4, 1'000'000, 6}))
+      << "in the order they appear in";
+  EXPECT_EQ(block.items.of_rating, (std::vector<std::uint32_t>{0, 1, 2, BlockIds::kKnown + 1, 1, 0}));
 }
 
 }  // namespace
