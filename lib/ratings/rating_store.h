@@ -34,12 +34,14 @@ struct RatingRow {
 
 /// Owns the rows of consecutive users.
 struct RatingRows {
+  template <class T>
+  using Numbers = std::vector<T, UnwrittenAllocator<T>>;
   std::uint32_t first_user = 0;
   std::vector<std::uint64_t> indptr{0};  ///< row r has the entries [indptr[r], indptr[r + 1])
-  std::vector<std::uint32_t> items;      ///< items of each row in the order of a RowForm
-  std::vector<float> values;             ///< empty: every value is 1
-  std::vector<std::int64_t> times;       ///< empty: not kept
-  std::vector<std::uint32_t> positions;  ///< among the user's ratings in the input; empty: not kept
+  Numbers<std::uint32_t> items;          ///< items of each row in the order of a RowForm
+  Numbers<float> values;                 ///< empty: every value is 1
+  Numbers<std::int64_t> times;           ///< empty: not kept
+  Numbers<std::uint32_t> positions;      ///< among the user's ratings in the input; empty: not kept
   [[nodiscard]] std::size_t row_count() const { return indptr.size() - 1; }
   [[nodiscard]] std::size_t nnz() const { return items.size(); }
   [[nodiscard]] RatingRow row(std::size_t index) const {
