@@ -93,20 +93,23 @@ std::uint32_t scatter_rows(const RecordScan& scan, RecordFields fields, RowRange
   if (fields.times) rows.times.resize(nnz);
   std::vector<std::uint64_t> next(rows.indptr.begin(), rows.indptr.end() - 1);
   std::uint32_t largest_item = 0;
-  scan([&](Bytes piece) {
+  // Copies, which the numbers that are written cannot change.
+  const auto write = [&next, range, fields, items = rows.items.data(), values = rows.values.data(),
+                      times = rows.times.data()](Bytes piece, std::uint32_t largest) {
     for (std::size_t at = 0; at < piece.size(); at += record_bytes(fields.times)) {
       const std::uint8_t* record = piece.data() + at;
       const std::uint32_t row = load_little<std::uint16_t>(record) - range.first;
       // The subtraction wraps for users before the range, so that one comparison rejects both sides.
       if (row >= range.count) continue;
       const std::uint64_t to = next[row]++;
-      const auto item = load_little<std::uint32_t>(record + kRecordItemAt);
-      largest_item = std::max(largest_item, item);
-      rows.items[to] = item;
-      if (fields.values) rows.values[to] = load_little<float>(record + kRecordValueAt);
-      if (fields.times) rows.times[to] = load_little<std::int64_t>(record + kRecordTimeAt);
+      items[to] = load_little<std::uint32_t>(record + kRecordItemAt);
+      largest = std::max(largest, items[to]);
+      if (fields.values) values[to] = load_little<float>(record + kRecordValueAt);
+      if (fields.times) times[to] = load_little<std::int64_t>(record + kRecordTimeAt);
     }
-  });
+    return largest;
+  };
+  scan([&](Bytes piece) { largest_item = write(piece, largest_item); });
   return largest_item;
 }
 
