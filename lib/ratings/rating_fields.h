@@ -36,6 +36,16 @@ inline constexpr std::uint64_t kEveryByte = 0x0101010101010101u;
   return below * kEveryByte >> 56;
 }
 
+/// What a text has anywhere.
+struct TextMarks {
+  bool has_nul = false;
+  bool has_quote = false;
+  bool is_ascii = true;
+};
+
+/// Looks at a text once.
+[[nodiscard]] TextMarks find_marks(std::string_view text);
+
 /// Goes from line to line of a text, whose last line may have no end.
 class LineCursor {
  public:

@@ -75,10 +75,11 @@ class TextParser {
 
   void parse() {
     // If the whole block is UTF-8, its fields are too, unless the delimiter cuts within a character.
-    checks_utf8_ = !is_utf8(text_) || !is_utf8(spec_.delimiter);
-    has_nul_ = text_.find('\0') != std::string_view::npos;
-    watches_quotes_ = (spec_.quoting == Quoting::automatic || spec_.quoting == Quoting::letters) &&
-                      text_.find('"') != std::string_view::npos;
+    const TextMarks marks = find_marks(text_);
+    checks_utf8_ = !(marks.is_ascii || is_utf8(text_)) || !is_utf8(spec_.delimiter);
+    has_nul_ = marks.has_nul;
+    watches_quotes_ =
+        (spec_.quoting == Quoting::automatic || spec_.quoting == Quoting::letters) && marks.has_quote;
     if (!Splitter::kQuotes && !has_nul_ && !watches_quotes_ && NumberLines::can_read(text_, spec_))
       number_lines_.emplace(text_, spec_);
     LineCursor lines(text_);
