@@ -142,18 +142,33 @@ HWY_EXPORT(decode_u32);
 
 namespace {
 
-/// Calls `take(group, step)` for each step of all rows.
+/// The steps of a row that are left, up to the last one of a group.
+struct Steps {
+  const std::uint32_t* column;
+  const std::uint32_t* row_end;
+  std::uint64_t next;       ///< least column that may follow
+  std::uint64_t group_end;  ///< least one that belongs to a later group
+  [[nodiscard]] bool has_more() const { return column != row_end && next < group_end; }
+  std::uint32_t take() {
+    const auto step = static_cast<std::uint32_t>(*column - next);
+    next = std::uint64_t{*column++} + 1;
+    return step;
+  }
+};
+
+/// Calls `take(group, steps)` for those of each group of each row, which it takes all.
 template <class Take>
-void for_each_step(const CsrView& rows, Take take) {
+void for_each_group(const CsrView& rows, Take take) {
   const std::uint32_t* column = rows.indices.data();
   for (std::size_t row = 0; row < rows.row_count(); ++row) {
     const std::uint64_t length = rows.indptr[row + 1] - rows.indptr[row];
     RowGroups groups(length);
-    std::uint64_t next = 0;
-    for (const std::uint32_t* const end = column + length; column != end; ++column) {
-      take(groups.of(next), static_cast<std::uint32_t>(*column - next));
-      next = std::uint64_t{*column} + 1;
+    for (Steps steps{column, column + length, 0, 0}; steps.column != steps.row_end;) {
+      const std::size_t group = groups.of(steps.next);
+      steps.group_end = groups.end();
+      take(group, steps);
     }
+    column += length;
   }
 }
 
@@ -169,9 +184,17 @@ std::uint32_t decode_leb128(Bytes& from) {
 
 StepGroups measure_columns(const CsrView& rows) {
   StepGroups groups{};
-  for_each_step(rows, [&](std::size_t group, std::uint32_t step) {
-    ++groups[group].first_bytes;
-    for (step >>= 7; step != 0; step >>= 7) ++groups[group].more_bytes;
+  for_each_group(rows, [&](std::size_t group, Steps& steps) {
+    const std::uint32_t* const first = steps.column;
+    std::uint64_t more_bytes = 0;
+    while (steps.has_more()) {
+      // Without a branch: whether a step has more bytes is as good as random.
+      const std::uint32_t step = steps.take();
+      more_bytes += (step >= 1u << 7 ? 1 : 0) + (step >= 1u << 14 ? 1 : 0) + (step >= 1u << 21 ? 1 : 0) +
+                    (step >= 1u << 28 ? 1 : 0);
+    }
+    groups[group].first_bytes += static_cast<std::uint64_t>(steps.column - first);
+    groups[group].more_bytes += more_bytes;
   });
   return groups;
 }
@@ -186,14 +209,21 @@ std::uint8_t* encode_columns(const CsrView& rows, const StepGroups& groups, std:
     ends[group] = {to, to + groups[group].first_bytes};
     to = ends[group].more + groups[group].more_bytes;
   }
-  for_each_step(rows, [&](std::size_t group, std::uint32_t step) {
-    Ends& end = ends[group];
-    if (step < 0x80) {
-      *end.first++ = static_cast<std::uint8_t>(step);
-      return;
+  for_each_group(rows, [&](std::size_t group, Steps& steps) {
+    Ends end = ends[group];
+    while (steps.has_more()) {
+      const std::uint32_t step = steps.take();
+      const bool has_more = step >= 1u << 7;
+      *end.first++ = static_cast<std::uint8_t>(step | (has_more ? 0x80 : 0));
+      if (step >= 1u << 14) {
+        end.more = encode_leb128(step >> 7, end.more);
+        continue;
+      }
+      std::uint8_t unused = 0;
+      *(has_more ? end.more : &unused) = static_cast<std::uint8_t>(step >> 7);
+      end.more += has_more ? 1 : 0;
     }
-    *end.first++ = static_cast<std::uint8_t>(step | 0x80);
-    end.more = encode_leb128(step >> 7, end.more);
+    ends[group] = end;
   });
   return to;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <string>
 
@@ -21,8 +22,30 @@ Number stored_number(float rating, double scale) {
   return number;
 }
 
+/// Writes the numbers of all ratings without a branch; false where one is none of them, or -0.
+template <class Number>
+bool encode_all_numbers(std::span<const float> ratings, double scale, MutableBytes numbers) {
+  // Added to a number of up to 51 bits, this rounds it and leaves it in the lowest bits. A rating that is
+  // number · scale is never near the middle of two numbers, where nearbyint may round to the other one.
+  constexpr double kRounding = 0x1.8p52;
+  constexpr int kBits = 8 * sizeof(Number);
+  std::uint64_t beyond = 0;
+  std::uint32_t differing = 0;
+  for (std::size_t i = 0; i < ratings.size(); ++i) {
+    const double rounding = ratings[i] / scale + kRounding;
+    const std::uint64_t number =
+        std::bit_cast<std::uint64_t>(rounding) - std::bit_cast<std::uint64_t>(kRounding);
+    const auto rating = static_cast<float>((rounding - kRounding) * scale);
+    beyond |= number >> kBits;
+    differing |= std::bit_cast<std::uint32_t>(rating) ^ std::bit_cast<std::uint32_t>(ratings[i]);
+    store_little(numbers.data() + i * sizeof(Number), static_cast<Number>(number));
+  }
+  return beyond == 0 && differing == 0;
+}
+
 template <class Number>
 void encode_numbers(std::span<const float> ratings, double scale, MutableBytes numbers) {
+  if (!ratings.empty() && encode_all_numbers<Number>(ratings, scale, numbers)) return;
   const std::size_t count = numbers.size() / sizeof(Number);
   for (std::size_t i = 0; i < count; ++i)
     store_little(numbers.data() + i * sizeof(Number),

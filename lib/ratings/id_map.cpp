@@ -3,6 +3,7 @@
 #include <bit>
 #include <charconv>
 #include <limits>
+#include <new>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -20,11 +21,9 @@ constexpr std::size_t kIdsAhead = 32;
 /// Smaller tables fit into the CPU caches and gain nothing from prefetching.
 constexpr std::size_t kMinSlotsToFetch = std::size_t{64} << 10;
 
-/// Integers below this index an array directly, without a hash; the array has at most 1 MiB.
-constexpr std::uint64_t kSmallIds = 1 << 18;
 constexpr std::uint64_t kMinSmallIds = 1 << 10;
 
-bool is_small(std::int64_t id) { return static_cast<std::uint64_t>(id) < kSmallIds; }
+bool is_small(std::int64_t id) { return SmallIds::is_small(id); }
 
 std::uint32_t hash_of(std::int64_t id) {
   return static_cast<std::uint32_t>(mix_bits(static_cast<std::uint64_t>(id)) >> 32);
@@ -33,6 +32,13 @@ std::uint32_t hash_of(std::int64_t id) {
 std::uint32_t hash_of(std::string_view id) { return static_cast<std::uint32_t>(xxh3(as_bytes(id)) >> 32); }
 
 }  // namespace
+
+// The memory comes zeroed: pages for which there is no id are never touched.
+void SmallIds::reserve() {
+  if (has_room()) return;
+  entries_.reset(static_cast<std::uint32_t*>(std::calloc(kEnd, sizeof(std::uint32_t))));
+  if (!has_room()) throw std::bad_alloc();
+}
 
 // Scales the hash to the table size (multiply and shift): the order of slots is kept when the table doubles.
 std::size_t IdMap::home_of(std::uint32_t hash) const {
@@ -72,25 +78,31 @@ std::uint32_t IdMap::next_entry() const {
 }
 
 std::uint32_t IdMap::add_small(std::int64_t id) {
-  const auto position = static_cast<std::uint64_t>(id);
-  if (position >= small_.size()) small_.resize(std::max(std::bit_ceil(position + 1), kMinSmallIds));
-  if (small_[position] == 0) {
-    small_[position] = next_entry();
+  small_.reserve();
+  if (small_.entry(id) == 0) {
+    small_count_ =
+        std::max(small_count_, std::bit_ceil(std::max(static_cast<std::uint64_t>(id) + 1, kMinSmallIds)));
+    small_.set_entry(id, next_entry());
     ids_.numbers.push_back(id);
   }
-  return small_[position] - 1;
+  return small_.entry(id) - 1;
 }
 
 /// Adds small integers up to the first other id, and returns their count.
 std::size_t IdMap::add_small(std::span<const std::int64_t> ids, std::vector<std::uint32_t>& numbers) {
   if (are_text()) return 0;
+  small_.reserve();
   const std::size_t begin = numbers.size();
   numbers.resize(begin + ids.size());
+  std::uint32_t* const to = numbers.data() + begin;
   std::size_t count = 0;
   for (; count < ids.size() && is_small(ids[count]); ++count) {
-    const auto position = static_cast<std::uint64_t>(ids[count]);
-    const bool is_known = position < small_.size() && small_[position] != 0;
-    numbers[begin + count] = is_known ? small_[position] - 1 : add_small(ids[count]);
+    if (count > 0 && ids[count] == ids[count - 1]) {
+      to[count] = to[count - 1];
+      continue;
+    }
+    const std::uint32_t entry = small_.entry(ids[count]);
+    to[count] = entry != 0 ? entry - 1 : add_small(ids[count]);
   }
   numbers.resize(begin + count);
   return count;
@@ -200,8 +212,8 @@ std::size_t IdMap::find(std::string_view id) const {
   } else {
     if (!parse_integer_id(id, number)) return size();
     if (is_small(number)) {
-      const auto position = static_cast<std::uint64_t>(number);
-      return position < small_.size() && small_[position] != 0 ? small_[position] - 1 : size();
+      const std::uint32_t entry = small_.has_room() ? small_.entry(number) : 0;
+      return entry != 0 ? entry - 1 : size();
     }
     if (slots_.empty()) return size();
     slot = slot_of(hash_of(number), [&](std::uint32_t other) { return ids_.numbers[other] == number; });
@@ -222,15 +234,21 @@ std::vector<std::uint32_t> IdMap::sorted() const {
   return numbers;
 }
 
+/// Clears only what was set of the small integers: most blocks have few ids.
 void IdMap::move_to(BlockIds& block) {
-  block.numbers = std::move(ids_.numbers);
-  block.texts = std::move(ids_.texts);
-  *this = IdMap();
+  for (const std::int64_t id : ids_.numbers)
+    if (is_small(id)) small_.set_entry(id, 0);
+  if (hashed_count_ > 0) std::ranges::fill(slots_, std::uint64_t{0});
+  hashed_count_ = 0;
+  std::swap(block.numbers, ids_.numbers);
+  std::swap(block.texts, ids_.texts);
+  ids_.numbers.clear();
+  ids_.texts.clear();
 }
 
 std::uint64_t IdMap::held_bytes() const {
   return (slots_.capacity() + ids_.numbers.capacity()) * sizeof(std::uint64_t) + ids_.texts.capacity_bytes() +
-         small_.capacity() * sizeof(std::uint32_t);
+         small_count_ * sizeof(std::uint32_t);
 }
 
 /// An estimate for integers: ten digits each.
@@ -242,7 +260,8 @@ std::uint64_t IdMap::text_bytes() const {
 /// The ids remain; only looking up and adding are no longer possible.
 void IdMap::drop_index() {
   slots_ = {};
-  small_ = {};
+  small_.free();
+  small_count_ = 0;
   ids_.numbers.shrink_to_fit();
   ids_.texts.shrink_to_fit();
 }
@@ -263,11 +282,49 @@ void IdMap::turn_to_text() {
   ids_.numbers.clear();
   slots_.assign(slots_.size(), 0);
   hashed_count_ = 0;
-  small_ = {};
   for (const std::int64_t number : numbers) {
+    if (is_small(number)) small_.set_entry(number, 0);
     const std::string text = std::to_string(number);
     add_hashed(text, hash_of(text));
   }
+}
+
+/// Appends what each of the gathered ids is: known, or numbered in this block. From the first large one on,
+/// unknown ones are numbered together, so that their cache misses overlap and they stay in order.
+void IdColumn::finish_numbers() {
+  const auto ids = std::span(numbers_).first(std::exchange(number_count_, 0));
+  if (known_ == nullptr || ids_.are_text()) return ids_.add(ids, block_.of_rating);
+  constexpr std::uint32_t kUnknown = UINT32_MAX;
+  const std::size_t begin = block_.of_rating.size();
+  block_.of_rating.resize(begin + ids.size());
+  const auto of_rating = std::span(block_.of_rating).subspan(begin);
+  std::size_t unknown_count = 0;
+  std::uint32_t number = kUnknown;  // of the id before
+  for (std::size_t at = 0; at < ids.size(); ++at) {
+    const std::int64_t id = ids[at];
+    if (at == 0 || id != ids[at - 1] || number == kUnknown) {
+      const bool is_small = SmallIds::is_small(id);
+      number = (is_small ? known_->entry(id) : 0) - 1;
+      if (number < BlockIds::kKnown - 1)
+        number |= BlockIds::kKnown;
+      else
+        number = is_small && unknown_count == 0 ? ids_.add(id) : kUnknown;
+    }
+    of_rating[at] = number;
+    if (number == kUnknown) numbers_[unknown_count++] = id;
+  }
+  if (unknown_count == 0) return;
+  unknown_numbers_.clear();
+  ids_.add(ids.first(unknown_count), unknown_numbers_);
+  auto next = unknown_numbers_.begin();
+  for (std::uint32_t& of : of_rating)
+    if (of == kUnknown) of = *next++;
+}
+
+void IdColumn::finish_gathered() {
+  finish_numbers();
+  ids_.add(texts_, block_.of_rating);
+  texts_.clear();
 }
 
 void clear_block(RatingBlock& block) {

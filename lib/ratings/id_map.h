@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +17,31 @@
 #include "types/rating_block.h"
 
 namespace chunkhit {
+
+/// The numbers of ids that are small integers, by the id itself. One thread adds them while others may look.
+class SmallIds {
+ public:
+  /// Integers from 0 up to this one are small; the table takes 4 bytes for each up to the largest.
+  static constexpr std::uint64_t kEnd = 1 << 18;
+  [[nodiscard]] static bool is_small(std::int64_t id) { return static_cast<std::uint64_t>(id) < kEnd; }
+  /// The number and 1 of a small id; 0: it has none.
+  [[nodiscard]] std::uint32_t entry(std::int64_t id) const {
+    return std::atomic_ref(entries_[static_cast<std::uint64_t>(id)]).load(std::memory_order_relaxed);
+  }
+  void set_entry(std::int64_t id, std::uint32_t entry) {
+    std::atomic_ref(entries_[static_cast<std::uint64_t>(id)]).store(entry, std::memory_order_relaxed);
+  }
+  /// Makes room; before that nobody may look.
+  void reserve();
+  [[nodiscard]] bool has_room() const { return entries_ != nullptr; }
+  void free() { entries_.reset(); }
+
+ private:
+  struct Free {
+    void operator()(std::uint32_t* entries) const { std::free(entries); }
+  };
+  std::unique_ptr<std::uint32_t[], Free> entries_;
+};
 
 /// Maps ids to numbers 0, 1, ... in order of first appearance. Ids are 64-bit integers, exact, or text; a map
 /// holds integers until an id comes that no integer is written as, and text from then on ("7" and 7 are the
@@ -48,7 +76,12 @@ class IdMap {
   /// Frees what finds ids, and what was reserved for more of them: nothing but `size`, `text` and `sorted`
   /// may be called from now on.
   void drop_index();
-  /// Hands the ids over to a block, whose `of_rating` stays; the map is empty then.
+  /// The small integers, for others to look at; no `add` moves them.
+  [[nodiscard]] const SmallIds& share_small() {
+    small_.reserve();
+    return small_;
+  }
+  /// Hands the ids over to a block, whose `of_rating` stays; the map is empty then, and keeps its memory.
   void move_to(BlockIds& block);
 
  private:
@@ -72,15 +105,26 @@ class IdMap {
   BlockIds ids_;  // `of_rating` is not used
   // Open addressing, at most half full: 32 bits of the id's hash above its number + 1; 0 where free.
   std::vector<std::uint64_t> slots_;
-  std::size_t hashed_count_ = 0;      // ids in slots_
-  std::uint64_t peak_bytes_ = 0;      // while slots_ grew last
-  std::vector<std::uint32_t> small_;  // by the id itself, where that is a small integer: its number + 1, or 0
+  std::size_t hashed_count_ = 0;  // ids in slots_
+  std::uint64_t peak_bytes_ = 0;  // while slots_ grew last
+  SmallIds small_;
+  std::size_t small_count_ = 0;  // entries of small_ that are used, a power of two
+};
+
+/// What numbers the ids of one block, and then those of the next one, with the same memory. Ids that have a
+/// number in `known_…` already are not numbered again.
+struct BlockMaps {
+  const SmallIds* known_users = nullptr;
+  const SmallIds* known_items = nullptr;
+  IdMap users{};
+  IdMap items{};
 };
 
 /// Gathers a column's ids and numbers them at the end, all at once.
 class IdColumn {
  public:
-  explicit IdColumn(BlockIds& block) : block_(block) {}
+  /// `ids` is empty, and will be again after `finish`; ids that are `known` need no other number.
+  IdColumn(BlockIds& block, IdMap& ids, const SmallIds* known) : block_(block), ids_(ids), known_(known) {}
 
   /// Appends the id of the next rating. Its text must stay where it is until `finish`; characters before
   /// `text_end` can be read.
@@ -93,6 +137,14 @@ class IdColumn {
     // A block's numbers would be written to memory and read again.
     if (number_count_ == kGathered) finish_gathered();
     numbers_[number_count_++] = number;
+  }
+  /// Whether all ids since the last `finish` were integers.
+  [[nodiscard]] bool takes_numbers() const { return texts_.empty(); }
+  /// Appends the ids of the next ratings; only where it takes numbers.
+  void append(std::span<const std::int64_t> ids) {
+    if (number_count_ + ids.size() > kGathered) finish_gathered();
+    std::ranges::copy(ids, numbers_.begin() + static_cast<std::ptrdiff_t>(number_count_));
+    number_count_ += ids.size();
   }
   /// Appends the id of the next rating, whose text may go away.
   void append_fleeting(std::string_view id) {
@@ -108,18 +160,16 @@ class IdColumn {
  private:
   static constexpr std::size_t kGathered = 4096;
 
-  [[gnu::noinline]] void finish_gathered() {
-    ids_.add(std::span(numbers_).first(number_count_), block_.of_rating);
-    ids_.add(texts_, block_.of_rating);
-    number_count_ = 0;
-    texts_.clear();
-  }
+  void finish_gathered();
+  void finish_numbers();
 
   BlockIds& block_;
   std::array<std::int64_t, kGathered> numbers_;  // of the last ratings before the first text
   std::size_t number_count_ = 0;
   std::vector<std::string_view> texts_;  // of those from the first on that is no integer
-  IdMap ids_;
+  std::vector<std::uint32_t> unknown_numbers_;
+  IdMap& ids_;
+  const SmallIds* known_;
 };
 
 /// Returns whether text stands for a missing id: nothing, NULL or NaN in upper or lower case, \N.

@@ -245,9 +245,12 @@ void PackRows::fill(std::uint64_t first, std::uint64_t end, CsrRows& x, CsrRows&
 }
 
 void PackRows::fill_from_memory(std::uint64_t first, std::uint64_t end, CsrRows& x, CsrRows& held_out) const {
+  constexpr std::uint64_t kRowsAhead = 4;  // shuffled rows lie anywhere in memory
   UserRows rows(source_);
   KeySort sorter;
   for (std::uint64_t row = first; row < end; ++row) {
+    if (row + 2 * kRowsAhead < end) source_.rows.prefetch_begin(users_.users[row + 2 * kRowsAhead]);
+    if (row + kRowsAhead < end) source_.rows.prefetch(users_.users[row + kRowsAhead]);
     const RatingRow ratings = source_.rows.row(users_.users[row]);
     rows.make(ratings, users_.split);
     append_row(rows.x(), ratings, source_, sorter, x);

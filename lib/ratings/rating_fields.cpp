@@ -90,6 +90,19 @@ bool apply_zone(std::string_view zone, std::int64_t& seconds) {
 
 }  // namespace
 
+/// Has no branch, so that the compiler makes vectors of it.
+TextMarks find_marks(std::string_view text) {
+  std::uint8_t all = 0;
+  std::uint8_t has_nul = 0;
+  std::uint8_t has_quote = 0;
+  for (const char c : text) {
+    all |= static_cast<std::uint8_t>(c);
+    has_nul |= c == 0 ? 1 : 0;
+    has_quote |= c == '"' ? 1 : 0;
+  }
+  return {has_nul != 0, has_quote != 0, all < 0x80};
+}
+
 bool parse_unusual_value(std::string_view text, float& value) {
   const auto number = parse_number(text);
   if (number) value = *number;

@@ -1,5 +1,6 @@
 #include "ratings/rating_intake.h"
 
+#include <oneapi/tbb/enumerable_thread_specific.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_pipeline.h>
 #include <oneapi/tbb/task_arena.h>
@@ -16,6 +17,7 @@
 #include "ratings/rating_fields.h"
 #include "ratings/rating_text.h"
 #include "ratings/stored_values.h"
+#include "ratings/text_blocks.h"
 
 namespace chunkhit {
 namespace {
@@ -176,7 +178,7 @@ struct Work {
 };
 
 void rewrite(std::vector<std::uint32_t>& ids, const std::vector<std::uint32_t>& numbers) {
-  for (std::uint32_t& id : ids) id = numbers[id];
+  for (std::uint32_t& id : ids) id = id < BlockIds::kKnown ? numbers[id] : id - BlockIds::kKnown;
 }
 
 }  // namespace
@@ -389,14 +391,18 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
     if (format == RatingFormat::netflix) item = last_netflix_item(as_text(work.text), item);
     return true;
   };
+  const SmallIds& known_users = users_.share_small();
+  const SmallIds& known_items = items_.share_small();
+  tbb::enumerable_thread_specific<BlockMaps> all_maps([&] { return BlockMaps{&known_users, &known_items}; });
   const auto parse = [&](Work& work) {
     const std::string_view text = as_text(work.text);
+    BlockMaps& maps = all_maps.local();
     if (format == RatingFormat::netflix)
-      parse_netflix(text, work.netflix_item, work.block);
+      parse_netflix(text, work.netflix_item, work.block, &maps);
     else if (format == RatingFormat::user_items)
-      parse_user_items(text, work.block);
+      parse_user_items(text, work.block, &maps);
     else
-      parse_rating_text(text, table_->text, work.block);
+      parse_rating_text(text, table_->text, work.block, &maps);
   };
   Pipeline pipeline(*this, fill, parse);
   const RatingInput before = stats_.total();

@@ -21,7 +21,6 @@ namespace chunkhit {
 namespace {
 
 constexpr std::uint32_t kMantissaBits = 23;
-constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
 constexpr double kMaxStored = 65'535;
 
 /// Returns the bounds of the values with this sign and exponent: a range is the upper 9 bits of a float.
@@ -63,14 +62,13 @@ StoredValues ValueFit::stored() const {
 
 /// Counts by open addressing with linear probing; the table always has free slots, because kMaxDistinctValues
 /// is far below its size.
-void ValueStats::add(float value, std::uint64_t count) {
-  value += 0.0F;  // -0 and 0 are one value
+void ValueStats::add_other(float value, std::uint64_t count) {
   if (slots_.empty()) {
     fit_.add(value);
     add_range(value, count);
     return;
   }
-  std::size_t at = (std::bit_cast<std::uint32_t>(value) * kHashFactor) >> (64 - kSlotBits);
+  std::size_t at = slot_of(value);
   while (slots_[at].count > 0 && slots_[at].value != value) at = (at + 1) % kSlots;
   if (slots_[at].count == 0) {
     fit_.add(value);

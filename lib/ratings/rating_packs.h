@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -56,7 +57,14 @@ class ValueFit {
 /// objects that were added together.
 class ValueStats {
  public:
-  void add(float value, std::uint64_t count = 1);
+  void add(float value, std::uint64_t count = 1) {
+    value += 0.0F;  // -0 and 0 are one value
+    if (Slot* const slot = slots_.empty() ? nullptr : &slots_[slot_of(value)];
+        slot && slot->count > 0 && slot->value == value)
+      slot->count += count;
+    else
+      add_other(value, count);
+  }
   void add(const ValueStats& other);
   /// Adds values of a range by its lower end, as a histogram with ranges has it; what fits is not known then.
   void add_from_range(float low, std::uint64_t count);
@@ -73,6 +81,12 @@ class ValueStats {
     float value = 0;
     std::uint64_t count = 0;  ///< 0: free
   };
+  static std::size_t slot_of(float value) {
+    constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
+    return (std::bit_cast<std::uint32_t>(value) * kHashFactor) >> (64 - kSlotBits);
+  }
+  /// Adds a value that is not the first one with its hash.
+  void add_other(float value, std::uint64_t count);
   void add_range(float value, std::uint64_t count);
   void change_to_ranges();
 

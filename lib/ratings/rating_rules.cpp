@@ -72,11 +72,10 @@ class BucketRules {
       counts_.ratings[step] += end - begin;
       counts_.users[step] += end > begin ? 1 : 0;
     }
-    for (std::uint64_t at = begin; at < end; ++at) {
-      items_.mark(rows_.items[at], RowStep::above);
-      if (at != kept_) move(at, kept_);
-      ++kept_;
-    }
+    for (std::uint64_t at = begin; at < end; ++at) items_.mark(rows_.items[at], RowStep::above);
+    if (begin != kept_)
+      for (std::uint64_t at = begin; at < end; ++at) move(at, kept_ + (at - begin));
+    kept_ += end - begin;
   }
 
   /// Applies the rules to all ratings [begin, end) of one item by one user. Returns the last step after which
@@ -172,8 +171,8 @@ class BucketRules {
   }
 
   /// Truncates to the kept ratings; frees the rest if it is more than a quarter of the array.
-  template <class T>
-  void cut(std::vector<T>& all) const {
+  template <class Numbers>
+  void cut(Numbers& all) const {
     if (all.empty()) return;
     all.resize(kept_);
     if (kept_ < all.capacity() / 4 * 3) all.shrink_to_fit();

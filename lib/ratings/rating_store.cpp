@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -15,30 +16,30 @@ namespace chunkhit {
 namespace {
 
 /// Fewer keys than this are sorted by comparison, which is then faster than counting digits.
-constexpr std::size_t kMinKeysToCount = 64;
+constexpr std::size_t kMinKeysToCount = 24;
 constexpr int kDigitBits = 8;
 constexpr std::size_t kDigits = 1 << kDigitBits;
 
 bool is_before(std::uint64_t a, std::uint64_t b) { return a >> 32 < b >> 32; }
 
-/// Copies the keys to `to` in the order of one digit; equal digits keep their order.
-void sort_by_digit(std::span<const std::uint64_t> from, int shift, std::uint64_t* to) {
+/// Copies the keys to `to` in the order of one digit, below `digit_end`; equal digits keep their order.
+void sort_by_digit(std::span<const std::uint64_t> from, int shift, std::size_t digit_end, std::uint64_t* to) {
   // Counting sort: the counts become the offset at which each digit's keys begin.
   std::array<std::uint32_t, kDigits> next{};
   for (const std::uint64_t key : from) ++next[(key >> shift) % kDigits];
   std::uint32_t sum = 0;
-  for (std::uint32_t& begin : next) {
-    const std::uint32_t count = begin;
-    begin = sum;
+  for (std::size_t digit = 0; digit < digit_end; ++digit) {
+    const std::uint32_t count = next[digit];
+    next[digit] = sum;
     sum += count;
   }
   for (const std::uint64_t key : from) to[next[(key >> shift) % kDigits]++] = key;
 }
 
-template <class T>
-MutableBytes room_for(std::uint64_t count, std::vector<T>& values) {
+template <class Numbers>
+MutableBytes room_for(std::uint64_t count, Numbers& values) {
   values.resize(count);
-  return {reinterpret_cast<std::uint8_t*>(values.data()), count * sizeof(T)};
+  return {reinterpret_cast<std::uint8_t*>(values.data()), count * sizeof(values[0])};
 }
 
 }  // namespace
@@ -53,30 +54,23 @@ void KeySort::sort(std::span<std::uint64_t> keys) {
   }
   // Digits that all keys have in common need no pass.
   std::uint64_t differing = 0;
-  for (const std::uint64_t key : keys) differing |= key ^ keys[0];
+  std::uint64_t all = 0;
+  for (const std::uint64_t key : keys) {
+    differing |= key ^ keys[0];
+    all |= key;
+  }
   other_.resize(std::max(other_.size(), keys.size()));
   std::span<std::uint64_t> from = keys;
   std::span<std::uint64_t> to(other_.data(), keys.size());
   for (int shift = 32; shift < 64; shift += kDigitBits) {
     if ((differing >> shift) % kDigits == 0) continue;
-    sort_by_digit(from, shift, to.data());
+    sort_by_digit(from, shift, (all >> shift) % kDigits + 1, to.data());
     std::swap(from, to);
   }
   if (from.data() != keys.data()) std::copy(from.begin(), from.end(), keys.begin());
 }
 
 namespace {
-
-template <class T>
-using Unwritten = std::vector<T, UnwrittenAllocator<T>>;
-
-/// The ratings of a range of users, grouped by user; each row is still in the order of the input.
-struct UnsortedRows {
-  Unwritten<std::uint64_t> keys;  ///< item · 2^32 + position in the row
-  Unwritten<float> values;
-  Unwritten<std::int64_t> times;
-  std::uint32_t largest_item = 0;
-};
 
 struct RowRange {
   std::uint32_t first = 0;  ///< in the bucket
@@ -90,45 +84,48 @@ void check_lengths(const RatingRows& rows) {
       throw_bad_data("user number " + std::to_string(rows.first_user + row) + ": more than 2^32 - 1 ratings");
 }
 
-/// Writes each record to the next free position of its user's row; `indptr` has been counted by an earlier
-/// scan.
-UnsortedRows scatter_rows(const RecordScan& scan, bool has_times, RowRange range,
-                          const std::vector<std::uint64_t>& indptr) {
-  const std::uint64_t nnz = indptr.back();
-  UnsortedRows rows{Unwritten<std::uint64_t>(nnz), Unwritten<float>(nnz),
-                    Unwritten<std::int64_t>(has_times ? nnz : 0), 0};
-  std::vector<std::uint64_t> next(indptr.begin(), indptr.end() - 1);
-  scan([&](Bytes piece) {
-    for (std::size_t at = 0; at < piece.size(); at += record_bytes(has_times)) {
+/// Writes each record to the next free position of its user's row, so that rows are in the input's order;
+/// `rows.indptr` has been counted by an earlier scan. Returns the largest item.
+std::uint32_t scatter_rows(const RecordScan& scan, RecordFields fields, RowRange range, RatingRows& rows) {
+  const std::uint64_t nnz = rows.indptr.back();
+  rows.items.resize(nnz);
+  if (fields.values) rows.values.resize(nnz);
+  if (fields.times) rows.times.resize(nnz);
+  std::vector<std::uint64_t> next(rows.indptr.begin(), rows.indptr.end() - 1);
+  std::uint32_t largest_item = 0;
+  // Copies, which the numbers that are written cannot change.
+  const auto write = [&next, range, fields, items = rows.items.data(), values = rows.values.data(),
+                      times = rows.times.data()](Bytes piece, std::uint32_t largest) {
+    for (std::size_t at = 0; at < piece.size(); at += record_bytes(fields.times)) {
       const std::uint8_t* record = piece.data() + at;
       const std::uint32_t row = load_little<std::uint16_t>(record) - range.first;
       // The subtraction wraps for users before the range, so that one comparison rejects both sides.
       if (row >= range.count) continue;
       const std::uint64_t to = next[row]++;
-      const auto item = load_little<std::uint32_t>(record + kRecordItemAt);
-      rows.largest_item = std::max(rows.largest_item, item);
-      rows.keys[to] = std::uint64_t{item} << 32 | (to - indptr[row]);
-      rows.values[to] = load_little<float>(record + kRecordValueAt);
-      if (has_times) rows.times[to] = load_little<std::int64_t>(record + kRecordTimeAt);
+      items[to] = load_little<std::uint32_t>(record + kRecordItemAt);
+      largest = std::max(largest, items[to]);
+      if (fields.values) values[to] = load_little<float>(record + kRecordValueAt);
+      if (fields.times) times[to] = load_little<std::int64_t>(record + kRecordTimeAt);
     }
-  });
-  return rows;
+    return largest;
+  };
+  scan([&](Bytes piece) { largest_item = write(piece, largest_item); });
+  return largest_item;
 }
 
 /// Detects rows that have an item twice. Most rows have none and need no sort in RowForm::as_they_came.
 class RepeatFinder {
  public:
   /// Keeps the last row of each item, unless that table would be far larger than the rows themselves.
-  explicit RepeatFinder(const UnsortedRows& rows) {
-    if (rows.largest_item / kMaxItemsOfRating < rows.keys.size())
-      last_rows_.resize(std::size_t{rows.largest_item} + 1);
+  RepeatFinder(std::uint32_t largest_item, std::uint64_t nnz) {
+    if (largest_item / kMaxItemsOfRating < nnz) last_rows_.resize(std::size_t{largest_item} + 1);
   }
   /// Returns true if an item may repeat, in particular always when there is no table.
-  [[nodiscard]] bool may_repeat(std::span<const std::uint64_t> keys) {
+  [[nodiscard]] bool may_repeat(std::span<const std::uint32_t> items) {
     if (last_rows_.empty()) return true;
     ++row_;
     bool repeats = false;
-    for (const std::uint64_t key : keys) repeats |= std::exchange(last_rows_[key >> 32], row_) == row_;
+    for (const std::uint32_t item : items) repeats |= std::exchange(last_rows_[item], row_) == row_;
     return repeats;
   }
 
@@ -138,29 +135,54 @@ class RepeatFinder {
   std::uint32_t row_ = 0;
 };
 
-/// Sorts each row by item if its form requires it; equal items stay in the order of the input.
-void sort_rows(UnsortedRows& from, RecordFields fields, RatingRows& to) {
-  const std::uint64_t nnz = from.keys.size();
-  to.items.resize(nnz);
-  if (fields.values) to.values.resize(nnz);
-  to.times.resize(from.times.size());
-  const bool has_positions = fields.form == RowForm::with_positions;
-  if (has_positions) to.positions.resize(nnz);
-  KeySort sorter;
+/// Sorts rows by item; equal items stay in the order of the input. Keeps buffers.
+class RowSorter {
+ public:
+  explicit RowSorter(RatingRows& rows) : rows_(rows) {}
+  /// Sorts the entries [begin, end) of one row.
+  void sort(std::uint64_t begin, std::uint64_t end) {
+    const auto items = std::span(rows_.items).subspan(begin, end - begin);
+    if (std::ranges::is_sorted(items)) return;
+    keys_.resize(items.size());
+    for (std::size_t at = 0; at < items.size(); ++at) keys_[at] = std::uint64_t{items[at]} << 32 | at;
+    sorter_.sort(keys_);
+    for (std::size_t at = 0; at < items.size(); ++at) items[at] = static_cast<std::uint32_t>(keys_[at] >> 32);
+    reorder(rows_.values, begin, values_);
+    reorder(rows_.times, begin, times_);
+    reorder(rows_.positions, begin, positions_);
+  }
+
+ private:
+  template <class Numbers>
+  void reorder(Numbers& numbers, std::uint64_t begin, Numbers& before) {
+    if (numbers.empty()) return;
+    const auto of_row = std::span(numbers).subspan(begin, keys_.size());
+    before.assign(of_row.begin(), of_row.end());
+    for (std::size_t at = 0; at < of_row.size(); ++at)
+      of_row[at] = before[static_cast<std::uint32_t>(keys_[at])];
+  }
+
+  RatingRows& rows_;
+  KeySort sorter_;
+  RatingRows::Numbers<std::uint64_t> keys_;  ///< item · 2^32 + position in the row
+  RatingRows::Numbers<float> values_;
+  RatingRows::Numbers<std::int64_t> times_;
+  RatingRows::Numbers<std::uint32_t> positions_;
+};
+
+/// Sorts each row by item if its form requires it, and notes where its entries were.
+void sort_rows(RowForm form, std::uint32_t largest_item, RatingRows& rows) {
   std::optional<RepeatFinder> repeats;
-  if (fields.form == RowForm::as_they_came) repeats.emplace(from);
-  for (std::size_t row = 0; row < to.row_count(); ++row) {
-    const std::uint64_t begin = to.indptr[row];
-    const std::uint64_t end = to.indptr[row + 1];
-    std::uint64_t* const keys = from.keys.data();
-    if (!repeats || repeats->may_repeat({keys + begin, keys + end})) sorter.sort({keys + begin, keys + end});
-    for (std::uint64_t at = begin; at < end; ++at) {
-      const auto position = static_cast<std::uint32_t>(keys[at]);
-      to.items[at] = static_cast<std::uint32_t>(keys[at] >> 32);
-      if (fields.values) to.values[at] = from.values[begin + position];
-      if (!to.times.empty()) to.times[at] = from.times[begin + position];
-      if (has_positions) to.positions[at] = position;
-    }
+  if (form == RowForm::as_they_came) repeats.emplace(largest_item, rows.nnz());
+  if (form == RowForm::with_positions) rows.positions.resize(rows.nnz());
+  RowSorter sorter(rows);
+  for (std::size_t row = 0; row < rows.row_count(); ++row) {
+    const std::uint64_t begin = rows.indptr[row];
+    const std::uint64_t end = rows.indptr[row + 1];
+    if (!rows.positions.empty())
+      std::iota(rows.positions.begin() + static_cast<std::ptrdiff_t>(begin),
+                rows.positions.begin() + static_cast<std::ptrdiff_t>(end), 0u);
+    if (!repeats || repeats->may_repeat(rows.row(row).items)) sorter.sort(begin, end);
   }
 }
 
@@ -184,8 +206,7 @@ void rows_of_records(const RecordScan& scan, RecordFields fields, std::uint32_t 
                      RatingRows& rows) {
   rows.indptr = count_records(scan, fields.times, first, count);
   check_lengths(rows);
-  UnsortedRows unsorted = scatter_rows(scan, fields.times, {first, count}, rows.indptr);
-  sort_rows(unsorted, fields, rows);
+  sort_rows(fields.form, scatter_rows(scan, fields, {first, count}, rows), rows);
 }
 
 namespace {
@@ -234,21 +255,37 @@ void RatingStore::append(std::span<const std::uint32_t> users, std::span<const s
         : append_records<false>(users, items, values, times);
 }
 
-/// The template parameter keeps the test for times out of the loop, which runs once for each rating.
+/// The template parameter keeps the test for times out of the loop, which runs once for each rating. Where
+/// the input is grouped by user, the bucket's cursor stays in a register.
 template <bool kTimes>
 void RatingStore::append_records(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
                                  std::span<const float> values, std::span<const std::int64_t> times) {
+  std::size_t bucket = users[0] / kBucketUsers;
+  Cursor cursor = cursors_[bucket];
+  std::size_t first = 0;  // rating of the bucket that is not counted yet
+  const auto leave = [&](std::size_t end) {
+    cursors_[bucket] = cursor;
+    buckets_[bucket].rating_count += end - first;
+    first = end;
+  };
   for (std::size_t index = 0; index < users.size(); ++index) {
-    const std::size_t bucket = users[index] / kBucketUsers;
-    if (cursors_[bucket].at == cursors_[bucket].end) add_page(bucket);
-    std::uint8_t*& at = cursors_[bucket].at;
-    store_little(at, static_cast<std::uint16_t>(users[index] % kBucketUsers));
-    store_little(at + kRecordItemAt, items[index]);
-    store_little(at + kRecordValueAt, values.empty() ? 1.0F : values[index]);
-    if constexpr (kTimes) store_little(at + kRecordTimeAt, times[index]);
-    at += record_bytes(kTimes);
-    ++buckets_[bucket].rating_count;
+    if (users[index] / kBucketUsers != bucket) {
+      leave(index);
+      bucket = users[index] / kBucketUsers;
+      cursor = cursors_[bucket];
+    }
+    if (cursor.at == cursor.end) {
+      leave(index);
+      add_page(bucket);
+      cursor = cursors_[bucket];
+    }
+    store_little(cursor.at, static_cast<std::uint16_t>(users[index] % kBucketUsers));
+    store_little(cursor.at + kRecordItemAt, items[index]);
+    store_little(cursor.at + kRecordValueAt, values.empty() ? 1.0F : values[index]);
+    if constexpr (kTimes) store_little(cursor.at + kRecordTimeAt, times[index]);
+    cursor.at += record_bytes(kTimes);
   }
+  leave(users.size());
 }
 
 /// Adds buckets up to the one of user `largest`.
@@ -407,8 +444,12 @@ void CleanRows::put(std::size_t bucket, RatingRows rows) {
                               !rows.values.empty(), !rows.times.empty(), !rows.positions.empty()});
 }
 
-RatingRow CleanRows::row(std::uint32_t user) const {
-  return buckets_[user / kBucketUsers].row(user % kBucketUsers);
+void CleanRows::prefetch(std::uint32_t user) const {
+  constexpr std::size_t kMaxBytes = 8 * kCacheLineBytes;  // what follows is loaded ahead by the CPU itself
+  const RatingRow ratings = row(user);
+  for (const Bytes bytes : {bytes_of(ratings.items), bytes_of(ratings.values)})
+    for (std::size_t at = 0; at < std::min(bytes.size(), kMaxBytes); at += kCacheLineBytes)
+      __builtin_prefetch(bytes.data() + at);
 }
 
 void CleanRows::for_each_bucket(const std::function<void(const RatingRows&)>& visit) const {

@@ -34,12 +34,14 @@ struct RatingRow {
 
 /// Owns the rows of consecutive users.
 struct RatingRows {
+  template <class T>
+  using Numbers = std::vector<T, UnwrittenAllocator<T>>;
   std::uint32_t first_user = 0;
   std::vector<std::uint64_t> indptr{0};  ///< row r has the entries [indptr[r], indptr[r + 1])
-  std::vector<std::uint32_t> items;      ///< items of each row in the order of a RowForm
-  std::vector<float> values;             ///< empty: every value is 1
-  std::vector<std::int64_t> times;       ///< empty: not kept
-  std::vector<std::uint32_t> positions;  ///< among the user's ratings in the input; empty: not kept
+  Numbers<std::uint32_t> items;          ///< items of each row in the order of a RowForm
+  Numbers<float> values;                 ///< empty: every value is 1
+  Numbers<std::int64_t> times;           ///< empty: not kept
+  Numbers<std::uint32_t> positions;      ///< among the user's ratings in the input; empty: not kept
   [[nodiscard]] std::size_t row_count() const { return indptr.size() - 1; }
   [[nodiscard]] std::size_t nnz() const { return items.size(); }
   [[nodiscard]] RatingRow row(std::size_t index) const {
@@ -203,7 +205,16 @@ class CleanRows {
   [[nodiscard]] bool is_spilled() const { return file_ != nullptr; }
   [[nodiscard]] std::size_t bucket_count() const { return bucket_count_; }
   /// Views one user's row; not for a spilled store.
-  [[nodiscard]] RatingRow row(std::uint32_t user) const;
+  [[nodiscard]] RatingRow row(std::uint32_t user) const {
+    return buckets_[user / kBucketUsers].row(user % kBucketUsers);
+  }
+  /// Has where a user's row begins loaded into the CPU's cache, for a later `prefetch`.
+  void prefetch_begin(std::uint32_t user) const {
+    __builtin_prefetch(buckets_[user / kBucketUsers].indptr.data() + user % kBucketUsers);
+  }
+  /// Has the beginning of the items and values of a user's row loaded into the CPU's cache, for a later
+  /// `row`.
+  void prefetch(std::uint32_t user) const;
   /// Shows all rows to `visit`, a bucket or a part of one at a time, on several threads and in no order.
   /// Throws what `visit` throws.
   void for_each_bucket(const std::function<void(const RatingRows&)>& visit) const;

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "base/words.h"
 #include "ratings/id_map.h"
+#include "ratings/number_lines.h"
 #include "ratings/rating_fields.h"
 #include "types/enum_names.h"
 
@@ -37,6 +40,10 @@ class GatheredNumbers {
     if (count_ == numbers_.size()) finish();
     numbers_[count_++] = number;
   }
+  void append(std::span<const Number> numbers) {
+    finish();
+    all_.insert(all_.end(), numbers.begin(), numbers.end());
+  }
   /// Takes the number back that was appended last.
   void take_back() { --count_; }
   [[gnu::noinline]] void finish() {
@@ -55,24 +62,28 @@ class GatheredNumbers {
 template <class Splitter>
 class TextParser {
  public:
-  TextParser(std::string_view text, const RatingTextSpec& spec, Splitter splitter, RatingBlock& block)
+  TextParser(std::string_view text, const RatingTextSpec& spec, Splitter splitter, RatingBlock& block,
+             BlockMaps& maps)
       : text_(text),
         spec_(spec),
         splitter_(std::move(splitter)),
         block_(block),
-        users_(block.users),
-        items_(block.items),
+        users_(block.users, maps.users, maps.known_users),
+        items_(block.items, maps.items, maps.known_items),
         values_(block.values),
         times_(block.times) {}
 
   void parse() {
     // If the whole block is UTF-8, its fields are too, unless the delimiter cuts within a character.
-    checks_utf8_ = !is_utf8(text_) || !is_utf8(spec_.delimiter);
-    has_nul_ = text_.find('\0') != std::string_view::npos;
-    watches_quotes_ = (spec_.quoting == Quoting::automatic || spec_.quoting == Quoting::letters) &&
-                      text_.find('"') != std::string_view::npos;
+    const TextMarks marks = find_marks(text_);
+    checks_utf8_ = !(marks.is_ascii || is_utf8(text_)) || !is_utf8(spec_.delimiter);
+    has_nul_ = marks.has_nul;
+    watches_quotes_ =
+        (spec_.quoting == Quoting::automatic || spec_.quoting == Quoting::letters) && marks.has_quote;
+    if (!Splitter::kQuotes && !has_nul_ && !watches_quotes_ && NumberLines::can_read(text_, spec_))
+      number_lines_.emplace(text_, spec_);
     LineCursor lines(text_);
-    while (next_line(lines)) {
+    while (take_numbers(lines), next_line(lines)) {
       if (line_.size() > kMaxLineBytes) {
         refuse(0, std::string(kLongLine));
         break;
@@ -90,6 +101,25 @@ class TextParser {
   bool next_line(LineCursor& lines) {
     line_number_ = lines.line_count() + 1;
     return Splitter::kQuotes ? lines.next_record(line_) : lines.next(line_);
+  }
+
+  /// Takes the lines that are numbers alone, up to the first other one.
+  void take_numbers(LineCursor& lines) {
+    if (!users_.takes_numbers() || !items_.takes_numbers()) number_lines_.reset();
+    NumberRatings ratings;
+    while (number_lines_) {
+      const std::size_t begin = text_.size() - lines.rest_bytes();
+      const std::size_t end = number_lines_->read(begin, ratings);
+      lines.skip(end - begin, ratings.count);
+      users_.append(std::span(ratings.users).first(ratings.count));
+      items_.append(std::span(ratings.items).first(ratings.count));
+      if (spec_.columns.value) values_.append(std::span(ratings.values).first(ratings.count));
+      if (spec_.columns.time) times_.append(std::span(ratings.times).first(ratings.count));
+      if (!ratings.is_other_next) continue;
+      // Where most lines are others, trying them first costs more than it gains.
+      if (++other_lines_ > kFewOtherLines + lines.line_count() / 16) number_lines_.reset();
+      return;
+    }
   }
 
   bool is_skipped() {
@@ -219,6 +249,8 @@ class TextParser {
     refuse(offset_of(text), name_of(field) + kNotUtf8);
   }
 
+  static constexpr std::uint64_t kFewOtherLines = 64;
+
   std::string_view text_;
   const RatingTextSpec& spec_;
   Splitter splitter_;
@@ -227,6 +259,8 @@ class TextParser {
   IdColumn items_;
   GatheredNumbers<float> values_;
   GatheredNumbers<std::int64_t> times_;
+  std::optional<NumberLines> number_lines_;
+  std::uint64_t other_lines_ = 0;  // which it could not read
   bool has_nul_ = false;
   bool checks_utf8_ = false;
   bool watches_quotes_ = false;  // their meaning is not given, and some are there
@@ -235,22 +269,27 @@ class TextParser {
 };
 
 template <class Delimiter>
-void parse_plain(std::string_view text, const RatingTextSpec& spec, Delimiter delimiter, RatingBlock& block) {
-  TextParser(text, spec, PlainSplitter(delimiter, spec.columns, spec.column_count), block).parse();
+void parse_plain(std::string_view text, const RatingTextSpec& spec, Delimiter delimiter, RatingBlock& block,
+                 BlockMaps& maps) {
+  TextParser(text, spec, PlainSplitter(delimiter, spec.columns, spec.column_count), block, maps).parse();
 }
 
 }  // namespace
 
-void parse_rating_text(std::string_view text, const RatingTextSpec& spec, RatingBlock& block) {
+void parse_rating_text(std::string_view text, const RatingTextSpec& spec, RatingBlock& block,
+                       BlockMaps* kept) {
+  BlockMaps own;
+  BlockMaps& maps = kept != nullptr ? *kept : own;
   clear_block(block);
   if (spec.quoting == Quoting::double_quote)
-    TextParser(text, spec, QuotedSplitter(spec.delimiter, spec.columns, spec.column_count), block).parse();
+    TextParser(text, spec, QuotedSplitter(spec.delimiter, spec.columns, spec.column_count), block, maps)
+        .parse();
   else if (spec.delimiter == kBlanks)
-    parse_plain(text, spec, BlankDelimiter(), block);
+    parse_plain(text, spec, BlankDelimiter(), block, maps);
   else if (spec.delimiter.size() == 1)
-    parse_plain(text, spec, CharDelimiter(spec.delimiter[0], text.data() + text.size()), block);
+    parse_plain(text, spec, CharDelimiter(spec.delimiter[0], text.data() + text.size()), block, maps);
   else
-    parse_plain(text, spec, TextDelimiter(spec.delimiter), block);
+    parse_plain(text, spec, TextDelimiter(spec.delimiter), block, maps);
 }
 
 namespace {
@@ -292,8 +331,11 @@ namespace {
 /// Base of the parsers of line formats: reads lines, checks ids and reports bad lines.
 class LineParser {
  public:
-  LineParser(std::string_view text, RatingBlock& block)
-      : block_(block), lines_(text), users_(block.users), items_(block.items) {
+  LineParser(std::string_view text, RatingBlock& block, BlockMaps& maps)
+      : block_(block),
+        lines_(text),
+        users_(block.users, maps.users, maps.known_users),
+        items_(block.items, maps.items, maps.known_items) {
     clear_block(block);
   }
 
@@ -379,8 +421,8 @@ bool parse_item_line(std::string_view line, std::int64_t& item) {
 /// each is given the item that its first lines belong to.
 class NetflixParser : LineParser {
  public:
-  NetflixParser(std::string_view text, std::optional<std::int64_t> item, RatingBlock& block)
-      : LineParser(text, block), item_(item ? std::to_string(*item) : std::string()) {}
+  NetflixParser(std::string_view text, std::optional<std::int64_t> item, RatingBlock& block, BlockMaps& maps)
+      : LineParser(text, block, maps), item_(item ? std::to_string(*item) : std::string()) {}
   void parse() {
     std::int64_t item = 0;
     while (next()) {
@@ -421,10 +463,15 @@ class NetflixParser : LineParser {
 
 }  // namespace
 
-void parse_user_items(std::string_view text, RatingBlock& block) { UserItemsParser(text, block).parse(); }
+void parse_user_items(std::string_view text, RatingBlock& block, BlockMaps* kept) {
+  BlockMaps own;
+  UserItemsParser(text, block, kept != nullptr ? *kept : own).parse();
+}
 
-void parse_netflix(std::string_view text, std::optional<std::int64_t> item, RatingBlock& block) {
-  NetflixParser(text, item, block).parse();
+void parse_netflix(std::string_view text, std::optional<std::int64_t> item, RatingBlock& block,
+                   BlockMaps* kept) {
+  BlockMaps own;
+  NetflixParser(text, item, block, kept != nullptr ? *kept : own).parse();
 }
 
 /// Searches backwards, because only the last item of a block matters for the next one.
@@ -438,59 +485,6 @@ std::optional<std::int64_t> last_netflix_item(std::string_view text, std::option
     colon = begin == 0 ? std::string_view::npos : text.rfind(':', begin - 1);
   }
   return item;
-}
-
-/// Gives a block of whole lines; the begun line at its end is kept for the next block.
-bool TextBlocks::next(ByteBuffer& text) {
-  std::swap(text, rest_);
-  rest_.clear();
-  if (at_end_) return !text.empty();
-  for (;;) {
-    const bool is_first = byte_count_ == 0;
-    read_more(text);
-    if (is_first && as_text(text).starts_with("\xef\xbb\xbf")) text.erase(text.begin(), text.begin() + 3);
-    if (at_end_) return !text.empty();
-    const std::size_t cut = last_cut(text);
-    if (cut > 0) {
-      rest_.assign(text.begin() + static_cast<std::ptrdiff_t>(cut), text.end());
-      text.resize(cut);
-      return true;
-    }
-    // The CR of a CRLF does not count towards the length of a line.
-    if (text.size() > kMaxLineBytes + 1) at_end_ = true;
-    if (at_end_) return true;
-  }
-}
-
-void TextBlocks::read_more(ByteBuffer& text) {
-  const std::size_t before = text.size();
-  std::size_t filled = before;
-  // Blocks of one size, so that buffers need not grow for what was left of the last block. At least 4 bytes,
-  // so that a byte order mark is never divided.
-  text.resize(before < block_bytes_ / 2 ? std::max<std::size_t>(block_bytes_, before + 4)
-                                        : before + std::max<std::size_t>(block_bytes_, 4));
-  while (!at_end_ && filled < text.size()) {
-    const std::size_t count = stream_.read(MutableBytes(text).subspan(filled));
-    filled += count;
-    at_end_ = count == 0;
-  }
-  text.resize(filled);
-  hash_.update(Bytes(text).subspan(before));
-  byte_count_ += filled - before;
-  if (filled > before) last_byte_ = text.back();
-}
-
-// Returns where the last whole line ends, or 0. In quoted text a line break counts only outside quotes,
-// that is after an even number of them.
-std::size_t TextBlocks::last_cut(const ByteBuffer& text) const {
-  const std::string_view view = as_text(text);
-  if (quoting_ != Quoting::double_quote) return view.rfind('\n') + 1;
-  bool is_even = std::count(view.begin(), view.end(), '"') % 2 == 0;
-  for (std::size_t at = view.size(); at > 0; --at) {
-    if (view[at - 1] == '\n' && is_even) return at;
-    if (view[at - 1] == '"') is_even = !is_even;
-  }
-  return 0;
 }
 
 }  // namespace chunkhit

@@ -1,5 +1,5 @@
-// Text of ratings: cut into blocks of whole lines, and parsed as a table, as lines of a user and its items,
-// or as the Netflix prize has them.
+// Text of ratings → blocks: parsed as a table, as lines of a user and its items, or as the Netflix prize has
+// them.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,12 @@
 #include <string>
 #include <string_view>
 
-#include "base/bytes.h"
-#include "base/hash.h"
-#include "base/text_stream.h"
 #include "chunkhit/sparse_spec.h"
 #include "types/rating_block.h"
 
 namespace chunkhit {
+
+struct BlockMaps;
 
 /// Which columns, from 0, hold what; no two the same.
 struct RatingColumns {
@@ -47,11 +46,13 @@ inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 inline constexpr std::string_view kLongLine = "line: expected at most 1 MiB, found more";
 
 /// Parses whole lines, the last one perhaps without its end, into `block` (replaced; its memory is used
-/// again). Lines end with LF or CRLF. Bad lines are numbered from 1, the first of `text`.
+/// again). Lines end with LF or CRLF. Bad lines are numbered from 1, the first of `text`. `maps` are empty
+/// ones whose memory is used again, too; none: its own.
 ///
 /// Ids are integers where all of the block's column are (parse_integer_id), else text as it stands. Ids that
 /// are empty, NULL, NaN or \N or not UTF-8, and values that are no finite number, make a line bad.
-void parse_rating_text(std::string_view text, const RatingTextSpec& spec, RatingBlock& block);
+void parse_rating_text(std::string_view text, const RatingTextSpec& spec, RatingBlock& block,
+                       BlockMaps* maps = nullptr);
 
 /// Bad lines of a block that are kept; the others are only counted, so that a block of nothing else stays
 /// small.
@@ -73,47 +74,16 @@ void add_bad_line(RatingBlock& block, std::uint64_t line, std::uint64_t column, 
 /// Parses whole lines "USER ITEM ITEM ..." with blanks or tabs between the ids into `block` (replaced). Every
 /// value is 1, there are no times. A user without items is a line like others and gives no rating; a line
 /// with a missing id (is_missing_id) is bad and gives none either.
-void parse_user_items(std::string_view text, RatingBlock& block);
+void parse_user_items(std::string_view text, RatingBlock& block, BlockMaps* maps = nullptr);
 
 /// Parses whole lines of the Netflix prize into `block` (replaced): "ITEM:", and below it
 /// USER,VALUE,YYYY-MM-DD. `item` is the one that the first lines are below; there is none at a file's
 /// beginning. Times are the seconds to the day's beginning, in UTC.
-void parse_netflix(std::string_view text, std::optional<std::int64_t> item, RatingBlock& block);
+void parse_netflix(std::string_view text, std::optional<std::int64_t> item, RatingBlock& block,
+                   BlockMaps* maps = nullptr);
 
 /// The item that the lines behind `text` are below: of its last line "ITEM:", or `item`.
 [[nodiscard]] std::optional<std::int64_t> last_netflix_item(std::string_view text,
                                                             std::optional<std::int64_t> item);
-
-/// Cuts a text at line ends; where fields may be quoted, at line ends with an even number of quotes before
-/// them.
-class TextBlocks {
- public:
-  /// Reads about `block_bytes` a block, at least 1.
-  TextBlocks(TextStream& stream, Quoting quoting, std::size_t block_bytes)
-      : stream_(stream), quoting_(quoting), block_bytes_(block_bytes) {}
-
-  /// Replaces `text` by the next whole lines, without a byte order mark at the file's beginning; false at the
-  /// end. The last line of the file may have no end. Where a line has more than kMaxLineBytes its beginning,
-  /// more than as many bytes, ends the last block.
-  [[nodiscard]] bool next(ByteBuffer& text);
-  /// Bytes that were read, and their hash.
-  [[nodiscard]] std::uint64_t byte_count() const { return byte_count_; }
-  /// Whether what was read has a last line without a line break, as a file that was cut has.
-  [[nodiscard]] bool ends_within_line() const { return byte_count_ > 0 && last_byte_ != '\n'; }
-  [[nodiscard]] std::uint64_t xxh3() const { return hash_.value(); }
-
- private:
-  void read_more(ByteBuffer& text);
-  [[nodiscard]] std::size_t last_cut(const ByteBuffer& text) const;
-
-  TextStream& stream_;
-  Quoting quoting_;
-  std::size_t block_bytes_;
-  ByteBuffer rest_;  // of the last block, behind its last line end
-  Xxh3Stream hash_;
-  std::uint64_t byte_count_ = 0;
-  bool at_end_ = false;
-  std::uint8_t last_byte_ = 0;  // that was read
-};
 
 }  // namespace chunkhit

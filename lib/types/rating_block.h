@@ -60,6 +60,8 @@ struct RowLabels {
 
 /// The different ids of a block, each once, and which of them every rating has.
 struct BlockIds {
+  /// With a number that the whole input has for an id, in place of an index into the ids below.
+  static constexpr std::uint32_t kKnown = 1u << 31;
   std::vector<std::uint32_t> of_rating;  ///< indices into the ids below, in order of first appearance
   std::vector<std::int64_t> numbers;     ///< integer ids; or
   TextList texts;                        ///< ids as text; empty where ids are numbers

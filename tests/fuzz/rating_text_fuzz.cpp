@@ -113,7 +113,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const Error& error) {
     require(error.code() == ErrorCode::bad_data);
   }
-  compare_cuts(text, parse_user_items);
+  compare_cuts(text, [](std::string_view piece, RatingBlock& block) { parse_user_items(piece, block); });
   RatingBlock block;
   parse_netflix(text, last_netflix_item(text, 1), block);
   check_block(block, text);

@@ -14,7 +14,7 @@
 namespace chunkhit {
 namespace {
 
-using Numbers = std::vector<std::uint32_t>;
+using Numbers = RatingRows::Numbers<std::uint32_t>;
 
 TEST(RatingStore, GivesRowsWithItemsAscendingAndEqualOnesAsTheyCame) {
   RatingStore store({.keeps_times = true});
@@ -22,8 +22,8 @@ TEST(RatingStore, GivesRowsWithItemsAscendingAndEqualOnesAsTheyCame) {
   const RatingRows rows = store.bucket(0, RowForm::with_positions);
   EXPECT_EQ(rows.indptr, (std::vector<std::uint64_t>{0, 2, 2, 5}));
   EXPECT_EQ(rows.items, (Numbers{1, 5, 3, 7, 7}));
-  EXPECT_EQ(rows.values, (std::vector<float>{5, 2, 3, 1, 4}));
-  EXPECT_EQ(rows.times, (std::vector<std::int64_t>{104, 101, 102, 100, 99}));
+  EXPECT_EQ(rows.values, (RatingRows::Numbers<float>{5, 2, 3, 1, 4}));
+  EXPECT_EQ(rows.times, (RatingRows::Numbers<std::int64_t>{104, 101, 102, 100, 99}));
   EXPECT_EQ(rows.positions, (Numbers{1, 0, 1, 0, 2}));
   EXPECT_EQ(store.user_count(), 3u);
   EXPECT_EQ(store.item_count(), 8u);
@@ -35,7 +35,7 @@ TEST(RatingStore, SortsOnlyRowsWithRepeatsWhereNoOrderIsAskedFor) {
   const RatingRows rows = store.bucket(0, RowForm::as_they_came);
   EXPECT_EQ(rows.indptr, (std::vector<std::uint64_t>{0, 3, 6, 7}));
   EXPECT_EQ(rows.items, (Numbers{5, 1, 9, 3, 9, 9, 3}));
-  EXPECT_EQ(rows.values, (std::vector<float>{2, 5, 4, 2, 1, 3, 6}));
+  EXPECT_EQ(rows.values, (RatingRows::Numbers<float>{2, 5, 4, 2, 1, 3, 6}));
   EXPECT_TRUE(rows.positions.empty());
 }
 
@@ -50,7 +50,7 @@ TEST(RatingStore, KeepsNoValuesWhereNobodyGaveAny) {
   store.append(Numbers{0}, Numbers{4}, {}, {});
   EXPECT_TRUE(store.bucket(0, RowForm::ascending).values.empty());
   store.append(Numbers{0}, Numbers{2}, std::vector<float>{0.5F}, {});
-  EXPECT_EQ(store.bucket(0, RowForm::ascending).values, (std::vector<float>{0.5F, 1}));
+  EXPECT_EQ(store.bucket(0, RowForm::ascending).values, (RatingRows::Numbers<float>{0.5F, 1}));
 }
 
 std::vector<Rating> random_ratings(std::size_t count, std::uint32_t users, std::uint32_t items) {

@@ -1,3 +1,5 @@
+#include "ratings/text_blocks.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include <vector>
 
 #include "base/file.h"
-#include "ratings/rating_text.h"
 #include "support/temporary_folder.h"
 
 namespace chunkhit {

@@ -23,18 +23,22 @@ RatingBlock parsed(std::string_view text, Parse parse) {
   return block;
 }
 
+RatingBlock user_items(std::string_view text) {
+  return parsed(text, [](std::string_view copy, RatingBlock& block) { parse_user_items(copy, block); });
+}
+
 RatingBlock netflix(std::string_view text, std::optional<std::int64_t> item = {}) {
   return parsed(text, [&](std::string_view copy, RatingBlock& block) { parse_netflix(copy, item, block); });
 }
 
 TEST(UserItems, GivesARatingForEachItem) {
-  const RatingBlock block = parsed("0 10 11 12\n1 11\r\n2 10 12 ", parse_user_items);
+  const RatingBlock block = user_items("0 10 11 12\n1 11\r\n2 10 12 ");
   EXPECT_EQ(rating_rows(block), (Rows{"0 10", "0 11", "0 12", "1 11", "2 10", "2 12"}));
   EXPECT_EQ(block.items.numbers, (std::vector<std::int64_t>{10, 11, 12}));
 }
 
 TEST(UserItems, CountsUsersWithoutItemsAsLines) {
-  const RatingBlock block = parsed("0\n1 5\n2 \n\n", parse_user_items);
+  const RatingBlock block = user_items("0\n1 5\n2 \n\n");
   EXPECT_EQ(rating_rows(block), (Rows{"1 5"}));
   EXPECT_EQ(block.line_count, 4u);
   EXPECT_EQ(block.blank_lines, 1u);
@@ -42,7 +46,7 @@ TEST(UserItems, CountsUsersWithoutItemsAsLines) {
 }
 
 TEST(UserItems, RefusesALineWithAMissingId) {
-  const RatingBlock block = parsed("0 1 nan 3\n1 2\n", parse_user_items);
+  const RatingBlock block = user_items("0 1 nan 3\n1 2\n");
   EXPECT_EQ(rating_rows(block), (Rows{"1 2"}));
   EXPECT_EQ(bad_rows(block), (Rows{"1:5: item: expected an id, found \"nan\""}));
 }
