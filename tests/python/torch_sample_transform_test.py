@@ -87,14 +87,6 @@ def test_a_state_continues_behind_the_batch_that_was_handed_out(packs):
     assert [batch.samples.tolist() for batch in again] == rest and len(rest) == 6
 
 
-def test_masks_and_their_labels_stay(masked):
-    options = dict(batch_size=9, augment=dict(resized_crop=dict(height=16, width=16)))
-    changed = chunkhit.torch.ImageLoader(masked / "pack", sample_transform=lambda image: image.float(), **options)
-    for found, plain in zip(changed, chunkhit.torch.ImageLoader(masked / "pack", **options), strict=True):
-        assert torch.equal(found.masks, plain.masks) and torch.equal(found.labels, plain.labels)
-        assert torch.equal(found.images, plain.images.float())
-
-
 def test_what_it_raises_is_raised_where_the_batch_is_asked_for(packs):
     def fails(image):
         raise ValueError("no")
