@@ -239,7 +239,6 @@ void SampleDecoder::take_pixels(const SampleShape& shape, const DecodePlan& want
   }
 }
 
-/// Makes a sample without its mask. That of a reject is stamped, too, as by who looks for changes.
 void SampleDecoder::make_image(const SampleList& list, std::size_t index, const std::function<void()>& make) {
   try {
     make_with_retries(list.file(index), [&] { make(); });

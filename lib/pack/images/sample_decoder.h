@@ -75,8 +75,8 @@ class SampleDecoder {
   /// The pixels turned upright.
   [[nodiscard]] Image& upright(const Decoded& image);
   void transform(const Decoded& image, std::uint8_t* slot);
-  /// Makes a sample without its mask, in several tries. That of a reject is stamped, too, as by who looks for
-  /// changes.
+  /// Makes a sample without its mask, in several tries. A reject's stamp covers its mask, too, so that a
+  /// later run finds either changed.
   void make_image(const SampleList& list, std::size_t index, const std::function<void()>& make);
   /// Makes the mask of the image that was made last.
   void make_mask(const SampleList& list, std::size_t index, std::uint8_t* out);
