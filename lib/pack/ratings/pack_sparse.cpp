@@ -53,12 +53,10 @@ RecordedIds recorded_ids(const GivenIds& ids, const ColumnTables& columns) {
   return recorded;
 }
 
-void add_read(const SparseInput& input, PackSparseReport& report) {
-  report.notices = input.notices();
-  report.input_bytes = input.stats().total().bytes;
-  report.bad_lines.clear();
-  for (const InputBadLine& bad : input.stats().first_bad_lines())
-    report.bad_lines.push_back(bad_line_text(bad));
+void add_read(const InputRead& read, PackSparseReport& report) {
+  report.notices = read.notices;
+  report.input_bytes = read.stats.total().bytes;
+  for (const InputBadLine& bad : read.stats.first_bad_lines()) report.bad_lines.push_back(bad_line_text(bad));
 }
 
 /// Warns where more than a tenth of a pack's ratings is left out: what is left is another test.
@@ -215,9 +213,11 @@ class SparseRun {
     GivenIds ids = read_given();
     SparseOutputs outputs(spec_, options_, recorded_ids(ids, columns_));
     SparseInput input(spec_, options_, options_.threads, outputs.outputs()[0]->pack.path(), std::move(ids));
-    if (!read(input, reader)) return;
-    outputs.compare(input.xxh3());
-    write(input, outputs);
+    const std::optional<InputRead> read = this->read(input, reader);
+    if (!read) return;
+    outputs.compare(read->xxh3);
+    if (!outputs.all_finished()) return write(input, *read, outputs);
+    for (const auto& output : outputs.outputs()) report_.packs.push_back(finished_report(*output));
   }
 
   /// Writes the items.csv that packs of the input would have.
@@ -228,7 +228,8 @@ class SparseRun {
     // No tables are read: items need none.
     const SparseMemory memory(options_.memory_bytes, options_.threads);
     SparseInput input(spec_, options_, options_.threads, folder, read_given_ids(spec_, memory));
-    if (read(input)) write_item_list(input, folder, output.filename().string());
+    const std::optional<InputRead> read = this->read(input);
+    if (read) write_item_list(input, *read, folder, output.filename().string());
   }
 
   void preview() {
@@ -237,17 +238,20 @@ class SparseRun {
     if (!options_.output.empty()) SparseOutputs::check(spec_, options_, recorded, std::nullopt);
     SparseInput input(spec_, options_, options_.threads, std::filesystem::temp_directory_path(),
                       std::move(ids));
-    if (!read(input)) return;
-    if (!options_.output.empty()) SparseOutputs::check(spec_, options_, recorded, input.xxh3());
-    foresee(input);
+    const std::optional<InputRead> read = this->read(input);
+    if (!read) return;
+    if (!options_.output.empty()) SparseOutputs::check(spec_, options_, recorded, read->xxh3);
+    foresee(make_packs(input, *read));
   }
 
  private:
-  /// Reads the input, of a reader unless it is null; false: the run was stopped.
-  bool read(SparseInput& input, RatingReader* reader = nullptr) {
-    report_.interrupted = !input.read(reader);
+  /// Reads the input, of a reader unless it is null; empty: the run was stopped.
+  std::optional<InputRead> read(SparseInput& input, RatingReader* reader = nullptr) {
+    std::optional<InputRead> read = input.read(reader);
+    report_.interrupted = !read;
     report_.read_seconds = frame_.seconds();
-    return !report_.interrupted;
+    if (read) add_read(*read, report_);
+    return read;
   }
 
   GivenIds read_given() {
@@ -268,44 +272,38 @@ class SparseRun {
     if (options_.on_progress) options_.on_progress(progress_);
   }
 
-  void write_item_list(SparseInput& input, const std::string& folder, const std::string& name) {
+  void write_item_list(SparseInput& input, const InputRead& read, const std::string& folder,
+                       const std::string& name) {
     tell(Phase::sorting);
-    const RatingPacks packs = input.make_packs();
-    const std::vector<std::string> ids = input.item_ids(packs.columns());
+    const MadePacks made = input.make_packs(columns_);
+    const std::vector<std::string>& ids = made.item_ids;
     if (ids.empty()) throw_bad_data("no ratings are left for training");
-    add_read(input, report_);
-    report_.stats = make_rating_stats(input.stats(), packs);
-    report_.values = packs.stored;
+    report_.stats = make_rating_stats(read.stats, made.packs);
+    report_.values = made.packs.stored;
     IdListWriter list(folder, name, kItemsHeader);
     for (std::size_t column = 0; column < ids.size(); ++column)
-      list.add(packs.columns().counts[column], ids[column]);
+      list.add(made.packs.columns().counts[column], ids[column]);
     CompleteList complete = list.complete();
     complete.file.publish();
     report_.items_counted = ids.size();
   }
 
-  void write(SparseInput& input, SparseOutputs& outputs) {
-    add_read(input, report_);
-    if (outputs.all_finished()) {
-      for (const auto& output : outputs.outputs()) report_.packs.push_back(finished_report(*output));
-      return;
-    }
+  void write(SparseInput& input, const InputRead& read, SparseOutputs& outputs) {
     tell(Phase::sorting);
-    const MadePacks made = make_packs(input);
+    const MadePacks made = make_packs(input, read);
     const RatingPacks& packs = made.packs;
     for (const PackRows& rows : packs.packs) progress_.rows_total += rows.row_count();
-    const std::string times = input.time_unit();
     const MatrixRun run{spec_,
                         options_,
-                        input.users(),
+                        made.users,
                         packs,
                         made.item_ids,
                         made.labels,
                         columns_,
                         report_.stats,
-                        times,
-                        input.xxh3(),
-                        input.work_bytes(),
+                        made.times,
+                        read.xxh3,
+                        made.work_bytes,
                         frame_,
                         [this](std::uint64_t rows) {
                           progress_.rows_done += rows;
@@ -318,22 +316,12 @@ class SparseRun {
     tell(Phase::finishing);
   }
 
-  struct MadePacks {
-    RatingPacks packs;
-    std::vector<std::string> item_ids{};
-    LabelTable labels{};
-  };
-
   /// Makes the packs of what was read, and fills the report with their counts.
-  MadePacks make_packs(SparseInput& input) {
-    columns_.check_headers(input.users(), input.items());
-    MadePacks made{input.make_packs()};
-    made.item_ids = input.item_ids(made.packs.columns());
-    made.labels = input.labels();
-    add_read(input, report_);
-    add_packs(made.packs, input.stats(), report_);
-    if (input.table()) columns_.check_id_columns(id_column_names(*input.table()));
-    columns_.finish(made.item_ids, input.users(), made.packs, report_.stats);
+  MadePacks make_packs(SparseInput& input, const InputRead& read) {
+    MadePacks made = input.make_packs(columns_);
+    report_.notices.insert(report_.notices.end(), made.notices.begin(), made.notices.end());
+    add_packs(made.packs, read.stats, report_);
+    columns_.finish(made.item_ids, made.users, made.packs, report_.stats);
     for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
     report_.codec = codec_choice(spec_).codec;
     check_any_rows(made.packs, spec_.packs.split);
@@ -363,8 +351,7 @@ class SparseRun {
   }
 
   /// Fills the report of a dry run with the same counts that packing would give.
-  void foresee(SparseInput& input) {
-    const MadePacks made = make_packs(input);
+  void foresee(const MadePacks& made) {
     const RatingPacks& packs = made.packs;
     for (const PackRows& rows : packs.packs) {
       if (leaves_out(rows)) continue;

@@ -78,7 +78,7 @@ IntakeOptions SparseInput::intake_options(std::uint32_t threads) {
   return intake;
 }
 
-bool SparseInput::read(RatingReader* reader) {
+std::optional<InputRead> SparseInput::read(RatingReader* reader) {
   if (options_.on_progress) options_.on_progress({});
   const auto is_stopped = [this] { return options_.stop != nullptr && *options_.stop; };
   try {
@@ -88,10 +88,10 @@ bool SparseInput::read(RatingReader* reader) {
     facts_ = reader != nullptr ? read_reader(*reader, "RatingWriter", intake_, hash_)
                                : read_inputs(spec_.input, inputs, intake_, hash_, options_.stop);
   } catch (const Error&) {
-    if (is_stopped()) return false;  // which cuts stdin off
+    if (is_stopped()) return {};  // which cuts stdin off
     throw;
   }
-  if (intake_.interrupted() || is_stopped()) return false;
+  if (intake_.interrupted() || is_stopped()) return {};
   intake_.finish();
   if (store_.rating_count() == 0) throw_bad_data("there are no ratings in the input");
   if (store_.rating_count() != intake_.stats().total().ratings)
@@ -102,7 +102,7 @@ bool SparseInput::read(RatingReader* reader) {
   note_ends();
   note_frozen();
   fit_rows();
-  return true;
+  return InputRead{xxh3(), intake_.stats(), facts_.notices};
 }
 
 /// What lists and a given split hold; the counts of a user are doubled while they grow.
@@ -320,7 +320,7 @@ void SparseInput::refuse_to_keep_times() const {
   throw_usage(text);
 }
 
-RatingPacks SparseInput::make_packs() {
+RatingPacks SparseInput::make_rows() {
   std::vector<std::uint32_t> sorted;
   std::vector<std::uint32_t> frozen;
   ItemChoice choice;
@@ -364,8 +364,15 @@ std::vector<std::string> SparseInput::item_ids(const ItemColumns& columns) {
   return ids;
 }
 
-LabelTable SparseInput::labels() {
-  return facts_.labels ? make_label_table(*facts_.labels, intake_.users(), facts_.notices) : LabelTable();
+MadePacks SparseInput::make_packs(ColumnTables& columns) {
+  columns.check_headers(intake_.users(), intake_.items());
+  MadePacks made{make_rows(), intake_.users()};
+  made.item_ids = item_ids(made.packs.columns());
+  if (facts_.labels) made.labels = make_label_table(*facts_.labels, intake_.users(), made.notices);
+  if (intake_.table()) columns.check_id_columns(id_column_names(*intake_.table()));
+  made.times = time_unit();
+  made.work_bytes = store_.spec().memory_bytes;
+  return made;
 }
 
 }  // namespace chunkhit

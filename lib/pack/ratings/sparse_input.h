@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "chunkhit/pack.h"
+#include "pack/ratings/column_table.h"
 #include "pack/ratings/read_inputs.h"
 #include "pack/ratings/sparse_memory.h"
 #include "ratings/id_map.h"
@@ -24,6 +25,24 @@ struct GivenIds {
   std::uint64_t column_bytes = 0;  ///< held by the tables of columns
 };
 
+/// What reading found.
+struct InputRead {
+  std::uint64_t xxh3 = 0;  ///< stands for all that was read
+  const ReadStats& stats;
+  std::vector<std::string> notices{};
+};
+
+/// What is made of the ratings; the maps of ids belong to the input.
+struct MadePacks {
+  RatingPacks packs;
+  const IdMap& users;
+  std::vector<std::string> item_ids{};  ///< the items' own, by column
+  LabelTable labels{};                  ///< by user
+  std::string times{};                  ///< their unit as MatrixManifest::times has it
+  std::uint64_t work_bytes = 0;         ///< what rows in work may take
+  std::vector<std::string> notices{};
+};
+
 /// Reads the inputs of a run once, then makes its packs.
 class SparseInput {
  public:
@@ -33,26 +52,17 @@ class SparseInput {
   SparseInput(const SparseInput&) = delete;
   SparseInput& operator=(const SparseInput&) = delete;
 
-  /// Reads everything, of a reader in the place of files unless it is null; false: `stop` was seen.
-  [[nodiscard]] bool read(RatingReader* reader = nullptr);
-  /// Stands for all that was read.
-  [[nodiscard]] std::uint64_t xxh3() const;
-  /// Applies rules, split and orders; throws with the users' and items' own ids.
-  [[nodiscard]] RatingPacks make_packs();
-  /// The items' own ids, by column; once, behind make_packs.
-  [[nodiscard]] std::vector<std::string> item_ids(const ItemColumns& columns);
-  [[nodiscard]] LabelTable labels();
-  [[nodiscard]] const std::optional<RatingTable>& table() const { return intake_.table(); }
-  /// The unit of the input's times as MatrixManifest::times has it.
-  [[nodiscard]] std::string time_unit() const;
-  /// What rows in work may take.
-  [[nodiscard]] std::uint64_t work_bytes() const { return store_.spec().memory_bytes; }
-  [[nodiscard]] const IdMap& users() const { return intake_.users(); }
-  [[nodiscard]] const IdMap& items() const { return intake_.items(); }
-  [[nodiscard]] const ReadStats& stats() const { return intake_.stats(); }
-  [[nodiscard]] const std::vector<std::string>& notices() const { return facts_.notices; }
+  /// Reads everything, of a reader in the place of files unless it is null; empty: `stop` was seen.
+  [[nodiscard]] std::optional<InputRead> read(RatingReader* reader = nullptr);
+  /// Applies rules, split and orders once; throws with the users' and items' own ids, or where `columns` are
+  /// not of these ids.
+  [[nodiscard]] MadePacks make_packs(ColumnTables& columns);
 
  private:
+  [[nodiscard]] std::uint64_t xxh3() const;
+  [[nodiscard]] RatingPacks make_rows();
+  [[nodiscard]] std::vector<std::string> item_ids(const ItemColumns& columns);
+  [[nodiscard]] std::string time_unit() const;
   [[nodiscard]] IntakeOptions intake_options(std::uint32_t threads);
   [[nodiscard]] std::vector<std::uint32_t> frozen_numbers() const;
   [[nodiscard]] std::vector<std::uint32_t> user_numbers(const std::vector<std::string>& ids,
