@@ -44,7 +44,7 @@ void add_flags(Command& command) {
 PackImagesSpec spec_of(Command& command) {
   PackImagesSpec spec;
   visit_fields<FlagReader>(command, spec);
-  if (spec.sizes == Sizes::own && !command["--container"].is_given()) spec.container = "shard";
+  if (!command["--container"].is_given()) spec.container = default_container(spec.sizes);
   visit_fields<DefaultSetter>(command, spec);
   return spec;
 }

@@ -186,11 +186,11 @@ void check_numbers(const Manifest& manifest) {
     spec.chunk_samples = source.chunk_samples;
     check_part_spec(spec, known_container(manifest.container));
   }
-  if (manifest.own_sizes()) {
+  const std::uint64_t sample_bytes = spec.payload().sample_step();
+  if (sample_bytes == 0) {
     check_at_most("chunk_bytes", manifest.chunk_bytes, known_container(manifest.container).max_chunk_bytes);
     check_at_most("raw_bytes", manifest.raw_bytes, kMaxBytes);
   } else {
-    const std::uint64_t sample_bytes = manifest.sample.byte_count();
     check_count("chunk_bytes", manifest.chunk_bytes, manifest.chunk_samples * sample_bytes);
     check_at_most("samples", manifest.samples, kMaxBytes / sample_bytes);
   }

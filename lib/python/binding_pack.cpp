@@ -145,7 +145,7 @@ PackImagesSpec images_spec(OptionDict& from) {
   if (!from.has("container")) spec.container.clear();
   KeywordReader reader(from);
   show(spec, reader);
-  if (spec.container.empty()) spec.container = spec.sizes == Sizes::own ? "shard" : "hdf5";
+  if (spec.container.empty()) spec.container = default_container(spec.sizes);
   return spec;
 }
 

@@ -27,6 +27,7 @@ namespace chunkhit {
 namespace {
 
 void set_shape(ImagesInfo& info, const SampleShape& sample) {
+  info.own_sizes = sample.height == 0;
   info.height = sample.height;
   info.width = sample.width;
   info.channels = sample.channels;
@@ -184,7 +185,6 @@ ImagesInfo part_images(const ChunkReader& part) {
   images.mean = part.samples().mean;
   images.std = part.samples().std;
   images.chunk_samples = part.spec().chunk_samples;
-  images.own_sizes = part.spec().holds_own_sizes();
   images.chunk_bytes = images.chunk_samples * part.spec().images().sample.byte_count();
   set_shape(images, part.spec().images().sample);
   return images;
@@ -197,7 +197,6 @@ PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
   info.samples = manifest.samples;
   info.raw_bytes = manifest.raw_bytes;
   ImagesInfo images;
-  images.own_sizes = manifest.own_sizes();
   set_shape(images, manifest.sample);
   images.rows = manifest.rows;
   images.rejected = manifest.rejected;

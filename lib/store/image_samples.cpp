@@ -123,13 +123,9 @@ void ImageSamples::check_samples(const PartSpec&, const PartSamples& samples) co
 
 void ImageSamples::check_alike(const std::string& path, const Payload& first,
                                const std::string& first_path) const {
-  if (first.kind() == SampleKind::matrices)
-    throw_bad_data(path + ": holds images, " + first_path + " matrices");
-  if (kind() != first.kind()) {
-    const bool is_sized = kind() == SampleKind::sized_images;
-    throw_bad_data((is_sized ? path : first_path) + ": images of their own sizes, " +
-                   (is_sized ? first_path : path) + ": images of one shape; they cannot be read as one");
-  }
+  if (kind() != first.kind())
+    throw_bad_data(path + ": " + text() + ", " + first_path + ": " + first.text() +
+                   "; they cannot be read as one");
   if (sample != first.shape())
     throw_bad_data(path + ": samples of " + shape_text(sample) + ", expected " + shape_text(first.shape()) +
                    " as in " + first_path);

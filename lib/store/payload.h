@@ -36,6 +36,8 @@ struct IndexLimits {
 class Payload {
  public:
   [[nodiscard]] virtual SampleKind kind() const = 0;
+  /// What messages call what it holds.
+  [[nodiscard]] virtual const char* text() const = 0;
   /// What messages call the samples: "samples", "rows".
   [[nodiscard]] virtual const char* samples_text() const { return "samples"; }
   /// The shape that codecs of samples need; empty for rows.
@@ -112,6 +114,7 @@ class ImageSamples : public Payload {
 class FixedSamples final : public ImageSamples {
  public:
   [[nodiscard]] SampleKind kind() const override { return SampleKind::images; }
+  [[nodiscard]] const char* text() const override { return "images of one shape"; }
   void check_spec(const PartSpec& spec, const Container& container) const override;
   void check_raw_bytes(const StoredChunk& chunk, const PartSpec& spec,
                        const Container& container) const override;
@@ -123,6 +126,7 @@ class FixedSamples final : public ImageSamples {
 class SizedSamples final : public ImageSamples {
  public:
   [[nodiscard]] SampleKind kind() const override { return SampleKind::sized_images; }
+  [[nodiscard]] const char* text() const override { return "images of their own sizes"; }
   void encode(PartSpecBytes& bytes) const override;
   void decode(const PartSpecBytes& bytes) override;
   void check_spec(const PartSpec& spec, const Container& container) const override;
@@ -146,6 +150,7 @@ class RowBlocks final : public Payload {
   std::vector<std::string> item_ids;  ///< by column; empty where items have none
 
   [[nodiscard]] SampleKind kind() const override { return SampleKind::matrices; }
+  [[nodiscard]] const char* text() const override { return "matrices"; }
   [[nodiscard]] const char* samples_text() const override { return "rows"; }
   [[nodiscard]] const SampleShape& shape() const override;
   void encode(PartSpecBytes& bytes) const override;

@@ -323,7 +323,9 @@ void RowBlocks::check_raw_bytes(const StoredChunk& chunk, const PartSpec& spec,
 void RowBlocks::check_alike(const std::string& path, const Payload& first,
                             const std::string& first_path) const {
   const auto* const rows = dynamic_cast<const RowBlocks*>(&first);
-  if (rows == nullptr) throw_bad_data(path + ": holds matrices, " + first_path + " images");
+  if (rows == nullptr)
+    throw_bad_data(path + ": " + text() + ", " + first_path + ": " + first.text() +
+                   "; they cannot be read as one");
   const MatrixShape& expected = rows->matrix;
   const auto throw_differs = [&](const char* with, const char* without, bool has_it) {
     throw_bad_data(path + (has_it ? with : without) + ", and " + first_path + (has_it ? without : with) +

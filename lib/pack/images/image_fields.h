@@ -16,6 +16,11 @@
 
 namespace chunkhit {
 
+/// The container where none is given.
+[[nodiscard]] inline const char* default_container(Sizes sizes) {
+  return sizes == Sizes::own ? "shard" : "hdf5";
+}
+
 /// Sizes that images are resized to: "WxH", or "N" for the short side; none where they are not, or fitted.
 struct ResizeForm {
   static constexpr const char* kShape = "WxH|N";

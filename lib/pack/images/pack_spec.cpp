@@ -132,8 +132,10 @@ void check_resizing(const PackImagesSpec& spec) {
   const bool resizes =
       transform.resize != Resize::none || spec.own_sizes.max_side != 0 || spec.own_sizes.short_side != 0;
   if (!resizes && transform.resample != plain.resample)
-    throw_usage(std::string("`resample`: is for images that are resized: give ") +
-                (spec.sizes == Sizes::own ? "`max_side` or `short_side`" : "`resize` or `fit`"));
+    throw_usage(
+        "`resample`: is for images that are resized: give `resize` or `fit`, or with `sizes` own `max_side` "
+        "or "
+        "`short_side`");
 }
 
 void check_split(const std::vector<SplitShare>& split) {
