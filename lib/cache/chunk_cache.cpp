@@ -338,6 +338,21 @@ void ChunkCache::load_now(std::size_t chunk, ChunkSet::Location location, ByteBu
   end_loading(chunk, State::ready);
 }
 
+bool ChunkCache::read_to(std::size_t chunk, MutableBytes out) {
+  const auto begin = std::chrono::steady_clock::now();
+  Entry& entry = entries_[chunk];
+  if (entry.state.load(std::memory_order_acquire) == State::corrupt) return false;
+  try {
+    prepared_->read(chunk, out, checks(chunks_.part(chunks_.find(chunk))));
+  } catch (const Error& error) {
+    if (!leaves_out(error)) throw_with_advice(error);
+    end_loading(chunk, State::corrupt);
+    return false;
+  }
+  count_fetch(out.size(), seconds_since(begin), 0);
+  return true;
+}
+
 /// Whether a chunk's samples are found without decoding all of them.
 bool ChunkCache::can_read_some(ChunkSet::Location location) const {
   const ChunkReader& part = chunks_.part(location);
@@ -414,20 +429,50 @@ void ChunkCache::read_sample(std::size_t chunk, ChunkSet::Location location, std
 const std::uint8_t* ChunkCache::sample(std::size_t chunk, std::uint64_t in_chunk, const std::uint8_t* held,
                                        ByteBuffer& room) {
   if (held != &kInFile && chunks_.sample_step() != 0) return held + in_chunk * chunks_.sample_step();
-  const ChunkSet::Location location = chunks_.find(chunk);
-  const auto [offset, count] = chunks_.sample_bytes(location, in_chunk);
+  const auto [offset, count] = chunks_.sample_bytes(chunks_.find(chunk), in_chunk);
   if (held != &kInFile) return held + offset;
   room.resize(count);
+  return try_sample(chunk, offset, room) ? room.data() : nullptr;
+}
+
+/// Reads bytes of a chunk; returns whether it did, or leaves the chunk out.
+bool ChunkCache::try_sample(std::size_t chunk, std::uint64_t offset, MutableBytes out) {
   try {
-    read_sample(chunk, location, offset, room);
-    return room.data();
+    read_sample(chunk, chunks_.find(chunk), offset, out);
+    return true;
   } catch (const Error& error) {
     if (!leaves_out(error)) throw_with_advice(error);
   }
   const std::lock_guard lock(mutex_);
   State expected = spec_.reads_samples ? State::ready : State::absent;
   if (entries_[chunk].state.compare_exchange_strong(expected, State::corrupt)) ++stats_.corrupt_chunks;
-  return nullptr;
+  return false;
+}
+
+// Reads first and asks each file for its stamp once, afterwards: samples of one that was written to are read
+// again.
+void ChunkCache::read_samples(std::span<SampleRead> samples) {
+  const std::uint64_t step = chunks_.sample_step();
+  std::size_t known_part = SIZE_MAX;
+  std::uint64_t stamp = 0;
+  const auto read_alone = [&](SampleRead& each) {
+    if (!try_sample(each.chunk, each.in_chunk * step, {each.out, step})) each.out = nullptr;
+  };
+  for (SampleRead& each : samples) {
+    const ChunkSet::Location location = chunks_.find(each.chunk);
+    try {
+      chunks_.part(location).fetch_raw(location.chunk, each.in_chunk * step, {each.out, step});
+    } catch (const Error&) {
+      read_alone(each);
+    }
+  }
+  for (SampleRead& each : samples) {
+    const ChunkSet::Location location = chunks_.find(each.chunk);
+    const ChunkReader& part = chunks_.part(location);
+    if (each.out == nullptr || !checks(part)) continue;
+    if (std::exchange(known_part, location.part) != location.part) stamp = part.file().stamp();
+    if (stamp != entries_[each.chunk].stamp.load(std::memory_order_relaxed)) read_alone(each);
+  }
 }
 
 ChunkCacheStats ChunkCache::stats() const {

@@ -108,6 +108,19 @@ class ChunkCache {
   [[nodiscard]] const std::uint8_t* sample(std::size_t chunk, std::uint64_t in_chunk,
                                            const std::uint8_t* held, ByteBuffer& room);
 
+  /// An image that is read to `out`, null where it is left out.
+  struct SampleRead {
+    std::size_t chunk;
+    std::uint64_t in_chunk;
+    std::uint8_t* out;
+  };
+  /// The same of many at once, where samples are read one by one and lie `sample_step` bytes apart.
+  void read_samples(std::span<SampleRead> samples);
+
+  /// Reads a chunk of raw samples, which nobody else needs, to `out`; its hash is compared as `acquire` does.
+  /// Returns whether it did: false where OnCorrupt::skip leaves it out. Throws as `acquire`.
+  [[nodiscard]] bool read_to(std::size_t chunk, MutableBytes out);
+
   /// Whether chunks take no memory, and samples are read one by one.
   [[nodiscard]] bool reads_samples() const { return spec_.reads_samples; }
 
@@ -140,6 +153,7 @@ class ChunkCache {
   [[nodiscard]] MutableBytes target(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   void hash_in_file(std::size_t chunk, ChunkSet::Location location);
   void read_sample(std::size_t chunk, ChunkSet::Location location, std::uint64_t offset, MutableBytes out);
+  [[nodiscard]] bool try_sample(std::size_t chunk, std::uint64_t offset, MutableBytes out);
   void decode(std::size_t chunk, ChunkSet::Location location, Bytes stored);
   void decode_images(std::size_t chunk, ChunkSet::Location location, Bytes stored);
   void decode_matrices(std::size_t chunk, ChunkSet::Location location, Bytes stored);

@@ -74,12 +74,12 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
 BatchChunksSpec EpochReader::batch_chunks() const {
   const std::uint64_t size = spec_.batches.batch_size;
   const bool comes_and_goes = plan_.cache != Cache::decoded && !plan_.reads_samples;
-  return {
-      .slice_samples = std::min(size, spec_.slice_samples),
-      .batch_size = size,
-      .holds_all = !is_global(spec_) || spec_.holds_all,
-      .by_chunk = !spec_.holds_all,
-      .sorts_batch = is_global(spec_) && !spec_.holds_all && comes_and_goes && spec_.slice_samples < size};
+  return {.slice_samples = std::min(size, spec_.slice_samples),
+          .batch_size = size,
+          .holds_all = (!is_global(spec_) && !reads_to_batch()) || spec_.holds_all,
+          .by_chunk = !spec_.holds_all,
+          .sorts_batch = is_global(spec_) && !spec_.holds_all && comes_and_goes && spec_.slice_samples < size,
+          .reads_to_batch = reads_to_batch()};
 }
 
 EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_position) const {
@@ -95,6 +95,14 @@ bool EpochReader::keeps_chunks() const {
   if (plan_.cache == Cache::decoded) return true;
   if (plan_.reads_samples) return spec_.check_hashes == CheckHashes::first_use;
   return plan_.kept_chunks >= spec_.batches.batch_size + spec_.max_threads;
+}
+
+/// Whether most chunks of a local file lie in a batch as they do there. Chunks are not read ahead then: each
+/// thread reads those of its own batch.
+bool EpochReader::reads_to_batch() const {
+  return spec_.copies && spec_.order.shuffle == Shuffle::none && spec_.batches.echo == 1 &&
+         !order_.sampler_id() && plan_.cache == Cache::none && !plan_.reads_samples && plan_.max_asked == 0 &&
+         chunks_.is_raw() && 2 * grid_.chunk_samples() <= spec_.batches.batch_size;
 }
 
 // Chunks are read ahead for the next batches' order, and one more by each thread.
@@ -134,8 +142,8 @@ void EpochReader::use(const TunerSetting& setting) {
 }
 
 std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& start) {
-  const PipelineSpec spec{spec_.batches, spec_.max_threads, !is_global(spec_), keeps_chunks(),
-                          spec_.slice_samples};
+  const PipelineSpec spec{spec_.batches, spec_.max_threads, !is_global(spec_) && !reads_to_batch(),
+                          keeps_chunks(), spec_.slice_samples};
   return with_threads(spec_.batches.batch_size, setting_.threads, [&] {
     return std::make_unique<BatchPipeline>(order_, cache_, ring_, make_assembler_, spec,
                                            pipeline_size(setting_), start);

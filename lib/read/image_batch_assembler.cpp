@@ -27,6 +27,7 @@ ImageBatchAssembler::ImageBatchAssembler(const ImageBatchContext& context)
       mask_bytes_(context.copier.masks() == nullptr ? 0 : context.copier.masks()->sample_bytes()),
       samples_(context.source.chunks(), context.grid, context.cache, context.chunks) {
   stored_.reserve(context.source.chunks().max_stored_bytes());
+  if (context.cache.reads_samples()) reads_.reserve(context.chunks.slice_samples);
 }
 
 void ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
@@ -35,8 +36,13 @@ void ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
   const EpochBatches::Batch batch = task.batches.batch(task.index);
   samples_.find(task, batch);
   for (std::size_t begin = 0, end = 0; begin < samples_.all().size(); begin = end) {
+    end = context_.chunks.reads_to_batch ? read_whole_chunk(begin, buffer) : begin;
+    if (end > begin) continue;
     end = samples_.hold(begin, counts_, stored_);
-    copy_samples(begin, end, task, batch.pass, buffer);
+    if (context_.cache.reads_samples() && context_.copier.copies())
+      read_samples(begin, end, buffer);
+    else
+      copy_samples(begin, end, task, batch.pass, buffer);
   }
   samples_.release();
   // Labels lie far apart: fetched in a loop of their own, they do not wait for one another.
@@ -62,6 +68,37 @@ std::size_t ImageBatchAssembler::close_gaps(std::size_t batch_size, BatchBuffer&
   for (std::size_t at = 0; at < batch_size; ++at)
     if (buffer.left_out[at] == 0) move_sample(at, count++, buffer);
   return count;
+}
+
+/// Reads the chunk of the samples from `begin` on straight into the batch, which saves a copy, where they are
+/// all of it in its order; returns where they end.
+std::size_t ImageBatchAssembler::read_whole_chunk(std::size_t begin, BatchBuffer& buffer) {
+  const std::size_t end = samples_.end_of_whole_chunk(begin);
+  if (end == begin) return begin;
+  const BatchSamples::Sample& first = samples_.all()[begin];
+  const MutableBytes out(buffer.pixels.data() + first.at * image_bytes_, (end - begin) * image_bytes_);
+  // HDF5 pads the last chunk of a part.
+  const ChunkSet& chunks = context_.source.chunks();
+  if (chunks.stored(chunks.find(first.chunk)).stored_bytes != out.size()) return begin;
+  const std::uint8_t* const read = context_.cache.read_to(first.chunk, out) ? out.data() : nullptr;
+  for (std::size_t i = begin; i < end; ++i) samples_.set_decoded(i, read);
+  ++counts_.chunk_misses;
+  return end;
+}
+
+/// Reads samples one by one straight into the batch.
+void ImageBatchAssembler::read_samples(std::size_t begin, std::size_t end, BatchBuffer& buffer) {
+  const CopyClock clock;
+  const std::span<const BatchSamples::Sample> all = samples_.all();
+  reads_.clear();
+  for (std::size_t i = begin; i < end; ++i)
+    if (all[i].decoded != nullptr)
+      reads_.push_back({all[i].chunk, all[i].in_chunk, buffer.pixels.data() + all[i].at * image_bytes_});
+  context_.cache.read_samples(reads_);
+  auto read = reads_.begin();
+  for (std::size_t i = begin; i < end; ++i)
+    if (all[i].decoded != nullptr && (read++)->out == nullptr) samples_.leave_out(i);
+  clock.add_to(counts_);
 }
 
 /// Writes the samples of one held chunk to their positions in the batch, and prefetches the next sample

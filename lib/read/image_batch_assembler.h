@@ -29,6 +29,8 @@ class ImageBatchAssembler final : public BatchAssembler {
   [[nodiscard]] MadeBatch complete(const BatchTask& task, std::size_t slot) override;
 
  private:
+  [[nodiscard]] std::size_t read_whole_chunk(std::size_t begin, BatchBuffer& buffer);
+  void read_samples(std::size_t begin, std::size_t end, BatchBuffer& buffer);
   void copy_samples(std::size_t begin, std::size_t end, const BatchTask& task, std::uint32_t pass,
                     BatchBuffer& buffer);
   [[nodiscard]] bool write_sample(std::size_t at, const std::uint8_t* stored, const BatchTask& task,
@@ -42,7 +44,8 @@ class ImageBatchAssembler final : public BatchAssembler {
   std::size_t image_bytes_;  // of a sample in the batch
   std::size_t mask_bytes_;   // 0 without masks
   BatchSamples samples_;
-  ByteBuffer sample_;  // where samples are read one by one
+  ByteBuffer sample_;                          // where samples are read one by one
+  std::vector<ChunkCache::SampleRead> reads_;  // straight into the batch
 };
 
 }  // namespace chunkhit

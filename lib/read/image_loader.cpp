@@ -115,6 +115,11 @@ BatchBuffer make_buffer(const ImageSource& source, const ImageCopier& copier, co
   return buffer;
 }
 
+EpochReaderSpec with_copies(EpochReaderSpec spec, const ImageCopier& copier) {
+  spec.copies = copier.copies();
+  return spec;
+}
+
 }  // namespace
 
 template class Loader<ImageBatch>;
@@ -125,7 +130,7 @@ struct ImageLoader::Images final : Loader<ImageBatch>::Impl {
       : source(paths, {options.images, options.labels}),
         copier(image_copier(source.chunks(), sample_format(options, source))),
         notices(normalize_notices(options, source)),
-        core(source.chunks(), spec, sampling_spec(options, source),
+        core(source.chunks(), with_copies(spec, *copier), sampling_spec(options, source),
              static_cast<double>(spec.batches.batch_size) * static_cast<double>(copier->sample_bytes()),
              [this, allocator = options.allocator, size = spec.batches.batch_size] {
                return make_buffer(source, *copier, allocator, size);

@@ -37,7 +37,8 @@ struct EpochReaderSpec {
   CheckHashes check_hashes = CheckHashes::first_use;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   bool holds_all = false;  ///< a batch needs all of its chunks at a time, in any order
-  std::uint64_t slice_samples = ~std::uint64_t{0};           ///< of a batch, that a thread makes at a time
+  std::uint64_t slice_samples = ~std::uint64_t{0};  ///< of a batch, that a thread makes at a time
+  bool copies = false;                              ///< batches have the stored bytes of samples as they are
   std::vector<std::pair<std::string, double>> augment = {};  ///< what a state must have, too, to go on
 };
 

@@ -77,6 +77,7 @@ class FixedCopier final : public CopierOf<SampleWriter> {
   using CopierOf::CopierOf;
   [[nodiscard]] const SampleWriter& images() const override { return images_; }
   [[nodiscard]] const SampleWriter* masks() const override { return masks_ ? &*masks_ : nullptr; }
+  [[nodiscard]] bool copies() const override { return !masks_ && images_.copies(); }
   double write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out,
                std::uint8_t* mask) override {
     images_.write(stored, use, out);
@@ -109,16 +110,20 @@ class SizedCopier final : public CopierOf<SizedImageWriter> {
   DecodedImages kept_;
 };
 
+template <class Base, class Sized, class Fixed, class... Arguments>
+std::unique_ptr<Base> of_payload(const ChunkSet& chunks, const Arguments&... arguments) {
+  if (chunks.holds_own_sizes()) return std::make_unique<Sized>(chunks, arguments...);
+  return std::make_unique<Fixed>(chunks, arguments...);
+}
+
 }  // namespace
 
 std::unique_ptr<ImageReader> image_reader(const ChunkSet& chunks) {
-  if (chunks.holds_own_sizes()) return std::make_unique<SizedReader>(chunks);
-  return std::make_unique<FixedReader>(chunks);
+  return of_payload<ImageReader, SizedReader, FixedReader>(chunks);
 }
 
 std::unique_ptr<ImageCopier> image_copier(const ChunkSet& chunks, const SampleFormat& format) {
-  if (chunks.holds_own_sizes()) return std::make_unique<SizedCopier>(chunks, format);
-  return std::make_unique<FixedCopier>(chunks, format);
+  return of_payload<ImageCopier, SizedCopier, FixedCopier>(chunks, format);
 }
 
 }  // namespace chunkhit

@@ -34,6 +34,8 @@ class ImageCopier {
   /// What is written of each image and of its mask, which samples may not have.
   [[nodiscard]] virtual const SampleWriter& images() const = 0;
   [[nodiscard]] virtual const SampleWriter* masks() const = 0;
+  /// Whether batches have the stored bytes of samples as they are.
+  [[nodiscard]] virtual bool copies() const { return false; }
   /// Writes the sample `use.sample` of the source from its stored bytes; `mask` is null without masks.
   /// Returns the seconds of decoding. Throws ImageError where they are damaged.
   virtual double write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out,
