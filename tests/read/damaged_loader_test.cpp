@@ -120,7 +120,8 @@ void expect_no_wrong_samples(const std::string& name, const std::string& filter,
        at += sweep_stride(kStride) * (name == "hdf5" ? 53 : 23)) {
     const std::uint64_t choice = mix_bits(at);
     const bool skips = choice / 8 % 2 == 0;
-    const ImageLoaderOptions options{.batch_size = 7,
+    // Batches of 7 and of several chunks, which are read straight into them.
+    const ImageLoaderOptions options{.batch_size = choice / 256 % 2 == 0 ? 7u : 24u,
                                      .shuffle = static_cast<Shuffle>(choice / 16 % 3),
                                      .cache = static_cast<Cache>(choice / 64 % 4),
                                      .threads = 2,
