@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <optional>
 
@@ -123,5 +125,21 @@ std::uint32_t allowed_cpus() {
   });
   return std::max<std::uint32_t>(1, cpus);
 }
+
+std::uint32_t local_processes() {
+  constexpr std::uint32_t kMaxProcesses = 4096;
+  for (const char* const name : {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"}) {
+    const char* const text = std::getenv(name);
+    if (text == nullptr) continue;
+    std::uint32_t count = 0;
+    const auto [end, error] = std::from_chars(text, text + std::strlen(text), count);
+    if (error == std::errc() && *end == '\0' && count >= 1 && count <= kMaxProcesses) return count;
+  }
+  return 1;
+}
+
+std::uint64_t memory_share() { return available_memory() / local_processes(); }
+
+std::uint32_t cpu_share() { return std::max<std::uint32_t>(1, allowed_cpus() / local_processes()); }
 
 }  // namespace chunkhit

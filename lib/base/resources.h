@@ -41,6 +41,14 @@ auto with_memory(const Text& what, const Work& work) {
   }
 }
 
+/// The processes of one training on this machine, as torchrun (`LOCAL_WORLD_SIZE`) and Open MPI
+/// (`OMPI_COMM_WORLD_LOCAL_SIZE`) say; else 1.
+[[nodiscard]] std::uint32_t local_processes();
+
+/// What is left to one of them.
+[[nodiscard]] std::uint64_t memory_share();
+[[nodiscard]] std::uint32_t cpu_share();
+
 /// CPUs that the affinity mask and the cgroup's quota leave to this process, at least 1.
 [[nodiscard]] std::uint32_t allowed_cpus();
 

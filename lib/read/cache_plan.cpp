@@ -87,7 +87,7 @@ CachePlan plan_sized(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_
 }  // namespace
 
 CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
-  std::uint64_t memory = spec.cache_bytes != 0 ? spec.cache_bytes : available_memory() / 2;
+  std::uint64_t memory = spec.cache_bytes != 0 ? spec.cache_bytes : memory_share() / 2;
   const std::size_t max_asked = max_asked_chunks(chunks, memory);
   memory -= std::min(memory, max_asked * chunks.max_fetched_bytes());
   CachePlan plan;

@@ -42,7 +42,7 @@ std::optional<Tuner> make_tuner(const EpochReaderSpec& spec) {
   return Tuner({.first = first,
                 .min = {spec.tunes_threads ? 1 : spec.threads, spec.prefetch},
                 .max = {spec.max_threads, spec.max_prefetch},
-                .cpus = allowed_cpus(),
+                .cpus = cpu_share(),
                 .batch_slices = (spec.batches.batch_size - 1) / spec.slice_samples + 1});
 }
 

@@ -140,9 +140,11 @@ void show_cache(Options& options, Fields& fields) {
                         : "\"decoded\", \"compressed\", or \"none\": read from the files each time. "
                           "\"automatic\": the first of these that fits cache_bytes"},
          options.cache, WordForm{});
-  fields(Field{"cache_bytes", "Memory for chunks; 0: half of the available memory", "",
-               kImages ? "Pixels that stay, and decoding, count, too" : ""},
-         options.cache_bytes, BytesForm{});
+  fields(
+      Field{"cache_bytes", "Memory for chunks; 0: half of the available memory", "",
+            kImages ? "torchrun's processes on a machine share it. Pixels that stay, and decoding, count, too"
+                    : "torchrun's processes on a machine share it"},
+      options.cache_bytes, BytesForm{});
   fields(Field{"cache_dir", "Folder for chunks of packs on a server", "FOLDER",
                "The processes of a machine share it. None: none"},
          options.cache_dir, PathForm{});
@@ -171,7 +173,8 @@ void show_loader(Options& options, Fields& fields) {
          options.memory_bytes, BytesForm{});
   fields.group("Loader");
   fields(Field{"threads", "Worker threads; 0: all available CPUs; auto: chosen while running", "",
-               "\"auto\": the fewest that keep up, from 1 to the larger of 16 and four times the CPUs. "
+               "torchrun's processes on a machine share the CPUs. \"auto\": the fewest that keep up, from 1 "
+               "to the larger of 16 and four times the CPUs. "
                "stats().tuning says what was tried"},
          options.threads, AutomaticForm{});
   fields(Field{"prefetch", "Batches made ahead; auto: chosen while running", "",

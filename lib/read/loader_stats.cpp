@@ -73,7 +73,7 @@ constexpr const char* kFirstEpoch =
 /// Names the stage that takes longest, if the threads are busy; otherwise what they wait for.
 std::string advice(const LoaderStats& stats) {
   const bool decoded = stats.cache == Cache::decoded;
-  const bool can_take_more = stats.threads < allowed_cpus() && stats.tuning.empty();
+  const bool can_take_more = stats.threads < cpu_share() && stats.tuning.empty();
   const std::string more = can_take_more ? "give more threads" : "give more CPUs";
   const std::array<std::pair<double, std::string>, 3> stages{{
       {stats.fetch_seconds,

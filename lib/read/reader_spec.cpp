@@ -62,7 +62,7 @@ EpochReaderSpec within_memory(EpochReaderSpec spec, double batch_bytes) {
   constexpr double kMaxSlots = 4097;
   if (spec.tunes_threads || spec.tunes_prefetch) {
     const double share = spec.memory_bytes != 0 ? static_cast<double>(spec.memory_bytes) / 4
-                                                : static_cast<double>(available_memory()) / 8;
+                                                : static_cast<double>(memory_share()) / 8;
     lower_to_slots(spec, static_cast<std::uint64_t>(std::clamp(share / each, 2.0, kMaxSlots)));
   }
   if (spec.memory_bytes == 0) return spec;

@@ -78,7 +78,7 @@ template <class Options>
                  "cache_disk_bytes: needs cache_dir, the folder for these bytes");
   require_option(!options.allocator.allocate == !options.allocator.release,
                  "allocator: must have both functions, or none");
-  const std::uint32_t cpus = allowed_cpus();
+  const std::uint32_t cpus = cpu_share();
   const std::uint32_t threads = tunes_threads || options.threads == 0 ? cpus : options.threads;
   const std::uint32_t prefetch = tunes_prefetch ? kFirstPrefetch : options.prefetch;
   return {.order = {options.shuffle, options.seed, options.window_chunks},

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 #include "base/resources.h"
@@ -31,6 +33,24 @@ TEST(AllowedCpus, AreOneWhereTheMaskLeavesOne) {
     cpus = allowed_cpus();
   }).join();
   EXPECT_EQ(cpus, 1u);
+}
+
+TEST(AllowedCpus, AreSharedByTheProcessesOfATraining) {
+  const std::uint32_t cpus = allowed_cpus();
+  EXPECT_EQ(local_processes(), 1u);
+  for (const char* const name : {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"}) {
+    ::setenv(name, "2", 1);
+    EXPECT_EQ(local_processes(), 2u);
+    EXPECT_EQ(cpu_share(), std::max(1u, cpus / 2));
+    EXPECT_LT(memory_share(), available_memory() / 2 + available_memory() / 4);
+    ::setenv(name, "4096", 1);
+    EXPECT_EQ(cpu_share(), std::max(1u, cpus / 4096));
+    for (const char* const wrong : {"", "0", "-1", "4097", "2x", "99999999999999999999"}) {
+      ::setenv(name, wrong, 1);
+      EXPECT_EQ(local_processes(), 1u) << wrong;
+    }
+    ::unsetenv(name);
+  }
 }
 
 }  // namespace

@@ -232,6 +232,14 @@ def test_batches_keep_their_pixels_when_memory_runs_out(packs, stored):
         np.testing.assert_array_equal(batch.images, stored[0][16 * number : 16 * number + 16])
 
 
+def test_processes_of_torchrun_share_the_cpus_of_a_machine(packs, monkeypatch):
+    path = packs / "hdf5"
+    alone = chunkhit.ImageLoader(path).stats().threads
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert chunkhit.ImageLoader(path).stats().threads == max(1, alone // 2)
+    assert chunkhit.ImageLoader(path, threads=3).stats().threads == 3
+
+
 def test_automatic_threads_and_prefetch_give_the_same_batches(packs):
     fixed = chunkhit.ImageLoader(packs / "hdf5", batch_size=7, shuffle="global", seed=3, threads=1)
     tuned = chunkhit.ImageLoader(packs / "hdf5", batch_size=7, shuffle="global", seed=3, threads="auto", prefetch="auto",

@@ -57,7 +57,9 @@ struct SparseLoaderOptions {
   /// not given. Automatic prefetch fills at most a quarter of it with batches. 0: no limit beside
   /// cache_bytes; automatic prefetch takes an eighth of the memory available to the process.
   std::uint64_t memory_bytes = 0;
-  std::uint32_t threads = 0;   ///< worker threads; 0: all available CPUs; kAutomatic: chosen while running
+  /// Worker threads; 0: all available CPUs, divided by LOCAL_WORLD_SIZE, which torchrun sets; kAutomatic:
+  /// chosen while running.
+  std::uint32_t threads = 0;
   std::uint32_t prefetch = 4;  ///< batches prepared in advance; kAutomatic: chosen while running
   /// HDF5 parts of a pack are always checked as a whole when they are opened: damage is an error, never
   /// skipped.
