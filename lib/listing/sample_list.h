@@ -139,6 +139,9 @@ class TextHash {
   ByteBuffer buffer_;
 };
 
+/// Hashes the path of a file: "./a" is "a".
+[[nodiscard]] std::uint64_t file_hash(std::string_view file);
+
 /// Writes out the rows of a list whose rows have been its indices so far.
 void write_rows(SampleList& list);
 

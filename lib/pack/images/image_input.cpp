@@ -16,6 +16,7 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "decode/image_decoder.h"
+#include "listing/file_extension.h"
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
 #include "manifest/plan.h"
@@ -405,8 +406,10 @@ void check_sheet_name(const PackImagesOptions& options) {
 std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const PackImagesOptions& options) {
   std::optional<SampleList> list = list_unless_stopped(spec, options);
   if (!list) return std::nullopt;
-  if (!spec.labels.empty() && options.inputs.empty())
+  if (!spec.labels.empty() && options.inputs.empty()) {
     make_relative(*list, RootFolder(options.root, spec.follow_symlinks));
+    append_extension(*list, options.root, spec.labels == "-" ? "stdin" : spec.labels, spec.follow_symlinks);
+  }
   return make_image_input(spec, options, std::move(*list));
 }
 
