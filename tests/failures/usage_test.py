@@ -68,14 +68,12 @@ with Workspace() as space:
         headless.writelines(list(file)[1:])
     for mode in ([], ["--dry-run"], ["--plan", "2"]):
         text = run("pack-images", root, "--labels", space("headless.csv"), "-o", space("x"), *mode, expect=65)
-        check('line 1: expected a header with a column "file", found "images/ant/00000.png", "ant"' in text, text)
+        check('line 1: expected a header with a column "file" for --file-column, found "images/ant/00000.png", "ant"' in text, text)
     text = pack(root, space("x"), "--label-column", "nose", expect=65)
     check("nose" in text and "label" in text, text)
-    # It was advised to give one of the two.
-    text = pack(root, space("x"), "--label-column", "file,label", expect=65)
-    check('column "file,label", found "file", "label"; give --label-column once for each of them' in text, text)
-    text = pack(root, space("x"), "--label-column", "file,nose", expect=65)
-    check("; give --label-column label" in text, text)
+    text = pack(root, space("x"), "--label-column", "label,lable", expect=65)
+    check('column "lable" for --label-column, found "file", "label"; did you mean "label"?\n' in text, text)
+    check('column "file" is given twice' in pack(root, space("x"), "--label-column", "file,label", expect=2), "a file as its label")
     os.makedirs(space("taken"))
     open(space("taken/thesis.tex"), "w").write("years of work")
     check("thesis.tex" in pack(root, space("taken"), "--force", expect=73), "refuses a folder with other things")

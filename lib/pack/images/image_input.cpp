@@ -17,6 +17,7 @@
 #include "chunkhit/error.h"
 #include "decode/image_decoder.h"
 #include "listing/file_extension.h"
+#include "listing/label_sets.h"
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
 #include "manifest/plan.h"
@@ -56,7 +57,7 @@ constexpr double kLargeSampleBytes = 512 << 10;
 
 }  // namespace
 
-std::vector<std::string> read_classes(const std::string& path) {
+std::vector<std::string> read_classes(const std::string& path, bool are_columns) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
   const std::string file = is_folder ? manifest_path(path) : path;
@@ -64,8 +65,10 @@ std::vector<std::string> read_classes(const std::string& path) {
   const ByteBuffer bytes = read_file(file, kMaxManifestBytes);
   if (!is_folder && std::filesystem::path(file).filename() != kManifestName)
     return parse_class_names(as_text(bytes), file);
+  const Manifest manifest = parse_manifest(as_text(bytes), file);
+  if (are_columns && !manifest.class_labels) return manifest.label_columns;
   std::vector<std::string> names;
-  for (const PackClass& record : parse_manifest(as_text(bytes), file).classes) {
+  for (const PackClass& record : manifest.classes) {
     if (record.name.empty() || record.id != static_cast<std::int64_t>(names.size()))
       throw_bad_data(file + ": class " + std::to_string(record.id) +
                      " has no name; `classes` needs a pack whose classes have names");
@@ -79,7 +82,7 @@ namespace {
 
 SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& options) {
   std::vector<std::string> classes;
-  if (!spec.classes.empty()) classes = read_classes(spec.classes);
+  if (!spec.classes.empty()) classes = read_classes(spec.classes, !spec.columns.label_separator.empty());
   SampleList list =
       !options.inputs.empty() ? list_archives(spec, options, existing_folder(options.output))
       : spec.labels.empty()
@@ -87,7 +90,10 @@ SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& opt
           ? list_class_folders(options.root, spec.folders, {spec.follow_symlinks, spec.pair.empty()})
           : list_label_csv(spec.labels, LabelColumns{spec.columns, !spec.classes.empty()}, options.stop);
   if (classes.empty() && spec.labels.empty()) notice_text_order(list);
-  if (!classes.empty()) renumber_classes(list, std::move(classes));
+  if (!classes.empty() && !spec.columns.label_separator.empty())
+    reorder_label_sets(list, classes);
+  else if (!classes.empty())
+    renumber_classes(list, std::move(classes));
   return list;
 }
 
@@ -358,6 +364,7 @@ void check_folder_columns(const PackImagesSpec& spec, const PackImagesOptions& o
   const char* given = spec.columns.label_column != plain.label_column ? "`label_column`"
                       : !spec.columns.keep_columns.empty()            ? "`keep_columns`"
                       : spec.columns.label_type != plain.label_type   ? "`label_type`"
+                      : !spec.columns.label_separator.empty()         ? "`label_separator`"
                                                                       : nullptr;
   if (given == nullptr) return;
   throw_usage(std::string(given) +

@@ -50,8 +50,9 @@ void check_sheet_name(const PackImagesOptions& options);
 [[nodiscard]] ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions& options,
                                           SampleList list);
 
-/// The names of classes by id, from a pack or a text file: PackImagesSpec::classes. Throws bad_data.
-[[nodiscard]] std::vector<std::string> read_classes(const std::string& path);
+/// The names of classes by id, from a pack or a text file: PackImagesSpec::classes; with `are_columns` those
+/// of a pack's label columns, where it has them. Throws bad_data.
+[[nodiscard]] std::vector<std::string> read_classes(const std::string& path, bool are_columns = false);
 
 /// Lists the images, looks at the first ones and divides the list into packs; nothing where the run was
 /// stopped meanwhile: a list on stdin may lack its end then. Throws as pack_images.
