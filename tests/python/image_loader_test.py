@@ -100,6 +100,7 @@ def test_resizes_and_crops_the_centre(packs, stored):
     (dict(banana=0.5), "augment.banana: no such option; expected flip_horizontal, crop_height"),
     (dict(resized_crop=224), "resized_crop: expected a dict"),
     (dict(resample="cubic"), "augment.resample: expected bilinear"),
+    (dict(resample="bilinaer"), "found 'bilinaer'; did you mean \"bilinear\"?"),
 ])
 def test_names_the_wrong_option_of_a_resize(packs, augment, words):
     with pytest.raises(chunkhit.Error, match=re.escape(words)):
