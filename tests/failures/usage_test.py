@@ -32,6 +32,13 @@ with Workspace() as space:
                              ([root, "-o", space("x"), "--resample", "box", "--sizes", "own"], "give --max-side or --short-side"),
                              ([root, "-o", space("x"), "--on-error", "fail", "--max-errors", "3"],
                               "--max-errors is for bad images that are left out: give --on-error skip"),
+                             (["s3://bucket/photos", "-o", space("x")],
+                              "ROOT: s3://bucket/photos is on a server, expected files here: mount it (mount-s3, rclone mount), or "
+                              "copy it: aws s3 sync s3://bucket/photos photos; a finished pack"),
+                             (["https://host/shard.tar", "-o", space("x")], "copy it: wget https://host/shard.tar;"),
+                             (["https://me:secret@host/shard.tar?key=secret", "-o", space("x")], "ROOT: https://host/shard.tar is on"),
+                             ([root, "--labels", "s3://bucket/a.csv", "-o", space("x")], "--labels: s3://bucket/a.csv is on a server"),
+                             ([root, "-o", "s3://bucket/train"], "--output: s3://bucket/train is on a server, expected a folder here"),
                              (["--first", "--second"], "--first --second"), ([], "ROOT is required")):
         text = run("pack-images", *arguments, expect=2)
         check(words in text, arguments, text)

@@ -376,6 +376,10 @@ void check_folder_columns(const PackImagesSpec& spec, const PackImagesOptions& o
 
 PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions options) {
   check_spec(spec);
+  for (const std::string& input : options.inputs) check_local_input("`root`", input);
+  check_local_input("`root`", options.root);
+  check_local_input("`labels`", spec.labels);
+  check_local_input("`pair`", spec.pair);
   take_inputs(options);
   if (options.root.empty()) {
     if (spec.labels.empty()) throw_usage("`root` is required: the folder of the images, or archives");

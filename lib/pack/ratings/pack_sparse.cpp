@@ -106,6 +106,7 @@ void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) 
   if (options.inputs.empty()) throw_usage("`inputs` is required: one or more files of ratings");
   if (std::count(options.inputs.begin(), options.inputs.end(), "-") > 1)
     throw_usage("stdin can be read only once");
+  for (const std::string& path : options.inputs) check_local_input("`inputs`", path);
   // Checked before the output folder is made and before other inputs are read.
   for (const std::string& path : options.inputs)
     if (path != "-" && ::access(path.c_str(), R_OK) != 0)
