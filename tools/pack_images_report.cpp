@@ -52,6 +52,20 @@ void print_labels(const LabelSummary& labels) {
   std::printf("%s\n", count > kShownClasses ? ", …" : "");
 }
 
+/// The folder of the job scripts beside this program: in the sources, or where Debian's package has it.
+std::string job_scripts() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* const place : {"../../../samples/jobs", "../share/doc/chunkhit/examples/jobs"}) {
+    const fs::path folder = (program / place).lexically_normal();
+    if (!fs::exists(folder / "slurm.sh", error)) continue;
+    const fs::path from_here = folder.lexically_proximate(fs::current_path(error));
+    return from_here.begin()->string() == ".." ? folder.string() : from_here.string();
+  }
+  return "the sources' samples/jobs";
+}
+
 void print_plan(const PackImagesPlan& plan, const std::string& codec) {
   if (plan.chunk_samples == 0) {
     std::printf("%s: %s in %s, chunks of up to %s\n", printable_text(plan.path).c_str(),
@@ -234,14 +248,15 @@ void print_report(const PlanReport& report) {
   const std::string folder = printable_text(shell_word(report.path));
   const auto last = static_cast<unsigned long long>(report.tasks - 1);
   std::printf("run the tasks, in any order and on any machine, then finish:\n");
+  const std::string scripts = job_scripts();
   std::printf("  Slurm        sbatch --array=0-%llu slurm.sh %s\n", last, folder.c_str());
   std::printf("  Kubernetes   completions: %llu; pack-run %s --task $JOB_COMPLETION_INDEX\n", last + 1,
               folder.c_str());
   std::printf("  GNU parallel parallel -q --retries 3 pack-run %s --task {} ::: $(seq 0 %llu)\n",
               folder.c_str(), last);
   std::printf("  Dask         python3 dask_run.py %s %llu\n", folder.c_str(), last + 1);
-  std::printf("finish: pack-run %s; progress: pack-info %s; the scripts are in samples/jobs\n",
-              folder.c_str(), folder.c_str());
+  std::printf("finish: pack-run %s; progress: pack-info %s; the scripts are in %s\n", folder.c_str(),
+              folder.c_str(), printable_text(scripts).c_str());
 }
 
 void print_report(const RunPlanOptions& options, const RunPlanReport& report) {
