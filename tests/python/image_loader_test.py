@@ -200,7 +200,7 @@ def test_statistics_say_what_was_handed_out(packs):
         pass
     stats = loader.stats()
     assert (stats.batches, stats.samples, stats.threads, stats.cache) == (7, 100, 1, "decoded")
-    assert "7 batches" in str(stats) and "input-bound" in stats.verdict()
+    assert "7 batches" in str(stats) and "no verdict before a second of data" in stats.verdict()
     assert stats.seconds >= stats.wait_seconds
     loader.reset_stats()
     assert loader.stats().batches == 0
