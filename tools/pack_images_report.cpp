@@ -66,17 +66,26 @@ std::string job_scripts() {
   return "the sources' samples/jobs";
 }
 
+/// What photographs take on disk.
+std::uint64_t photograph_bytes(const PackImagesPlan& plan, const std::string& codec) {
+  if (!plan.is_compressed) return plan.needed_bytes;
+  return static_cast<std::uint64_t>(static_cast<double>(plan.raw_bytes) * photograph_share(codec));
+}
+
 void print_plan(const PackImagesPlan& plan, const std::string& codec) {
   if (plan.chunk_samples == 0) {
-    std::printf("%s: %s in %s, chunks of up to %s\n", printable_text(plan.path).c_str(),
+    std::printf("%s: %s in %s, chunks of up to %s, %s on disk\n", printable_text(plan.path).c_str(),
                 count_text(plan.rows, "sample").c_str(), count_text(plan.parts, "part").c_str(),
-                bytes_text(static_cast<double>(plan.chunk_bytes)).c_str());
+                bytes_text(static_cast<double>(plan.chunk_bytes)).c_str(),
+                space_text({plan.needed_bytes, plan.is_compressed}).c_str());
     return;
   }
-  std::printf("%s: %s = %s raw, codec %s, %s on disk\n", printable_text(plan.path).c_str(),
+  const std::string of_photographs =
+      plan.is_compressed ? ", photographs " + space_text({photograph_bytes(plan, codec), false}) : "";
+  std::printf("%s: %s = %s raw, codec %s, %s%s on disk\n", printable_text(plan.path).c_str(),
               count_text(plan.rows, "sample").c_str(),
               bytes_text(static_cast<double>(plan.raw_bytes)).c_str(), codec.c_str(),
-              space_text({plan.needed_bytes, plan.is_compressed}).c_str());
+              space_text({plan.needed_bytes, plan.is_compressed}).c_str(), of_photographs.c_str());
   // A pack of one chunk has no more samples than there are.
   const std::uint64_t samples = std::min<std::uint64_t>(plan.chunk_samples, plan.rows);
   const std::uint64_t bytes = plan.rows == 0 ? 0 : plan.raw_bytes / plan.rows * samples;
@@ -164,13 +173,18 @@ void print_next(const std::string& folder) {
 }
 
 void print_space(const std::string& output, const PackImagesPreview& preview) {
-  SpaceNeed all;
+  SpaceNeed all, of_photographs;
   for (const PackImagesPlan& plan : preview.packs) {
     all.bytes += plan.needed_bytes;
     all.is_minimum = all.is_minimum || plan.is_compressed;
+    of_photographs.bytes += photograph_bytes(plan, preview.codec);
   }
-  const std::string error = space_error(all, preview.free_bytes);
-  if (error.empty())
+  const bool is_estimate = !preview.packs.empty() && preview.packs[0].chunk_samples == 0;
+  const std::string error = is_estimate ? "" : space_error(all, preview.free_bytes);
+  const std::string likely = space_error(of_photographs, preview.free_bytes);
+  if (error.empty() && !likely.empty())
+    std::printf("warning: %s: %s if these are photographs\n", printable_text(output).c_str(), likely.c_str());
+  else if (error.empty())
     std::printf("%s are free for %s\n", bytes_text(static_cast<double>(preview.free_bytes)).c_str(),
                 printable_text(output).c_str());
   else

@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "base/remote/url.h"
 #include "base/throw_error.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "pack/parallel_files.h"
 
@@ -146,6 +147,13 @@ std::string part_stem(std::uint64_t part_index) {
   std::string digits = std::to_string(part_index);
   if (digits.size() < 5) digits.insert(0, 5 - digits.size(), '0');
   return "part-" + digits;
+}
+
+void throw_resumable(const Error& error, std::size_t finished_parts) {
+  const std::string kept = finished_parts == 0   ? ""
+                           : finished_parts == 1 ? "1 finished part is kept; "
+                                                 : count_text(finished_parts) + " finished parts are kept; ";
+  throw_cannot_write(error.what() + ("; " + kept) + "with room there, the same command resumes");
 }
 
 namespace {

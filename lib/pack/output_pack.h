@@ -63,6 +63,9 @@ struct CompleteRecord {
 /// server.
 void check_outside_packs(const std::string& output);
 
+/// Throws an error of writing parts again; it says what becomes of those that are finished.
+[[noreturn]] void throw_resumable(const Error& error, std::size_t finished_parts);
+
 /// Throws usage where an input is a URL, and says how it becomes a file. `option` names it.
 void check_local_input(const char* option, const std::string& input);
 

@@ -447,6 +447,12 @@ PackImagesSpec with_part_samples(const PackImagesSpec& spec, const PackImagesOpt
   return counted;
 }
 
+std::uint64_t expected_list_bytes(const PackImagesSpec& spec, const PackImagesOptions& options,
+                                  const SampleList& list) {
+  const auto file_bytes = static_cast<double>(mean_file_bytes(spec, options, list));
+  return expected_bytes(spec, file_bytes) * list.size();
+}
+
 ChunkPlan largest_chunks(const PackImagesSpec& spec, const ImageInput& input) {
   ChunkPlan largest;
   for (const PackSamples& samples : input.packs) {

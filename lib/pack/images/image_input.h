@@ -68,6 +68,10 @@ void load_with_retries(const PackImagesSpec& spec, const RootFolder& root, const
 [[nodiscard]] PackImagesSpec with_part_samples(const PackImagesSpec& spec, const PackImagesOptions& options,
                                                const SampleList& list);
 
+/// About how many bytes a list's images of their own sizes take on disk: from the sizes of some files.
+[[nodiscard]] std::uint64_t expected_list_bytes(const PackImagesSpec& spec, const PackImagesOptions& options,
+                                                const SampleList& list);
+
 /// The plan with the largest chunks of all packs of a run.
 [[nodiscard]] ChunkPlan largest_chunks(const PackImagesSpec& spec, const ImageInput& input);
 
