@@ -59,6 +59,9 @@ with Workspace() as space:
     check("HDF5" in run("pack-images", "--version"), "library versions")
     check("no finished pack" in run("pack-info", root, expect=65), "pack-info of no pack")
     run("pack-verify", space("nowhere"), expect=65)
+    for command in ("pack-verify", "pack-info"):
+        text = run(command, space("a"), space("b"), expect=2)
+        check(f"not expected: {space('b')}; PATH is one: run the command for each, or for the folder that holds them" in text, text)
     # Commands said "Value 0 not in range", where pack-images says what it expects.
     for command, flag in (("pack-verify", "--threads"), ("pack-bench", "--epochs")):
         text = run(command, root, flag, "0", expect=2)
