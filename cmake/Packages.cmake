@@ -84,7 +84,10 @@ set(control ${PROJECT_BINARY_DIR}/${library})
 file(CONFIGURE OUTPUT ${control}/triggers CONTENT "activate-noawait ldconfig\n")
 file(CONFIGURE OUTPUT ${control}/shlibs CONTENT "libchunkhit ${CHUNKHIT_SOVERSION} ${library} (= ${version})
 libchunkhit_pack ${CHUNKHIT_SOVERSION} ${library} (= ${version})\n")
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${control}/triggers ${control}/shlibs)
+# The trigger runs ldconfig. CPack adds scripts that run it, too, unless it is given others: these two do not exist, and
+# are left out with a warning.
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${control}/triggers ${control}/shlibs ${control}/none/postinst
+  ${control}/none/postrm)
 
 if(CHUNKHIT_PYTHON AND pybind11_FOUND)
   define_package(python python3-chunkhit python "loaders of training data for NumPy and PyTorch"
@@ -96,6 +99,8 @@ tensors, without a copy.")
   math(EXPR next_minor "${Python_VERSION_MINOR} + 1")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
     "python3 (>= 3.${Python_VERSION_MINOR}~), python3 (<< 3.${next_minor}), python3-numpy")
+  # Charts and pages of reports, sheets and PNG files.
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "python3-jinja2, python3-matplotlib, python3-pil")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "chunkhit, python3-torch, python3-scipy")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/postinst
     ${PROJECT_SOURCE_DIR}/cmake/debian/prerm)

@@ -310,6 +310,9 @@ std::string parse_error_text(const CLI::App& app, const Command& command, const 
     const std::string flag = argument.substr(0, argument.find('='));
     if (near.empty() && flag.starts_with("--")) near = did_you_mean(flag, long_names(command, true));
   }
+  const auto is_path = [](const Flag& flag) { return flag.names().back() == "PATH"; };
+  if (unknown.find(" -") == std::string::npos && std::ranges::any_of(command.flags(), is_path))
+    near = "; PATH is one: run the command for each, or for the folder that holds them";
   return "not expected:" + unknown + near;
 }
 

@@ -110,7 +110,7 @@ void run_bench(const BenchSpec& spec, bool json) {
   } while (report.epochs.size() < spec.epochs && !stop_requested);
   report.stats = loop.stats();
   report.peak_rss_bytes = peak_rss_bytes();
-  report.warnings = bench_warnings(spec, loop);
+  add_warnings(spec, loop, report);
   if (json)
     std::fputs(bench_json(spec, report).c_str(), stdout);
   else

@@ -21,30 +21,52 @@ namespace {
 
 std::string rate_text(double per_second) { return count_text(static_cast<std::uint64_t>(per_second)); }
 
-void print_epoch(std::size_t index, const EpochTimes& epoch) {
-  std::printf("epoch %-4zu %12s samples/s  %6.2f GB/s  batch %8.3f ms  first %8.3f ms  waited %5.1f %%\n",
-              index, rate_text(samples_per_second(epoch)).c_str(), bytes_per_second(epoch) / 1e9,
-              batch_seconds_median(epoch) * 1e3, epoch.first_batch_seconds * 1e3, 100 * wait_fraction(epoch));
+/// What a loop waited, where it has steps: an empty one only waits.
+std::string waited_text(const BenchSpec& spec, double wait_fraction) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "  waited %5.1f %%", 100 * wait_fraction);
+  return spec.step_seconds > 0 ? text.data() : "";
+}
+
+void print_epoch(const BenchSpec& spec, std::size_t index, const EpochTimes& epoch) {
+  std::printf("epoch %-4zu %12s samples/s  %6.2f GB/s  batch %8.3f ms  first %8.3f ms%s\n", index,
+              rate_text(samples_per_second(epoch)).c_str(), bytes_per_second(epoch) / 1e9,
+              batch_seconds_median(epoch) * 1e3, epoch.first_batch_seconds * 1e3,
+              waited_text(spec, wait_fraction(epoch)).c_str());
+}
+
+void print_rates(const BenchSpec& spec, const BenchReport& report) {
+  const EpochTimes all = sum_of(report.epochs);
+  for (std::size_t index = 0; index < report.epochs.size(); ++index)
+    print_epoch(spec, index, report.epochs[index]);
+  std::printf("all        %12s samples/s  %6.2f GB/s  batch %8.3f ms (median)%s\n",
+              rate_text(samples_per_second(all)).c_str(), bytes_per_second(all) / 1e9,
+              batch_seconds_median(all) * 1e3, waited_text(spec, report.stats.wait_fraction()).c_str());
+  if (spec.is_of_matrices())
+    std::printf("ratings    %12s a second; a sample is a row\n", rate_text(ratings_per_second(all)).c_str());
+  if (spec.step_seconds > 0)
+    std::printf("steps      of %.3f ms: utilization %.1f %%\n", spec.step_seconds * 1e3,
+                100 * utilization(all));
 }
 
 }  // namespace
 
-std::vector<std::string> bench_warnings(const BenchSpec& spec, const BenchLoop& loop) {
-  std::vector<std::string> warnings;
+void add_warnings(const BenchSpec& spec, const BenchLoop& loop, BenchReport& report) {
+  std::vector<std::string>& warnings = report.warnings;
   if (stop_requested) warnings.emplace_back("stopped by a signal: the last epoch is not whole");
   const LoaderStats stats = loop.stats();
   const std::uint64_t ahead = std::max(stats.prefetch, stats.threads);
-  if (loop.batch_count() <= ahead && !spec.cold)
+  report.has_rates = loop.batch_count() > ahead || spec.cold;
+  if (!report.has_rates)
     warnings.push_back("an epoch has " + count_text(loop.batch_count()) +
                        (loop.batch_count() == 1 ? " batch" : " batches") + ", and up to " +
                        count_text(ahead) +
-                       " are prepared before its time starts, so that rates say little; use a "
+                       " are prepared before its time starts, so that rates say nothing; use a "
                        "smaller --batch-size or a larger pack");
   if (loop.cached_bytes() > 0)
     warnings.push_back(bytes_text(static_cast<double>(loop.cached_bytes())) +
                        " of the files stayed in the page cache: another process maps them, they are in a "
                        "tmpfs, or they are being written");
-  return warnings;
 }
 
 /// Returns the loader's verdict. Without simulated steps there is none: an empty loop waits all the time.
@@ -53,27 +75,21 @@ std::string verdict_text(const BenchSpec& spec, const LoaderStats& stats) {
   return "no verdict: an empty loop only waits; --step-ms N simulates a training step";
 }
 
-std::string stats_text(const BenchSpec& spec, const LoaderStats& stats) {
-  std::ostringstream text;
-  text << stats;
-  const std::string verdict = stats.verdict();
-  return text.str().replace(text.str().find(verdict), verdict.size(), verdict_text(spec, stats));
+std::string stats_text(const BenchSpec& spec, const BenchReport& report) {
+  std::ostringstream stream;
+  stream << report.stats;
+  std::string text = stream.str();
+  const std::string verdict = report.stats.verdict();
+  text.replace(text.find(verdict), verdict.size(), verdict_text(spec, report.stats));
+  if (!report.has_rates) text.erase(text.find(" ("), text.find(')') + 1 - text.find(" ("));
+  return text;
 }
 
 void print_bench(const BenchSpec& spec, const BenchReport& report) {
-  const EpochTimes all = sum_of(report.epochs);
-  for (std::size_t index = 0; index < report.epochs.size(); ++index) print_epoch(index, report.epochs[index]);
-  std::printf("all        %12s samples/s  %6.2f GB/s  batch %8.3f ms (median)  waited %5.1f %%\n",
-              rate_text(samples_per_second(all)).c_str(), bytes_per_second(all) / 1e9,
-              batch_seconds_median(all) * 1e3, 100 * report.stats.wait_fraction());
-  if (spec.is_of_matrices())
-    std::printf("ratings    %12s a second; a sample is a row\n", rate_text(ratings_per_second(all)).c_str());
-  if (spec.step_seconds > 0)
-    std::printf("steps      of %.3f ms: utilization %.1f %%\n", spec.step_seconds * 1e3,
-                100 * utilization(all));
+  if (report.has_rates) print_rates(spec, report);
   std::printf("peak rss   %s\n", bytes_text(static_cast<double>(report.peak_rss_bytes)).c_str());
   std::fflush(stdout);
-  std::printf("%s", stats_text(spec, report.stats).c_str());
+  std::printf("%s", stats_text(spec, report).c_str());
   for (const std::string& warning : report.warnings) std::printf("note: %s\n", warning.c_str());
 }
 

@@ -13,10 +13,11 @@ struct BenchReport {
   LoaderStats stats;                 ///< of all epochs
   std::uint64_t peak_rss_bytes = 0;  ///< of the process, mapped files included
   std::vector<std::string> warnings;
+  bool has_rates = true;  ///< else an epoch is too short for them, as a warning says: people see none
 };
 
-/// Says why the figures of a loop may not be what they seem.
-[[nodiscard]] std::vector<std::string> bench_warnings(const BenchSpec& spec, const BenchLoop& loop);
+/// Adds why the figures of a loop may not be what they seem.
+void add_warnings(const BenchSpec& spec, const BenchLoop& loop, BenchReport& report);
 
 void print_bench(const BenchSpec& spec, const BenchReport& report);
 /// The totals are those of all epochs; `epochs` has each.

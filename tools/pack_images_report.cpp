@@ -52,17 +52,40 @@ void print_labels(const LabelSummary& labels) {
   std::printf("%s\n", count > kShownClasses ? ", …" : "");
 }
 
+/// The folder of the job scripts beside this program: in the sources, or where Debian's package has it.
+std::string job_scripts() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* const place : {"../../../samples/jobs", "../share/doc/chunkhit/examples/jobs"}) {
+    const fs::path folder = (program / place).lexically_normal();
+    if (!fs::exists(folder / "slurm.sh", error)) continue;
+    const fs::path from_here = folder.lexically_proximate(fs::current_path(error));
+    return from_here.begin()->string() == ".." ? folder.string() : from_here.string();
+  }
+  return "the sources' samples/jobs";
+}
+
+/// What photographs take on disk.
+std::uint64_t photograph_bytes(const PackImagesPlan& plan, const std::string& codec) {
+  if (!plan.is_compressed) return plan.needed_bytes;
+  return static_cast<std::uint64_t>(static_cast<double>(plan.raw_bytes) * photograph_share(codec));
+}
+
 void print_plan(const PackImagesPlan& plan, const std::string& codec) {
   if (plan.chunk_samples == 0) {
-    std::printf("%s: %s in %s, chunks of up to %s\n", printable_text(plan.path).c_str(),
+    std::printf("%s: %s in %s, chunks of up to %s, %s on disk\n", printable_text(plan.path).c_str(),
                 count_text(plan.rows, "sample").c_str(), count_text(plan.parts, "part").c_str(),
-                bytes_text(static_cast<double>(plan.chunk_bytes)).c_str());
+                bytes_text(static_cast<double>(plan.chunk_bytes)).c_str(),
+                space_text({plan.needed_bytes, plan.is_compressed}).c_str());
     return;
   }
-  std::printf("%s: %s = %s raw, codec %s, %s on disk\n", printable_text(plan.path).c_str(),
+  const std::string of_photographs =
+      plan.is_compressed ? ", photographs " + space_text({photograph_bytes(plan, codec), false}) : "";
+  std::printf("%s: %s = %s raw, codec %s, %s%s on disk\n", printable_text(plan.path).c_str(),
               count_text(plan.rows, "sample").c_str(),
               bytes_text(static_cast<double>(plan.raw_bytes)).c_str(), codec.c_str(),
-              space_text({plan.needed_bytes, plan.is_compressed}).c_str());
+              space_text({plan.needed_bytes, plan.is_compressed}).c_str(), of_photographs.c_str());
   // A pack of one chunk has no more samples than there are.
   const std::uint64_t samples = std::min<std::uint64_t>(plan.chunk_samples, plan.rows);
   const std::uint64_t bytes = plan.rows == 0 ? 0 : plan.raw_bytes / plan.rows * samples;
@@ -150,13 +173,18 @@ void print_next(const std::string& folder) {
 }
 
 void print_space(const std::string& output, const PackImagesPreview& preview) {
-  SpaceNeed all;
+  SpaceNeed all, of_photographs;
   for (const PackImagesPlan& plan : preview.packs) {
     all.bytes += plan.needed_bytes;
     all.is_minimum = all.is_minimum || plan.is_compressed;
+    of_photographs.bytes += photograph_bytes(plan, preview.codec);
   }
-  const std::string error = space_error(all, preview.free_bytes);
-  if (error.empty())
+  const bool is_estimate = !preview.packs.empty() && preview.packs[0].chunk_samples == 0;
+  const std::string error = is_estimate ? "" : space_error(all, preview.free_bytes);
+  const std::string likely = space_error(of_photographs, preview.free_bytes);
+  if (error.empty() && !likely.empty())
+    std::printf("warning: %s: %s if these are photographs\n", printable_text(output).c_str(), likely.c_str());
+  else if (error.empty())
     std::printf("%s are free for %s\n", bytes_text(static_cast<double>(preview.free_bytes)).c_str(),
                 printable_text(output).c_str());
   else
@@ -234,14 +262,15 @@ void print_report(const PlanReport& report) {
   const std::string folder = printable_text(shell_word(report.path));
   const auto last = static_cast<unsigned long long>(report.tasks - 1);
   std::printf("run the tasks, in any order and on any machine, then finish:\n");
+  const std::string scripts = job_scripts();
   std::printf("  Slurm        sbatch --array=0-%llu slurm.sh %s\n", last, folder.c_str());
   std::printf("  Kubernetes   completions: %llu; pack-run %s --task $JOB_COMPLETION_INDEX\n", last + 1,
               folder.c_str());
   std::printf("  GNU parallel parallel -q --retries 3 pack-run %s --task {} ::: $(seq 0 %llu)\n",
               folder.c_str(), last);
   std::printf("  Dask         python3 dask_run.py %s %llu\n", folder.c_str(), last + 1);
-  std::printf("finish: pack-run %s; progress: pack-info %s; the scripts are in samples/jobs\n",
-              folder.c_str(), folder.c_str());
+  std::printf("finish: pack-run %s; progress: pack-info %s; the scripts are in %s\n", folder.c_str(),
+              folder.c_str(), printable_text(scripts).c_str());
 }
 
 void print_report(const RunPlanOptions& options, const RunPlanReport& report) {

@@ -12,6 +12,14 @@ foreach(folder IN LISTS folders)
   file(RENAME ${folder}/site-functions ${folder}/vendor-completions)
 endforeach()
 
+# pkg-config leaves out the flags of the system's folders where it knows them as such.
+file(GLOB files ${staged}/development/usr/lib/*/pkgconfig/*.pc)
+foreach(file IN LISTS files)
+  file(READ ${file} text)
+  string(REGEX REPLACE "^prefix=[^\n]*" "prefix=/usr" text "${text}")
+  file(WRITE ${file} "${text}")
+endforeach()
+
 # The loader finds libraries in /usr/lib by itself.
 file(GLOB_RECURSE libraries ${staged}/*.so ${staged}/*.so.*)
 foreach(library IN LISTS libraries)

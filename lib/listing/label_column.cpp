@@ -109,9 +109,10 @@ void notice_whole_numbers(SampleList& list) {
         "(7, not 7.0), or give `label_type` classes, to make them class ids");
 }
 
-// Several labels in one text make a class of each combination: "cat|dog" beside "cat" and "dog".
+// Several labels in one text make a class of each combination: "cat|dog" beside "cat" and "dog". Names may
+// hold blanks themselves: these are suspect where there are far fewer words than classes.
 void notice_joined_labels(SampleList& list) {
-  for (const char joint : {'|', ';', ','}) {
+  for (const char joint : {'|', ';', ',', ' '}) {
     std::map<std::string_view, std::uint32_t> uses;
     std::string_view example;
     for (const std::string& name : list.classes) {
@@ -122,11 +123,12 @@ void notice_joined_labels(SampleList& list) {
         rest.remove_prefix(std::min(end + 1, rest.size()));
       }
     }
-    if (example.empty() || uses.size() >= list.classes.size()) continue;
+    const std::size_t uses_of_class = joint == ' ' ? 2 : 1;
+    if (example.empty() || uses.size() * uses_of_class >= list.classes.size()) continue;
     list.notices.push_back("column \"" + list.label_columns[0] + "\": " + in_quotes(example) + " is one of " +
                            count_text(list.classes.size()) +
-                           " classes; where a sample has several labels, make a column of 0 and 1 for each, "
-                           "and give them all as `label_column`");
+                           " classes; where a sample has several labels, give `label_separator` '" + joint +
+                           "'");
     return;
   }
 }

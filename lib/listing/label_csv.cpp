@@ -1,7 +1,6 @@
 // What a label CSV may look like is in schemas/label-csv.md.
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/csv_reader.h"
@@ -9,6 +8,7 @@
 #include "base/text_stream.h"
 #include "base/throw_error.h"
 #include "base/words.h"
+#include "listing/label_header.h"
 #include "listing/label_rows.h"
 #include "listing/sample_list.h"
 
@@ -16,106 +16,6 @@ namespace chunkhit {
 namespace {
 
 using Fields = std::vector<std::string_view>;
-
-constexpr std::size_t kColumnsToName = 20;
-
-/// Which fields of a row are used.
-struct UsedFields {
-  std::size_t file = 0;
-  std::vector<std::size_t> labels;
-  std::vector<std::size_t> kept;
-  std::size_t min_count = 0;     // a row with fewer fields lacks one that is used
-  std::size_t column_count = 0;  // of the header
-  bool of_pack = false;          // the header is that of a rejects.csv or warnings.csv
-};
-
-std::string columns_text(const Fields& header) {
-  std::string text;
-  for (std::size_t column = 0; column < std::min(header.size(), kColumnsToName); ++column)
-    text += (column == 0 ? "\"" : ", \"") + std::string(header[column].substr(0, 100)) + '"';
-  if (header.size() > kColumnsToName) text += ", …";
-  return text;
-}
-
-std::string line_end_advice(const Fields& header) {
-  const bool has_single_cr =
-      std::any_of(header.begin(), header.end(), [](auto name) { return name.find('\r') != name.npos; });
-  return has_single_cr ? "; lines must end in LF or CR LF" : "";
-}
-
-constexpr std::array<std::string_view, 9> kFileNames{"filename",  "path", "filepath", "image", "imagepath",
-                                                     "imagename", "img",  "imgpath",  "name"};
-constexpr std::array<std::string_view, 7> kLabelNames{"class",  "label",    "classname", "target",
-                                                      "labels", "category", "classid"};
-
-/// Names the column that is probably meant, by names that are usual.
-template <std::size_t kCount>
-std::string likely_column(const Fields& header, const std::string& name, const char* flag,
-                          const std::array<std::string_view, kCount>& usual) {
-  if (std::find(header.begin(), header.end(), name) != header.end()) return "";
-  for (const std::string_view wanted : usual)
-    for (const std::string_view other : header)
-      if (plain_name(other) == wanted && other.find(' ') == other.npos)
-        return std::string(" ") + flag + " " + std::string(other);
-  return "";
-}
-
-/// Says how several label columns are given where `name` is several names of the header with commas.
-std::string repeat_advice(const Fields& header, const std::string& name) {
-  if (name.find(',') == name.npos) return "";
-  for (std::size_t begin = 0, end = 0; end != name.npos; begin = end + 1) {
-    end = name.find(',', begin);
-    if (std::ranges::find(header, std::string_view(name).substr(begin, end - begin)) == header.end())
-      return "";
-  }
-  return "; give `label_column` once for each of them";
-}
-
-std::string column_advice(const Fields& header, const std::string& name, const LabelCsvSpec& spec) {
-  if (std::string advice = repeat_advice(header, name); !advice.empty()) return advice;
-  std::string flags = likely_column(header, spec.file_column, "`file_column`", kFileNames);
-  if (spec.label_column.size() == 1)
-    flags += likely_column(header, spec.label_column[0], "`label_column`", kLabelNames);
-  return flags.empty() ? "" : "; give" + flags;
-}
-
-std::size_t find_column(const CsvReader& table, const Fields& header, const std::string& name,
-                        const LabelCsvSpec& spec) {
-  const auto found = std::find(header.begin(), header.end(), name);
-  const std::string location = table.name() + ": line " + std::to_string(table.line());
-  if (found == header.end() && header[0].starts_with('{'))
-    throw_bad_data(table.name() +
-                   ": holds JSON, expected CSV; pandas makes it of JSON lines: "
-                   "pandas.read_json(\"x.jsonl\", lines=True).to_csv(\"x.csv\", index=False)");
-  if (found == header.end()) {
-    const std::vector<std::string> names(header.begin(), header.end());
-    throw_bad_data(location + ": expected a header with a column \"" + name + "\", found " +
-                   columns_text(header) + did_you_mean(name, names) + column_advice(header, name, spec) +
-                   line_end_advice(header));
-  }
-  if (std::find(found + 1, header.end(), name) != header.end())
-    throw_bad_data(location + ": two columns are named \"" + name + "\"");
-  return static_cast<std::size_t>(found - header.begin());
-}
-
-UsedFields find_columns(CsvReader& table, const LabelCsvSpec& spec) {
-  Fields header;
-  if (!table.next_row(header)) throw_bad_data(table.name() + ": is empty, expected a header line");
-  UsedFields used;
-  used.of_pack = header.front() == "row" && (header.back() == "reason" || header.back() == "warning");
-  used.file = find_column(table, header, spec.file_column, spec);
-  used.min_count = used.file + 1;
-  used.column_count = header.size();
-  for (const std::string& name : spec.label_column) {
-    used.labels.push_back(find_column(table, header, name, spec));
-    used.min_count = std::max(used.min_count, used.labels.back() + 1);
-  }
-  for (const std::string& name : spec.keep_columns) {
-    used.kept.push_back(find_column(table, header, name, spec));
-    used.min_count = std::max(used.min_count, used.kept.back() + 1);
-  }
-  return used;
-}
 
 std::string fields_text(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " field" : " fields");
@@ -186,22 +86,12 @@ class TableRows {
 
 }  // namespace
 
-void check_columns(const LabelCsvSpec& spec) {
-  std::vector<std::string> names = spec.label_column;
-  if (names.empty()) throw_usage("`label_column`: at least one is needed");
-  names.push_back(spec.file_column);
-  names.insert(names.end(), spec.keep_columns.begin(), spec.keep_columns.end());
-  std::sort(names.begin(), names.end());
-  const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) throw_usage("column \"" + *twice + "\" is given twice");
-}
-
-SampleList list_label_rows(CsvReader& table, const LabelColumns& spec) {
-  check_columns(spec);
+SampleList list_label_rows(CsvReader& table, const LabelColumns& columns) {
+  LabelColumns spec = columns;
+  const UsedFields used = read_label_header(table, spec);
   SampleList list;
   list.file_column = spec.file_column;
   list.label_columns = spec.label_column;
-  const UsedFields used = find_columns(table, spec);
   TableRows rows(list, used, spec);
   Fields fields;
   while (table.next_row(fields)) rows.take(fields);

@@ -49,8 +49,13 @@ std::string LabelRows::take_unlabelled(std::string_view file, std::span<const Ke
 }
 
 std::string LabelRows::take_label(std::string_view text) {
-  const LabelForm form = column_.add(text);
-  return can_be_label(form) ? "" : form_error(form);
+  if (sets_.empty()) {
+    const LabelForm form = column_.add(text);
+    return can_be_label(form) ? "" : form_error(form);
+  }
+  const LabelForm form = label_form(text);
+  if (!can_be_label(form)) return form_error(form);
+  return sets_.add(text) ? "" : form_error(LabelForm::missing);
 }
 
 std::string LabelRows::take_numbers(std::span<const std::string_view> labels) {
@@ -69,12 +74,14 @@ std::string LabelRows::take_numbers(std::span<const std::string_view> labels) {
 
 void LabelRows::finish() {
   const std::vector<std::uint32_t> rows = kept_.empty() ? std::vector<std::uint32_t>() : list_.rows;
-  if (list_.label_columns.size() == 1)
+  const bool is_one = list_.label_columns.size() == 1 && sets_.empty();
+  if (!sets_.empty())
+    sets_.finish(list_);
+  else if (is_one)
     column_.finish(list_, labels_are_names_, label_type_);
   else
     list_.label_kind = LabelKind::numbers;
-  list_.is_detected =
-      label_type_ == LabelType::automatic && list_.label_columns.size() == 1 && list_.classes.empty();
+  list_.is_detected = label_type_ == LabelType::automatic && is_one && list_.classes.empty();
   kept_.finish(list_, rows);
   rounded_.add_notice(list_);
   notice_na(list_);

@@ -8,12 +8,13 @@
 
 #include "listing/kept_columns.h"
 #include "listing/label_column.h"
+#include "listing/label_sets.h"
 #include "listing/sample_list.h"
 
 namespace chunkhit {
 
-/// Takes the rows of a list whose `label_columns` are set: one column is class ids, names or numbers, several
-/// are numbers.
+/// Takes the rows of a list whose `label_columns` are set: one column is class ids, names, numbers or sets of
+/// names, several are numbers.
 class LabelRows {
  public:
   LabelRows(SampleList& list, const LabelColumns& columns)
@@ -21,6 +22,7 @@ class LabelRows {
         rows_(list),
         labels_are_names_(columns.labels_are_names),
         label_type_(columns.label_type),
+        sets_(columns.label_separator),
         kept_(columns.keep_columns) {}
   /// Adds the next row as a sample, one label per column and a value for each of `keep_columns`; gives what
   /// is wrong with it where it can be none: it is the caller's to reject then.
@@ -49,6 +51,7 @@ class LabelRows {
   bool labels_are_names_;
   LabelType label_type_;
   LabelColumn column_;      // used for one label column; several are numbers at once
+  LabelSets sets_;          // used where cells hold several names
   RoundedNumbers rounded_;  // of several
   KeptColumns kept_;
   TextHash hash_;

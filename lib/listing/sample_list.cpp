@@ -97,12 +97,6 @@ std::vector<std::string> SampleList::label_text(std::size_t index) const {
 
 namespace {
 
-std::uint64_t file_hash(std::string_view file) {
-  const bool is_plain = file.find("./") == file.npos && file.find("//") == file.npos;
-  return is_plain ? xxh3(as_bytes(file))
-                  : xxh3(as_bytes(std::filesystem::path(file).lexically_normal().string()));
-}
-
 bool have_equal_labels(const SampleList& list, std::size_t a, std::size_t b) {
   if (list.label_kind == LabelKind::class_id) return list.class_ids[a] == list.class_ids[b];
   const std::size_t columns = list.label_columns.size();
@@ -111,6 +105,12 @@ bool have_equal_labels(const SampleList& list, std::size_t a, std::size_t b) {
 }
 
 }  // namespace
+
+std::uint64_t file_hash(std::string_view file) {
+  const bool is_plain = file.find("./") == file.npos && file.find("//") == file.npos;
+  return is_plain ? xxh3(as_bytes(file))
+                  : xxh3(as_bytes(std::filesystem::path(file).lexically_normal().string()));
+}
 
 void write_rows(SampleList& list) {
   if (!list.rows.empty()) return;

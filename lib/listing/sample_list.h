@@ -102,15 +102,16 @@ struct LabelColumns : LabelCsvSpec {
 /// Lists a CSV (RFC 4180 quoting, BOM, CRLF, .gz and .zst detected by content; "-" is stdin).
 /// One label column: integers are class ids as they are; other text becomes ids of the sorted names; numbers
 /// that are not integers become a float. A few rows (under 1 %) that break the rule of the others are
-/// rejected. Several label columns are floats. Rows with a missing field or label are rejected. Throws
-/// bad_data with line and column for a table that cannot be read (no such column, an unbalanced quote, a
-/// field over 1 MiB, UTF-16). Once `stop` is set, stdin or a FIFO ends where it is, and the list is of no
-/// use.
+/// rejected. Several label columns are floats, and names with a separator are a column of 0 and 1 each. Rows
+/// with a missing field or label are rejected. Throws bad_data with line and column for a table that cannot
+/// be read (no such column, an unbalanced quote, a field over 1 MiB, UTF-16). Once `stop` is set, stdin or a
+/// FIFO ends where it is, and the list is of no use.
 [[nodiscard]] SampleList list_label_csv(const std::string& path, const LabelColumns& spec,
                                         const std::atomic<bool>* stop = nullptr);
 
-/// Throws usage for a column that is named twice, and where there is none of labels.
-void check_columns(const LabelCsvSpec& spec);
+/// Throws usage for a column that is named twice, where there is none of labels, and for several of them with
+/// what is for one.
+void check_columns(const LabelColumns& spec);
 
 /// Takes the rows of an input list in their order: each is a sample or a reject.
 class SampleRows {
@@ -138,6 +139,9 @@ class TextHash {
   Xxh3Stream stream_;
   ByteBuffer buffer_;
 };
+
+/// Hashes the path of a file: "./a" is "a".
+[[nodiscard]] std::uint64_t file_hash(std::string_view file);
 
 /// Writes out the rows of a list whose rows have been its indices so far.
 void write_rows(SampleList& list);

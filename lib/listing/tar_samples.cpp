@@ -16,7 +16,7 @@ namespace chunkhit {
 namespace {
 
 constexpr std::uint64_t kMaxLabelBytes = std::uint64_t{1} << 20;
-constexpr std::string_view kBlanks = " \t\r\n\v\f";
+constexpr std::string_view kBlanksOfLabels = " \t\r\n\v\f";
 
 // Extensions of what the decoders read, and of what they name the converter of.
 constexpr auto kImageExtensions = std::to_array<std::string_view>(
@@ -126,8 +126,8 @@ class TarGroups {
   }
 
   [[nodiscard]] static LabelTexts cls_label(std::string_view text) {
-    text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-    return {{std::string(text.substr(0, text.find_last_not_of(kBlanks) + 1))}, ""};
+    text.remove_prefix(std::min(text.find_first_not_of(kBlanksOfLabels), text.size()));
+    return {{std::string(text.substr(0, text.find_last_not_of(kBlanksOfLabels) + 1))}, ""};
   }
 
   /// A hard link is another name of a member before it.

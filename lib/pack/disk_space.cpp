@@ -35,6 +35,11 @@ SpaceNeed needed_space(std::uint64_t raw_bytes, bool compressed) {
   return {static_cast<std::uint64_t>(static_cast<double>(raw_bytes) * kMinStoredShare), true};
 }
 
+double photograph_share(std::string_view codec) {
+  constexpr double kPhoto = 0.5, kWithoutPrediction = 0.9;
+  return codec == "none" ? 1 : codec == "photo" ? kPhoto : kWithoutPrediction;
+}
+
 std::string space_error(const SpaceNeed& need, std::uint64_t free_bytes) {
   const double least = static_cast<double>(need.bytes) * (need.is_minimum ? 1 : 1 - kExpectedRejectShare);
   if (static_cast<double>(free_bytes) >= least) return {};

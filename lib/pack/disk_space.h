@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "chunk/chunk_plan.h"
 #include "store/part.h"
@@ -23,6 +24,9 @@ struct SpaceNeed {
 
 /// Returns what bytes need that are written as they are, or compressed.
 [[nodiscard]] SpaceNeed needed_space(std::uint64_t raw_bytes, bool compressed);
+
+/// About what share of their raw bytes photographs take by a codec; drawings take less.
+[[nodiscard]] double photograph_share(std::string_view codec);
 
 /// Says why the free bytes cannot be enough ("needs about 31.1 MB, 12.0 MB are free"); empty where they may
 /// be.

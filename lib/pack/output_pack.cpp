@@ -17,7 +17,9 @@
 #include "base/aside_name.h"
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/remote/url.h"
 #include "base/throw_error.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "pack/parallel_files.h"
 
@@ -147,7 +149,44 @@ std::string part_stem(std::uint64_t part_index) {
   return "part-" + digits;
 }
 
+void throw_resumable(const Error& error, std::size_t finished_parts) {
+  const std::string kept = finished_parts == 0   ? ""
+                           : finished_parts == 1 ? "1 finished part is kept; "
+                                                 : count_text(finished_parts) + " finished parts are kept; ";
+  throw_cannot_write(error.what() + ("; " + kept) + "with room there, the same command resumes");
+}
+
+namespace {
+
+/// A URL without what may be secret in it: a user with a password, and a query.
+std::string shown_url(const std::string& url) {
+  std::string shown = url.substr(0, url.find_first_of("?#"));
+  const std::size_t host = shown.find("://") + 3;
+  const std::size_t at = shown.substr(0, shown.find('/', host)).rfind('@');
+  if (at != std::string::npos && at >= host) shown.erase(host, at + 1 - host);
+  return shown;
+}
+
+}  // namespace
+
+void check_local_input(const char* option, const std::string& input) {
+  if (!is_url(input)) return;
+  const std::string url = shown_url(input);
+  const std::string name = std::filesystem::path(url).filename().string();
+  const bool is_file = name.find('.') != std::string::npos;
+  const std::string copy = !url.starts_with("s3://") ? (is_file ? "wget " : "wget -r -np ") + url
+                           : is_file                 ? "aws s3 cp " + url + " ."
+                                     : "aws s3 sync " + url + " " + (name.empty() ? "." : name);
+  throw_usage(std::string(option) + ": " + url +
+              " is on a server, expected files here: mount it (mount-s3, rclone mount), or copy it: " + copy +
+              "; a finished pack can be read from there (lib/remote-packs.md)");
+}
+
 void check_outside_packs(const std::string& output) {
+  if (is_url(output))
+    throw_usage("`output`: " + shown_url(output) +
+                " is on a server, expected a folder here: a pack is written to a local one, and any tool "
+                "uploads it (lib/remote-packs.md)");
   std::error_code error;
   std::filesystem::path at = std::filesystem::weakly_canonical(std::filesystem::absolute(output), error);
   while (at.has_relative_path()) {

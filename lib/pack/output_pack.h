@@ -59,8 +59,15 @@ struct CompleteRecord {
 /// The folder of a run's pack: the output, or one below it for a split.
 [[nodiscard]] std::string pack_path(const std::string& output, const std::string& pack_name);
 
-/// Throws usage when a folder is inside of a finished pack, where it would be an unknown file.
+/// Throws usage when a folder is inside of a finished pack, where it would be an unknown file, or on a
+/// server.
 void check_outside_packs(const std::string& output);
+
+/// Throws an error of writing parts again; it says what becomes of those that are finished.
+[[noreturn]] void throw_resumable(const Error& error, std::size_t finished_parts);
+
+/// Throws usage where an input is a URL, and says how it becomes a file. `option` names it.
+void check_local_input(const char* option, const std::string& input);
 
 /// Throws cannot_write where a folder holds another pack, finished or begun; changes nothing.
 void check_same_pack(const std::string& folder, const PackKind& kind, const PackIdentity& wanted);

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "base/words.h"
 #include "binding_fields.h"
 #include "read/loader_fields.h"
 
@@ -180,7 +181,8 @@ void OptionDict::finish() const {
   std::string expected;
   for (const std::string& name : taken_) expected.append(expected.empty() ? "" : ", ").append(name);
   const std::string found = py::str(left_.begin()->first).cast<std::string>();
-  throw Error(ErrorCode::usage, location_ + found + ": no such option; expected " + expected);
+  throw Error(ErrorCode::usage,
+              location_ + found + ": no such option; expected " + expected + did_you_mean(found, taken_));
 }
 
 std::optional<std::size_t> OptionDict::take_index(const char* name, std::span<const std::string_view> words) {
@@ -191,7 +193,11 @@ std::optional<std::size_t> OptionDict::take_index(const char* name, std::span<co
     if (py::isinstance<py::str>(value) && value.cast<std::string>() == words[index]) return index;
     expected.append(expected.empty() ? "" : ", ").append(words[index]);
   }
-  refuse(name, value, expected);
+  const std::vector<std::string> names(words.begin(), words.end());
+  if (!py::isinstance<py::str>(value)) refuse(name, value, expected);
+  throw Error(ErrorCode::usage, location_ + name + ": expected " + expected + ", found " +
+                                    py::repr(value).cast<std::string>() +
+                                    did_you_mean(value.cast<std::string>(), names));
 }
 
 void OptionDict::refuse(const char* name, const py::object& value, const std::string& expected) const {

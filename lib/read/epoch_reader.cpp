@@ -188,6 +188,7 @@ void EpochReader::begin_epoch(std::uint64_t epoch) {
   if (!is_ready) start_pipeline(start);
   restored_.reset();
   at_end_ = false;
+  has_batch_ = start.first_position != 0 || start.first_batch != 0;
 }
 
 /// Training may call `next` without `begin`: it then starts with epoch 0 or the restored position.
@@ -214,13 +215,24 @@ std::optional<std::size_t> EpochReader::next() {
   return slot;
 }
 
+/// An epoch without a batch would train nothing, in silence.
+void EpochReader::fail_empty_epoch() {
+  at_end_ = true;
+  throw_bad_data(
+      "`on_corrupt` skip: no sample of the epoch is left, because all of its chunks are damaged, as in " +
+      chunks_.parts()[0]->path() + "; pack-verify names them");
+}
+
 std::optional<std::size_t> EpochReader::next_slot() {
   if (at_end_) return std::nullopt;
   return with_memory(
       "chunks and batches need more memory than can be had: lower cache_bytes, batch_size or threads", [&] {
         std::optional<std::size_t> slot = pipeline_->next();
         // A batch that OnCorrupt::skip has emptied is not handed out.
+        const bool is_emptied = slot && pipeline_->handed_samples() == 0;
         while (slot && pipeline_->handed_samples() == 0) slot = pipeline_->next();
+        if (!slot && is_emptied && !has_batch_) fail_empty_epoch();
+        has_batch_ = true;
         return slot;
       });
 }

@@ -75,6 +75,7 @@ class EpochReader {
   void use(const TunerSetting& setting);
   void start_pipeline(const EpochStart& start);
   [[nodiscard]] std::unique_ptr<BatchPipeline> make_pipeline(const EpochStart& start);
+  [[noreturn]] void fail_empty_epoch();
   [[nodiscard]] std::optional<std::size_t> next_slot();
   void prepare_next();
   [[nodiscard]] LoaderState current_state() const;
@@ -92,6 +93,7 @@ class EpochReader {
   std::unique_ptr<BatchPipeline> pipeline_;
   std::optional<EpochStart> restored_;  // where the next begin() resumes
   bool at_end_ = false;                 // of the epoch that was begun last
+  bool has_batch_ = false;              // of that epoch, or one was had before the state was restored
   PipelineStats before_;                // of pipelines that are gone
   CallerClock clock_;
   TunerSetting setting_;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/resources.h"
+#include "base/words.h"
 #include "chunkhit/loader.h"
 #include "types/enum_names.h"
 
@@ -140,6 +141,8 @@ LoaderStats LoaderStats::since(const LoaderStats& earlier) const {
 }
 
 std::string LoaderStats::verdict() const {
+  if (batches == 0 && corrupt_samples > 0)
+    return "no batch: all " + count_text(corrupt_samples, "sample") + " were left out as damaged";
   if (batches == 0) return "no batch was asked for yet";
   const double share = wait_fraction();
   const std::string waited = "training waited " + percent(share) + " of the time for data";
@@ -149,9 +152,12 @@ std::string LoaderStats::verdict() const {
         .append(std::to_string(corrupt_samples))
         .append(" samples of damaged chunks were left out");
   if (!tuning.empty()) lacking += "; tuning: " + tuning.back();
+  if (seconds < kEnoughSeconds) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.3f s", seconds);
+    return std::string("no verdict before a second of data: in ") + text.data() + " " + waited + lacking;
+  }
   if (share < kNotInputBound) return "not input-bound: " + waited + lacking;
-  if (seconds < kEnoughSeconds)
-    lacking += "; that was less than a second, in which the first batches of an epoch count most";
   return (share < kHighlyInputBound ? "input-bound: " : "highly input-bound: ") + waited + "; " +
          (transform_seconds > transform_wait_seconds ? transform_advice(*this) : advice(*this)) + lacking;
 }

@@ -191,6 +191,14 @@ std::vector<std::string> part_paths(const std::string& folder, const std::vector
   return paths;
 }
 
+void count_samples_before(std::span<const std::unique_ptr<ChunkReader>> parts) {
+  std::uint64_t before = 0;
+  for (const std::unique_ptr<ChunkReader>& part : parts) {
+    part->set_samples_before(before);
+    before += part->samples().rows.size();
+  }
+}
+
 std::vector<std::unique_ptr<ChunkReader>> open_pack_parts(const std::string& folder,
                                                           const Manifest& manifest) {
   const std::vector<std::string> paths = part_paths(folder, manifest.parts);
@@ -212,6 +220,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_pack_parts(const std::string& fol
   });
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);
+  count_samples_before(parts);
   return parts;
 }
 

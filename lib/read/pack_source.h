@@ -41,6 +41,9 @@ void check_names(std::span<const PackSource> sources, const Hdf5Names& names);
 [[nodiscard]] std::vector<std::string> part_paths(const std::string& folder,
                                                   const std::vector<PartRecord>& parts);
 
+/// Tells the parts of a pack how many samples are before each.
+void count_samples_before(std::span<const std::unique_ptr<ChunkReader>> parts);
+
 /// Opens the parts of a pack of images, on a server several at a time; throws as `open_part`.
 [[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_pack_parts(const std::string& folder,
                                                                         const Manifest& manifest);

@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/throw_error.h"
+#include "base/words.h"
 #include "read/loader_core.h"
 
 namespace chunkhit {
@@ -44,6 +44,17 @@ struct Choosable {
 std::string class_name(const Choosable& from, std::int64_t id) {
   const auto found = from.class_names.find(id);
   return found == from.class_names.end() || found->second.empty() ? std::to_string(id) : found->second;
+}
+
+/// Throws usage for a class that no sample has; names the nearest one of those that are there, or some.
+[[noreturn]] void fail_class(const std::string& option, const std::string& name, const Choosable& from,
+                             const std::vector<std::string>& there) {
+  constexpr std::size_t kNamed = 6;
+  std::string hint = did_you_mean(name, there);
+  if (hint.empty())
+    hint = "; its classes are " + joined(std::span(there).first(std::min(there.size(), kNamed))) +
+           (there.size() > kNamed ? ", …" : "");
+  throw_usage(option + ": class \"" + name + "\": no sample of " + from.path + " has it" + hint);
 }
 
 /// The class id of each sample.
@@ -96,8 +107,11 @@ Samples samples_of_classes(const std::vector<std::string>& classes, const Choosa
     if (found->second != nullptr) *found->second = true;
     return found->second != nullptr;
   });
+  std::vector<std::string> there;
+  for (const auto& [id, is_found] : by_id) there.push_back(class_name(from, id));
+  std::ranges::sort(there);
   for (const auto& [name, is_found] : wanted)
-    if (!is_found) throw_usage("subset: class \"" + name + "\": no sample of " + from.path + " has it");
+    if (!is_found) fail_class("subset", name, from, there);
   return samples;
 }
 
@@ -247,7 +261,11 @@ std::unordered_map<std::int64_t, double> weights_by_class(
     check_weight(weight, "class \"" + name + "\"");
     if (!named.emplace(name, weight).second) throw_usage("sampler: class \"" + name + "\" is given twice");
   }
-  std::unordered_set<std::string> used;
+  std::vector<std::string> there;
+  for (const auto& [id, count] : counts) there.push_back(class_name(from, id));
+  std::ranges::sort(there);
+  for (const auto& [name, weight] : spec.class_weights)
+    if (!std::ranges::binary_search(there, name)) fail_class("sampler", name, from, there);
   for (const auto& [id, count] : counts) {
     const std::string name = class_name(from, id);
     const auto found = named.find(name);
@@ -255,11 +273,7 @@ std::unordered_map<std::int64_t, double> weights_by_class(
       throw_usage("sampler: class \"" + name + "\" of " + std::to_string(count) +
                   " samples has no weight; name it, with weight 0 to leave it out");
     weights[id] = found->second;
-    used.insert(name);
   }
-  for (const auto& [name, weight] : spec.class_weights)
-    if (!used.contains(name))
-      throw_usage("sampler: class \"" + name + "\": no sample of " + from.path + " has it");
   return weights;
 }
 

@@ -196,7 +196,10 @@ void check_same_items(const ChunkReader& part, const std::string& path, const Ch
 std::vector<std::unique_ptr<ChunkReader>> open_pack(const std::string& folder, const MatrixManifest& manifest,
                                                     std::uint64_t cache_bytes) {
   try {
-    return open_matrix_parts(part_paths(folder, manifest.parts), cache_bytes);
+    std::vector<std::unique_ptr<ChunkReader>> parts =
+        open_matrix_parts(part_paths(folder, manifest.parts), cache_bytes);
+    count_samples_before(parts);
+    return parts;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
     throw_bad_data(error.what() + std::string("; see pack-verify ") + folder);

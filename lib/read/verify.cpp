@@ -130,9 +130,16 @@ std::vector<std::string> compare_with_pack(const ChunkReader& part, const Expect
 }
 
 std::unique_ptr<ChunkReader> open_expected(const Expected& expected, const VerifyOptions& options) {
-  if (expected.holds_matrices) return open_matrix_part(expected.path);
-  return expected.pack != nullptr ? container_of(expected.path).open(expected.path)
-                                  : open_part(expected.path, options.names);
+  std::unique_ptr<ChunkReader> part = expected.holds_matrices ? open_matrix_part(expected.path)
+                                      : expected.pack != nullptr
+                                          ? container_of(expected.path).open(expected.path)
+                                          : open_part(expected.path, options.names);
+  if (expected.pack == nullptr) return part;
+  const std::span<const PartRecord> listed(manifest_of(*expected.pack).parts);
+  std::uint64_t before = 0;
+  for (const PartRecord& each : listed.first(expected.part_index)) before += each.samples;
+  part->set_samples_before(before);
+  return part;
 }
 
 /// Checks the hash in the trailer of an HDF5 part of matrices, which covers all bytes of the file. Returns

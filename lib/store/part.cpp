@@ -242,9 +242,13 @@ void ChunkReader::check_hdf5_bytes() const {
 
 std::string ChunkReader::location(std::size_t chunk_index) const {
   const StoredChunk& chunk = chunks()[chunk_index];
+  const auto range = [&](std::uint64_t first) {
+    return std::to_string(first) + "-" + std::to_string(first + chunk.sample_count - 1);
+  };
   return path() + ": chunk " + std::to_string(chunk_index) + " (" + spec().payload().samples_text() + " " +
-         std::to_string(chunk.first_sample) + "-" +
-         std::to_string(chunk.first_sample + chunk.sample_count - 1) + ")";
+         range(chunk.first_sample) +
+         (samples_before_ == 0 ? "" : ", " + range(samples_before_ + chunk.first_sample) + " of the pack") +
+         ")";
 }
 
 void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw,

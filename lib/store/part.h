@@ -249,7 +249,9 @@ class ChunkReader {
   [[nodiscard]] bool splits_chunks() const { return contents_.splits_chunks; }
   /// Returns nothing if every chunk is stored as a whole.
   [[nodiscard]] const std::optional<StoredPieces>& pieces() const { return contents_.pieces; }
-  /// Names a chunk for messages: "part-00000.h5: chunk 17 (samples 1700-1799)".
+  /// Says how many samples the parts before this one have, so that messages name those of the pack, too.
+  void set_samples_before(std::uint64_t count) { samples_before_ = count; }
+  /// Names a chunk for messages: "part-00001.h5: chunk 17 (samples 1700-1799, 5700-5799 of the pack)".
   [[nodiscard]] std::string location(std::size_t chunk_index) const;
 
  private:
@@ -260,6 +262,7 @@ class ChunkReader {
   void read_pieces(std::size_t chunk_index, MutableBytes out) const;
   InputFile file_;
   PartContents contents_;
+  std::uint64_t samples_before_ = 0;
 };
 
 /// Restores a chunk's samples from its stored bytes; `raw` has chunk.raw_bytes. Of the samples `wanted`,

@@ -4,14 +4,18 @@
 #   sbatch --dependency=afterany:$tasks --cpus-per-task=8 --mem=4G --wrap 'pack-run FOLDER'
 # afterany: the last job packs what lost tasks left, and says so where something is wrong. Run the command directly, as
 # here, not by srun: then a preempted task is requeued and goes on behind its last finished part.
-#SBATCH --job-name=pack
+# What a task takes. sbatch --cpus-per-task=16 --mem=8G changes it, too.
 #SBATCH --cpus-per-task=8
 #SBATCH --mem=4G
+#SBATCH --job-name=pack
 #SBATCH --time=2:00:00
 #SBATCH --open-mode=append
 #SBATCH --requeue
+memory=${SLURM_MEM_PER_NODE:-0}  # MiB; 0 where --mem=0 gives a task all
+[ "$memory" -gt 0 ] || memory=4096
+memory=$((memory * 3 / 4))  # the rest is for the page cache
 
-pack-run "$@" --task "$SLURM_ARRAY_TASK_ID" --memory-bytes 3G
+pack-run "$@" --task "$SLURM_ARRAY_TASK_ID" --memory-bytes "${memory}M"
 code=$?
 # 75: this node cannot read the inputs now. Another try, perhaps on another node; scontrol ends this job meanwhile.
 if [ "$code" = 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 3 ]; then

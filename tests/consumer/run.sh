@@ -31,6 +31,10 @@ ${CXX:-c++} -std=c++20 ${CXXFLAGS:-} "$here/main.cpp" -o "$2/stranger" $(pkg-con
 ${CXX:-c++} -std=c++20 ${CXXFLAGS:-} "$here/pack.cpp" -o "$2/consumer_pack" $(pkg-config --cflags --libs chunkhit_pack) \
   -Wl,-rpath,"$libraries"
 "$2/stranger" "$2/pack" 10 "$2/ratings" 3
+# An older standard is one error, not pages of them; the second line is the compiler's that it ends here.
+! ${CXX:-c++} -std=c++17 -fsyntax-only "$here/main.cpp" $(pkg-config --cflags chunkhit) 2>"$2/old_standard" || exit 1
+grep -q 'chunkhit needs C++20: compile with -std=c++20' "$2/old_standard"
+[ "$(grep -c 'error' "$2/old_standard")" -le 4 ] || { cat "$2/old_standard"; exit 1; }
 rm -r "$2/pack" "$2/ratings" && "$2/consumer_pack" "$2/images" "$2/pack" "$2/ratings.csv" "$2/ratings"
 
 # A reader needs none of what packing needs but libjpeg, for images of their own sizes.

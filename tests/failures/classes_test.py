@@ -190,7 +190,7 @@ def test_messages_named_the_wrong_cause(space):
     with open(space("joined.csv"), "w") as file:
         file.writelines(["file,label\n", *(f"{name},{labels[at % 5]}\n" for at, name in enumerate(names))])
     text = pack(space("more/ant"), space("joined"), "--labels", space("joined.csv"), "--dry-run")
-    check('"dog|eel" is one of 5 classes; where a sample has several labels, make a column of 0 and 1' in text, text)
+    check("\"dog|eel\" is one of 5 classes; where a sample has several labels, give --label-separator '|'" in text, text)
     pack(space("more"), space("divided"), "--split", "train=0.5,val=0.5")
     text = pack(space("more"), space("none"), "--classes", space("divided"), expect=65)
     check("holds 2 packs; name one of them" in text, text)

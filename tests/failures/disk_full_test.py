@@ -29,6 +29,7 @@ def check_preflight(root, disk):
     text = run("pack-images", root, "--labels", f"{root}/labels.csv", *SMALL, "--output", f"{disk}/out", expect=73)
     found = re.search(r"needs about (\S+) (\S+), (\S+) (\S+) are free", text)
     check(found and all(float(found[number]) > 0 for number in (1, 3)), text)
+    check("are free; with room there, the same command resumes" in text, text)
     check(not os.path.exists(f"{disk}/out"), "left an output")
     check(f"{disk}/out" in text, text)
     dry = run("pack-images", root, "--labels", f"{root}/labels.csv", *SMALL, "--output", f"{disk}/out", "--dry-run")
@@ -44,6 +45,10 @@ def check_sizes(root, container, disk, golden):
         codes.append(code)
         if code == 73:
             check_refused(text, f"{disk}/out")
+            check("with room there, the same command resumes" in text, text)
+            kept = re.search(r"; (\d+) finished parts? (is|are) kept; with room", text)
+            finished = [name for name in os.listdir(f"{disk}/out") if re.fullmatch(r"part-\d+\.json", name)] if kept else []
+            check(not kept or 0 < int(kept[1]) <= len(finished), text, finished)
     check(codes[0] == 73, "200 KiB were enough", codes)
     set_size(disk, "32m")
     pack(root, f"{disk}/out", "--container", container)

@@ -1,6 +1,7 @@
 """--dry-run refuses what the run refuses, with the same exit code, and writes nothing."""
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -40,6 +41,17 @@ def check_sheet(space, root):
     check(not os.path.exists(space("drawn")), "a dry run wrote something")
     code, text = exit_code(*flags)
     check(code == 2 and "--sheet: found" in text and "without --dry-run" in text, text)
+
+
+def check_space(space, root):
+    """What a pack takes is foreseen: of images of their own sizes from their files, of photographs from the codec."""
+    flags = ["pack-images", root, "--labels", f"{root}/labels.csv", "-o", space("own"), "--sizes", "own", "--dry-run"]
+    foreseen = re.search(r"about ([\d.]+) kB on disk\n", exit_code(*flags)[1])
+    files = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(f"{root}/images") for name in names)
+    check(foreseen and abs(float(foreseen[1]) * 1000 / files - 1) < 0.1, foreseen and foreseen[0], files)
+    small = [*flags[:6], *SMALL, "--container", "shard", "--dry-run"]
+    text = exit_code(*small)[1]
+    check(re.search(r"codec photo, at least [\d.]+ kB, photographs about [\d.]+ kB on disk\n", text), text)
 
 
 def check_outputs(space, command, other, split):
@@ -82,6 +94,7 @@ with Workspace() as space:
     check_alike(space, space("stale"), 73, *images, "--split", "train=0.5,val=0.5")
     make_images(space("damaged"), 64, bad=4)
     check_sheet(space, space("damaged"))
+    check_space(space, root)
     print("pack-images passed")
     source = sparse_packs.write_csv(space("ratings.csv"), sparse_packs.random_ratings(1))
     ratings = ["pack-sparse", source, *sparse_packs.SMALL]

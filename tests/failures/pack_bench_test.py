@@ -127,7 +127,7 @@ def run_snippet(snippet):
 
 
 def check_interrupt(train):
-    endless = ["--epochs", 1000000, "--step-ms", 1]
+    endless = ["--epochs", 1000000, "--step-ms", 1, "--batch-size", 8]
     text = interrupted(train, *endless)
     check("epoch 0" in text and "samples/s" in text and "stopped by a signal" in text, text)
     found = json.loads(interrupted(train, *endless, "--json"))
@@ -137,7 +137,12 @@ def check_interrupt(train):
 
 
 def check_warnings(space, train):
-    check("rates say little" in run("pack-bench", train, "--batch-size", 200, "--prefetch", 4), "two batches are always ready")
+    text = run("pack-bench", train, "--batch-size", 200, "--prefetch", 4)
+    check("rates say nothing" in text and "samples/s" not in text, "two batches are always ready", text)
+    text = run("pack-bench", train, "--batch-size", 8, "--prefetch", 4)
+    check("samples/s" in text and "  waited" not in text and "no verdict: an empty loop only waits" in text, text)
+    text = run("pack-bench", train, "--batch-size", 8, "--prefetch", 4, "--step-ms", 1)
+    check("  waited" in text and "no verdict before a second of data: in 0." in text, text)
     check(bench(train, "--batch-size", 20)["warnings"] == [], "20 batches are not")
     with open(os.path.join(train, "part-00000.h5"), "rb") as file, \
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
@@ -218,7 +223,7 @@ def check_matrix_settings(path):
     check(found["stats"]["threads"] == 3 and found["stats"]["cache"] == "none", found["stats"])
     check(0 < found["utilization"] <= 1, found)
     check(bench(path)["settings"]["format"] == "dense_f32", "by default")
-    check(" a second; a sample is a row" in run("pack-bench", path), "people are told of ratings, too")
+    check(" a second; a sample is a row" in run("pack-bench", path, "--batch-size", 4), "people are told of ratings, too")
 
 
 def check_kinds(images, matrices):

@@ -168,6 +168,13 @@ def test_split_leave_one_out(space):
     check(asked == {user for user, (_, item) in latest.items() if item in items and user in trained}, "users without a last one")
 
 
+def test_leave_one_out_is_the_same_pack_with_test_1(space):
+    source = write_csv(space("same.csv"), [(user, item, 5, (user + item) % 4) for user in range(6) for item in range(4)])
+    pack(source, "--split-by", "leave-one-out", "-o", space("same"))
+    said = pack(source, "--split-by", "leave-one-out", "--test", "1", "-o", space("same"))
+    check("already packed" in said, said)
+
+
 def test_split_time(space):
     ratings, packs = load_split(space, "time", "--split-by", "time", "--before", "400")
     check_held_out(ratings, packs)
@@ -182,7 +189,8 @@ def test_a_test_that_lost_most_of_its_ratings_was_not_odd(space):
     source = write_csv(space("new.csv"), [rating for rating in ratings if rating[:3] != (1, 0, 5) or rating[3] == 30])
     said = pack(source, "--split-by", "time", "--before", "16", "-o", space("new"))
     words = "lacks 95 % of its ratings, 21 of 22"
-    check("left out: 20 test: ratings of users" in said and f"warning: test {words}: 20 ratings of 5 users" in said, said)
+    check("left out: 20 test: ratings of users" in said and f"warning: test {words}: 1 of items that training lacks and 20 of users without both given "
+          "and held-out ratings; 5 users are left out; --min-item 5, say, drops rare items before the split" in said, said)
     check(words in run("pack-info", space("new/test")), run("pack-info", space("new/test")))
     check("warning" not in run("pack-info", space("new/train")), "train")
 

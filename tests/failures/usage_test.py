@@ -32,6 +32,13 @@ with Workspace() as space:
                              ([root, "-o", space("x"), "--resample", "box", "--sizes", "own"], "give --max-side or --short-side"),
                              ([root, "-o", space("x"), "--on-error", "fail", "--max-errors", "3"],
                               "--max-errors is for bad images that are left out: give --on-error skip"),
+                             (["s3://bucket/photos", "-o", space("x")],
+                              "ROOT: s3://bucket/photos is on a server, expected files here: mount it (mount-s3, rclone mount), or "
+                              "copy it: aws s3 sync s3://bucket/photos photos; a finished pack"),
+                             (["https://host/shard.tar", "-o", space("x")], "copy it: wget https://host/shard.tar;"),
+                             (["https://me:secret@host/shard.tar?key=secret", "-o", space("x")], "ROOT: https://host/shard.tar is on"),
+                             ([root, "--labels", "s3://bucket/a.csv", "-o", space("x")], "--labels: s3://bucket/a.csv is on a server"),
+                             ([root, "-o", "s3://bucket/train"], "--output: s3://bucket/train is on a server, expected a folder here"),
                              (["--first", "--second"], "--first --second"), ([], "ROOT is required")):
         text = run("pack-images", *arguments, expect=2)
         check(words in text, arguments, text)
@@ -52,6 +59,9 @@ with Workspace() as space:
     check("HDF5" in run("pack-images", "--version"), "library versions")
     check("no finished pack" in run("pack-info", root, expect=65), "pack-info of no pack")
     run("pack-verify", space("nowhere"), expect=65)
+    for command in ("pack-verify", "pack-info"):
+        text = run(command, space("a"), space("b"), expect=2)
+        check(f"not expected: {space('b')}; PATH is one: run the command for each, or for the folder that holds them" in text, text)
     # Commands said "Value 0 not in range", where pack-images says what it expects.
     for command, flag in (("pack-verify", "--threads"), ("pack-bench", "--epochs")):
         text = run(command, root, flag, "0", expect=2)
@@ -68,14 +78,12 @@ with Workspace() as space:
         headless.writelines(list(file)[1:])
     for mode in ([], ["--dry-run"], ["--plan", "2"]):
         text = run("pack-images", root, "--labels", space("headless.csv"), "-o", space("x"), *mode, expect=65)
-        check('line 1: expected a header with a column "file", found "images/ant/00000.png", "ant"' in text, text)
+        check('line 1: expected a header with a column "file" for --file-column, found "images/ant/00000.png", "ant"' in text, text)
     text = pack(root, space("x"), "--label-column", "nose", expect=65)
     check("nose" in text and "label" in text, text)
-    # It was advised to give one of the two.
-    text = pack(root, space("x"), "--label-column", "file,label", expect=65)
-    check('column "file,label", found "file", "label"; give --label-column once for each of them' in text, text)
-    text = pack(root, space("x"), "--label-column", "file,nose", expect=65)
-    check("; give --label-column label" in text, text)
+    text = pack(root, space("x"), "--label-column", "label,lable", expect=65)
+    check('column "lable" for --label-column, found "file", "label"; did you mean "label"?\n' in text, text)
+    check('column "file" is given twice' in pack(root, space("x"), "--label-column", "file,label", expect=2), "a file as its label")
     os.makedirs(space("taken"))
     open(space("taken/thesis.tex"), "w").write("years of work")
     check("thesis.tex" in pack(root, space("taken"), "--force", expect=73), "refuses a folder with other things")

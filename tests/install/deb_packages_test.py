@@ -25,6 +25,8 @@ for command in pack-bench pack-export pack-images pack-info pack-merge pack-repo
   test "$(command -v $command)" = /usr/bin/$command
   $command --version >/dev/null
 done
+test "$(pkg-config --cflags --libs chunkhit | xargs)" = -lchunkhit
+test "$(pkg-config --variable=libdir chunkhit)" = "/usr/lib/$(gcc -print-multiarch)"
 pack-images work/images --codec zstd -o train --progress none >/dev/null
 pack-verify train
 /usr/bin/python3 - <<'python'
@@ -132,6 +134,10 @@ def check_packages(folder):
     for name, (package,) in packages.items():
         check_libraries(package, os.path.join(folder, "files", name))
         check(name != "libchunkhit0" or "libcurl4" in read("dpkg-deb", "-f", package, "Recommends"), package)
+        scripts = re.findall(r"(?:pre|post)(?:inst|rm)\b", read("dpkg-deb", "-I", package))
+        check(not scripts or name == "python3-chunkhit", package, "has scripts beside its triggers", *scripts)
+    recommends = read("dpkg-deb", "-f", packages["python3-chunkhit"][0], "Recommends")
+    check(recommends.strip() == "python3-jinja2, python3-matplotlib, python3-pil", recommends)
     check_documents(os.path.join(folder, "files"))
     exact = f"libchunkhit0 (= {version}-1)"
     for name in ("libchunkhit-dev", "python3-chunkhit"):

@@ -7,6 +7,7 @@
 #include "base/csv_reader.h"
 #include "chunkhit/error.h"
 #include "listing/label_column.h"
+#include "listing/label_sets.h"
 #include "listing/sample_list.h"
 #include "support/temporary_folder.h"
 
@@ -96,6 +97,70 @@ TEST(LabelCsv, SaysThatFloatsRoundLargeWholeNumbers) {
   EXPECT_EQ(list_text("file,label\na,0.5\nb,123456789.0\nc,16777218\n").notices,
             Texts{"1 label is a whole number that no 32-bit float is equal to: 123456789.0 is packed as "
                   "123456792"});
+}
+
+TEST(LabelCsv, TakesSeveralLabelColumnsFromOneName) {
+  const std::string text = "file,a,b-c,d,\"e,f\"\nx,0,1,2,3\n";
+  const auto columns_of = [&](Texts names) {
+    LabelColumns spec;
+    spec.label_column = std::move(names);
+    return list_text(text, spec).label_columns;
+  };
+  EXPECT_EQ(columns_of({"a,d"}), (Texts{"a", "d"}));
+  EXPECT_EQ(columns_of({"a-d"}), (Texts{"a", "b-c", "d"}));
+  EXPECT_EQ(columns_of({"a-b-c"}), (Texts{"a", "b-c"}));
+  EXPECT_EQ(columns_of({"b-c-d", "a"}), (Texts{"b-c", "d", "a"}));
+  EXPECT_EQ(columns_of({"d,a-b-c"}), (Texts{"d", "a", "b-c"}));
+  EXPECT_EQ(columns_of({"b-c"}), Texts{"b-c"}) << "a name of its own";
+  EXPECT_EQ(columns_of({"e,f"}), Texts{"e,f"}) << "a name of its own";
+  LabelColumns spec;
+  const auto error = [&](const char* name, ErrorCode code) {
+    spec.label_column = {name};
+    return error_of(text, spec, code);
+  };
+  EXPECT_EQ(error("d-a", ErrorCode::usage),
+            "`label_column` d-a: column \"d\" stands behind \"a\"; write a-d");
+  EXPECT_EQ(error("file-a", ErrorCode::usage), "column \"file\" is given twice");
+  EXPECT_EQ(error("a,g", ErrorCode::bad_data),
+            "t.csv: line 1: expected a header with a column \"g\" for `label_column`, found \"file\", \"a\", "
+            "\"b-c\", \"d\", \"e,f\"");
+  spec.label_type = LabelType::classes;
+  EXPECT_EQ(error("a,d", ErrorCode::usage),
+            "`label_type` classes: is for one `label_column`; several are numbers");
+}
+
+TEST(LabelCsv, TakesSetsOfNamesAsAColumnOf0And1ForEach) {
+  LabelColumns spec;
+  spec.label_separator = "|";
+  const SampleList list =
+      list_text("file,label\na,dog|cat\nb,owl\nc,| \nd,\n,cat|dog\n,ape\ne,cat | cat|\n", spec);
+  EXPECT_EQ(list.label_kind, LabelKind::numbers);
+  EXPECT_EQ(list.label_columns, (Texts{"cat", "dog", "owl"}));
+  EXPECT_EQ(files_of(list), (Texts{"a", "b", "e"}));
+  EXPECT_EQ(list.values, (std::vector<float>{1, 1, 0, 0, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(list.label_text(0), (Texts{"1", "1", "0"}));
+  EXPECT_EQ(reasons_of(list), (Texts{"2: label is missing", "3: label is missing", "4: file name is missing",
+                                     "5: file name is missing"}));
+  EXPECT_EQ(list.rejects[1].labels, (Texts{"", "", ""}));
+  EXPECT_EQ(list.rejects[2].labels, (Texts{"1", "1", "0"}));
+  EXPECT_EQ(list.rejects[3].labels, (Texts{"", "", ""})) << "no sample has this name";
+}
+
+TEST(LabelCsv, ReordersSetsOfNamesAsAListOfClassesSays) {
+  LabelColumns spec;
+  spec.label_separator = " ";
+  SampleList list = list_text("file,label\na,dog cat\nb,owl\n,dog\n", spec);
+  reorder_label_sets(list, {"owl", "ape", "dog", "cat"});
+  EXPECT_EQ(list.label_columns, (Texts{"owl", "ape", "dog", "cat"}));
+  EXPECT_EQ(list.values, (std::vector<float>{0, 0, 1, 1, 1, 0, 0, 0}));
+  EXPECT_EQ(list.rejects[0].labels, (Texts{"0", "0", "1", "0"}));
+  try {
+    reorder_label_sets(list, {"ape", "dog", "cat", "owls"});
+    ADD_FAILURE() << "no error for a name that is not listed";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "`classes`: class \"owl\" of b is not among the 4 that are listed; did you mean \"owls\"?");
+  }
 }
 
 TEST(LabelCsv, NumbersNamesInTheOrderOfTheirBytes) {
@@ -287,14 +352,20 @@ TEST(LabelCsv, FindsColumnsByNameWhateverTheDelimiter) {
 
 TEST(LabelCsv, ListsTheColumnsThatAreThere) {
   EXPECT_EQ(error_of("path,label\na,1\n"),
-            "t.csv: line 1: expected a header with a column \"file\", found \"path\", \"label\"; give "
+            "t.csv: line 1: expected a header with a column \"file\" for `file_column`, found \"path\", "
+            "\"label\"; give "
             "`file_column` path");
   EXPECT_EQ(error_of("class,filename\n1,a\n"),
-            "t.csv: line 1: expected a header with a column \"file\", found \"class\", \"filename\"; give "
+            "t.csv: line 1: expected a header with a column \"file\" for `file_column`, found \"class\", "
+            "\"filename\"; give "
             "`file_column` "
             "filename `label_column` class");
+  EXPECT_EQ(error_of("image_id,tags\n1,a\n"),
+            "t.csv: line 1: expected a header with a column \"file\" for `file_column`, found \"image_id\", "
+            "\"tags\"; give `file_column` image_id `label_column` tags");
   EXPECT_EQ(error_of("file,label\ra,1\rb,2\r"),
-            "t.csv: line 1: expected a header with a column \"label\", found \"file\", \"label\ra\", "
+            "t.csv: line 1: expected a header with a column \"label\" for `label_column`, found \"file\", "
+            "\"label\ra\", "
             "\"1\rb\", \"2\"; "
             "lines must end in "
             "LF or CR LF");

@@ -81,7 +81,7 @@ def test_labels_that_are_numbers_have_no_classes(packs):
 @pytest.mark.parametrize("options, message", [
     (dict(sampler={"dog": 1, "cats": 1}), 'sampler: class "cats": no sample of .*/a has it; did you mean "cat"\\?'),
     (dict(sampler={"cats": 1}), 'sampler: class "cats": no sample of .*/a has it; did you mean "cat"\\?'),
-    (dict(sampler={"zebra": 1, "dog": 1}), "sampler: class \"zebra\": .* has it; its classes are \\['cat', 'dog'\\]"),
+    (dict(sampler={"zebra": 1, "dog": 1}), "sampler: class \"zebra\": .* has it; its classes are cat, dog"),
     (dict(subset=["cat", "dgo"]), 'subset: class "dgo": .* did you mean "dog"\\?'),
     (dict(sampler={"cat": 1}), 'sampler: class "dog" of 6 samples has no weight')])
 def test_a_class_that_there_is_not_is_named_before_one_without_a_weight(tmp_path, options, message):

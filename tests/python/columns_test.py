@@ -220,7 +220,7 @@ def test_values_decide_the_type(packs, tmp_path, texts, kind):
     (dict(keep_columns=["age", "age"]), 'column "age" is given twice'),
     (dict(keep_columns=["label"]), 'column "label" is given twice'),
     (dict(keep_columns=["a/b"]), "keep_columns: 'a/b' is no name for a dataset"),
-    (dict(keep_columns=["agee"]), 'expected a header with a column "agee".*did you mean "?age'),
+    (dict(keep_columns=["agee"]), 'expected a header with a column "agee" for keep_columns.*did you mean "?age'),
     (dict(keep_columns=["age"], labels=None), "keep_columns: is for a CSV or for .json files in tars, found class folders"),
 ])
 def test_wrong_columns_are_errors(packs, table, tmp_path, options, message):

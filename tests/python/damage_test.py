@@ -2,6 +2,7 @@
 CHUNKHIT_DAMAGE_CASES=2000."""
 import os
 import random
+import re
 import shutil
 
 import numpy as np
@@ -114,3 +115,35 @@ def test_no_damage_is_served_in_silence(sources, tmp_path, kind, name):
         shutil.rmtree(pack)
     print(f"\n{kind} {name}: {CASES} cases: {outcomes}, 0 silent")
     assert outcomes["Error"] > CASES / 3
+
+
+def flip_chunk(path):
+    """Changes a byte of the first chunk, which is all of a small part."""
+    data = bytearray(path.read_bytes())
+    data[4096 + 100] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def test_an_epoch_of_which_all_is_damaged_is_no_empty_one(sources, tmp_path):
+    """It was empty, and the verdict said that no batch was asked for."""
+    pack = tmp_path / "pack"
+    shutil.copytree(sources / "one/images/raw-shard", pack)
+    parts = sorted(pack.glob("part-*.zst"))
+    assert len(parts) > 1
+    loader = chunkhit.ImageLoader(pack, batch_size=16, on_corrupt="skip", cache="none")
+    for part in parts:
+        flip_chunk(part)
+    with pytest.raises(chunkhit.Error, match="on_corrupt skip: no sample of the epoch is left, because all of its chunks are damaged"):
+        list(loader.epoch(0))
+    assert loader.stats().verdict() == "no batch: all 60 samples were left out as damaged"
+
+
+def test_damage_names_the_samples_of_the_pack_too(sources, tmp_path):
+    pack = tmp_path / "pack"
+    shutil.copytree(sources / "one/images/raw-shard", pack)
+    before = [part["samples"] for part in chunkhit.pack_info(pack)["parts"]]
+    flip_chunk(pack / "part-00001.zst")
+    words = rf"part-00001.zst: chunk 0 \(samples 0-\d, {before[0]}-\d+ of the pack\): checksum"
+    with pytest.raises(chunkhit.Error, match=words):
+        list(chunkhit.ImageLoader(pack, batch_size=16).epoch(0))
+    assert re.search(words, "\n".join(chunkhit.verify_pack(pack)["problems"]))

@@ -100,6 +100,7 @@ def test_resizes_and_crops_the_centre(packs, stored):
     (dict(banana=0.5), "augment.banana: no such option; expected flip_horizontal, crop_height"),
     (dict(resized_crop=224), "resized_crop: expected a dict"),
     (dict(resample="cubic"), "augment.resample: expected bilinear"),
+    (dict(resample="bilinaer"), "found 'bilinaer'; did you mean \"bilinear\"?"),
 ])
 def test_names_the_wrong_option_of_a_resize(packs, augment, words):
     with pytest.raises(chunkhit.Error, match=re.escape(words)):
@@ -199,7 +200,7 @@ def test_statistics_say_what_was_handed_out(packs):
         pass
     stats = loader.stats()
     assert (stats.batches, stats.samples, stats.threads, stats.cache) == (7, 100, 1, "decoded")
-    assert "7 batches" in str(stats) and "input-bound" in stats.verdict()
+    assert "7 batches" in str(stats) and "no verdict before a second of data" in stats.verdict()
     assert stats.seconds >= stats.wait_seconds
     loader.reset_stats()
     assert loader.stats().batches == 0

@@ -68,14 +68,22 @@ TEST(Verdict, HasTheThresholdsOfTfData) {
   EXPECT_TRUE(ten_seconds(2).verdict().starts_with("highly input-bound"));
 }
 
-TEST(Verdict, SaysWhereItHasLittleTimeToJudgeBy) {
+TEST(Verdict, IsNoneBeforeASecond) {
   LoaderStats stats = ten_seconds(5);
-  EXPECT_FALSE(says(stats, "less than a second")) << stats.verdict();
   stats.seconds = 0.9;
   stats.wait_seconds = 0.3;
-  EXPECT_TRUE(says(stats, "; that was less than a second")) << stats.verdict();
-  stats.wait_seconds = 0.01;
-  EXPECT_FALSE(says(stats, "less than a second")) << stats.verdict();
+  EXPECT_EQ(stats.verdict(),
+            "no verdict before a second of data: in 0.900 s training waited 33.3 % of the time for data");
+  stats.corrupt_samples = 1234;
+  EXPECT_TRUE(says(stats, "1234 samples of damaged chunks were left out")) << stats.verdict();
+}
+
+TEST(Verdict, SaysThatAllSamplesAreDamaged) {
+  LoaderStats stats = ten_seconds(0);
+  stats.batches = 0;
+  EXPECT_EQ(stats.verdict(), "no batch was asked for yet");
+  stats.corrupt_samples = 1234;
+  EXPECT_EQ(stats.verdict(), "no batch: all 1,234 samples were left out as damaged");
 }
 
 TEST(Verdict, BlamesTheStageThatTookLongest) {

@@ -1,6 +1,13 @@
 // The library's exception and its error codes, and the marks of what the library exports.
 #pragma once
 
+// All headers include this one first. The file that does not exist ends the compilation: else pages of errors
+// about concepts and spans would follow.
+#if defined(__cplusplus) && __cplusplus <= 201703L
+#error "chunkhit needs C++20: compile with -std=c++20"
+#include <chunkhit/needs-c++20>
+#endif
+
 #include <stdexcept>
 #include <string>
 

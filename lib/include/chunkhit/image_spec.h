@@ -18,11 +18,14 @@ enum class LabelType { automatic, classes, numbers };
 
 /// Columns of a CSV that names the samples; of tars, keys of the .json files beside the images.
 struct LabelCsvSpec {
-  std::string file_column = "file";                ///< paths, relative to the root
-  std::vector<std::string> label_column{"label"};  ///< several columns are float labels
+  std::string file_column = "file";  ///< paths, relative to the root
+  /// Several columns are float labels: each by its name, "a,b", or "first-last" by their positions.
+  std::vector<std::string> label_column{"label"};
   /// Further columns that are kept, by name: whole numbers, numbers or texts of up to 1,024 bytes.
   std::vector<std::string> keep_columns{};
   LabelType label_type = LabelType::automatic;
+  /// Between the names in a cell: labels are a column of 0 and 1 for each name then; empty: one label.
+  std::string label_separator;
 };
 
 /// Files of class folders that are listed.

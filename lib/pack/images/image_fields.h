@@ -81,13 +81,16 @@ void show_labels(Spec& spec, Fields& fields) {
   fields.record_if(!spec.labels.empty() && !is_written,
                    Field{"file_column", "CSV column of the file paths, below ROOT", "NAME"},
                    columns.file_column, TextForm{});
-  fields.record_if(true, Field{"label_column", "Label column, or key of a tar's .json; repeated: floats"},
+  fields.record_if(true, Field{"label_column", "Label column, or key of a tar's .json; a,b or a-d: floats"},
                    columns.label_column, RepeatedForm{});
   fields.record_if(!columns.keep_columns.empty(),
                    Field{"keep_columns", "More columns, or keys of a tar's .json, to store: a,b"},
                    columns.keep_columns, NamesForm{});
   fields.record_if(columns.label_type != LabelType::automatic,
                    Field{"label_type", "Kind of one label column"}, columns.label_type, WordForm{});
+  fields.record_if(!columns.label_separator.empty(),
+                   Field{"label_separator", "Between the names in a label: 0 or 1 for each name", "TEXT"},
+                   columns.label_separator, TextForm{});
   fields.record_if(spec.labels.empty(),
                    Field{"include", "Without labels: pack only files whose names match these globs", "GLOBS"},
                    spec.folders.include, NamesForm{});

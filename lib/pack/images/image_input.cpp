@@ -16,6 +16,8 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "decode/image_decoder.h"
+#include "listing/file_extension.h"
+#include "listing/label_sets.h"
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
 #include "manifest/plan.h"
@@ -55,7 +57,7 @@ constexpr double kLargeSampleBytes = 512 << 10;
 
 }  // namespace
 
-std::vector<std::string> read_classes(const std::string& path) {
+std::vector<std::string> read_classes(const std::string& path, bool are_columns) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
   const std::string file = is_folder ? manifest_path(path) : path;
@@ -63,8 +65,10 @@ std::vector<std::string> read_classes(const std::string& path) {
   const ByteBuffer bytes = read_file(file, kMaxManifestBytes);
   if (!is_folder && std::filesystem::path(file).filename() != kManifestName)
     return parse_class_names(as_text(bytes), file);
+  const Manifest manifest = parse_manifest(as_text(bytes), file);
+  if (are_columns && !manifest.class_labels) return manifest.label_columns;
   std::vector<std::string> names;
-  for (const PackClass& record : parse_manifest(as_text(bytes), file).classes) {
+  for (const PackClass& record : manifest.classes) {
     if (record.name.empty() || record.id != static_cast<std::int64_t>(names.size()))
       throw_bad_data(file + ": class " + std::to_string(record.id) +
                      " has no name; `classes` needs a pack whose classes have names");
@@ -78,7 +82,7 @@ namespace {
 
 SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& options) {
   std::vector<std::string> classes;
-  if (!spec.classes.empty()) classes = read_classes(spec.classes);
+  if (!spec.classes.empty()) classes = read_classes(spec.classes, !spec.columns.label_separator.empty());
   SampleList list =
       !options.inputs.empty() ? list_archives(spec, options, existing_folder(options.output))
       : spec.labels.empty()
@@ -86,7 +90,10 @@ SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& opt
           ? list_class_folders(options.root, spec.folders, {spec.follow_symlinks, spec.pair.empty()})
           : list_label_csv(spec.labels, LabelColumns{spec.columns, !spec.classes.empty()}, options.stop);
   if (classes.empty() && spec.labels.empty()) notice_text_order(list);
-  if (!classes.empty()) renumber_classes(list, std::move(classes));
+  if (!classes.empty() && !spec.columns.label_separator.empty())
+    reorder_label_sets(list, classes);
+  else if (!classes.empty())
+    renumber_classes(list, std::move(classes));
   return list;
 }
 
@@ -357,6 +364,7 @@ void check_folder_columns(const PackImagesSpec& spec, const PackImagesOptions& o
   const char* given = spec.columns.label_column != plain.label_column ? "`label_column`"
                       : !spec.columns.keep_columns.empty()            ? "`keep_columns`"
                       : spec.columns.label_type != plain.label_type   ? "`label_type`"
+                      : !spec.columns.label_separator.empty()         ? "`label_separator`"
                                                                       : nullptr;
   if (given == nullptr) return;
   throw_usage(std::string(given) +
@@ -368,6 +376,10 @@ void check_folder_columns(const PackImagesSpec& spec, const PackImagesOptions& o
 
 PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions options) {
   check_spec(spec);
+  for (const std::string& input : options.inputs) check_local_input("`root`", input);
+  check_local_input("`root`", options.root);
+  check_local_input("`labels`", spec.labels);
+  check_local_input("`pair`", spec.pair);
   take_inputs(options);
   if (options.root.empty()) {
     if (spec.labels.empty()) throw_usage("`root` is required: the folder of the images, or archives");
@@ -405,8 +417,10 @@ void check_sheet_name(const PackImagesOptions& options) {
 std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const PackImagesOptions& options) {
   std::optional<SampleList> list = list_unless_stopped(spec, options);
   if (!list) return std::nullopt;
-  if (!spec.labels.empty() && options.inputs.empty())
+  if (!spec.labels.empty() && options.inputs.empty()) {
     make_relative(*list, RootFolder(options.root, spec.follow_symlinks));
+    append_extension(*list, options.root, spec.labels == "-" ? "stdin" : spec.labels, spec.follow_symlinks);
+  }
   return make_image_input(spec, options, std::move(*list));
 }
 
@@ -431,6 +445,12 @@ PackImagesSpec with_part_samples(const PackImagesSpec& spec, const PackImagesOpt
   const std::uint64_t image_bytes = std::bit_ceil(expected_bytes(spec, file_bytes));
   counted.own_sizes.part_samples = std::max<std::uint64_t>(1, spec.part_bytes / image_bytes);
   return counted;
+}
+
+std::uint64_t expected_list_bytes(const PackImagesSpec& spec, const PackImagesOptions& options,
+                                  const SampleList& list) {
+  const auto file_bytes = static_cast<double>(mean_file_bytes(spec, options, list));
+  return expected_bytes(spec, file_bytes) * list.size();
 }
 
 ChunkPlan largest_chunks(const PackImagesSpec& spec, const ImageInput& input) {

@@ -50,8 +50,9 @@ void check_sheet_name(const PackImagesOptions& options);
 [[nodiscard]] ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions& options,
                                           SampleList list);
 
-/// The names of classes by id, from a pack or a text file: PackImagesSpec::classes. Throws bad_data.
-[[nodiscard]] std::vector<std::string> read_classes(const std::string& path);
+/// The names of classes by id, from a pack or a text file: PackImagesSpec::classes; with `are_columns` those
+/// of a pack's label columns, where it has them. Throws bad_data.
+[[nodiscard]] std::vector<std::string> read_classes(const std::string& path, bool are_columns = false);
 
 /// Lists the images, looks at the first ones and divides the list into packs; nothing where the run was
 /// stopped meanwhile: a list on stdin may lack its end then. Throws as pack_images.
@@ -66,6 +67,10 @@ void load_with_retries(const PackImagesSpec& spec, const RootFolder& root, const
 /// The spec with part_samples filled in where it is computed: from the sizes of some files of the list.
 [[nodiscard]] PackImagesSpec with_part_samples(const PackImagesSpec& spec, const PackImagesOptions& options,
                                                const SampleList& list);
+
+/// About how many bytes a list's images of their own sizes take on disk: from the sizes of some files.
+[[nodiscard]] std::uint64_t expected_list_bytes(const PackImagesSpec& spec, const PackImagesOptions& options,
+                                                const SampleList& list);
 
 /// The plan with the largest chunks of all packs of a run.
 [[nodiscard]] ChunkPlan largest_chunks(const PackImagesSpec& spec, const ImageInput& input);

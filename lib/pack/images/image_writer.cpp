@@ -39,6 +39,7 @@ void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options
       {"`labels`", !spec.labels.empty()},
       {"`file_column`", spec.columns.file_column != plain.file_column},
       {"`label_type`", spec.columns.label_type != plain.label_type},
+      {"`label_separator`", !spec.columns.label_separator.empty()},
       {"`include`", !spec.folders.include.empty()},
       {"`split_folders`", !spec.folders.split_folders.empty()},
       {"`pair`", !spec.pair.empty()},
@@ -146,7 +147,7 @@ struct ImageWriter::Impl {
         class_names(std::move(names_by_id)),
         columns(spec.columns.keep_columns),
         kept(spec.columns.keep_columns) {
-    check_columns(spec.columns);
+    check_columns(LabelColumns{spec.columns, !spec.classes.empty()});
     check_no_files(spec, options);
     if (!class_names.empty() && !spec.classes.empty())
       throw_usage("`classes`: found " + spec.classes + " beside names of classes; give one of both");

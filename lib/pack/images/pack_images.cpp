@@ -142,10 +142,17 @@ PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackIma
                             .codec = codec_choice(spec).codec,
                             .packs = {},
                             .free_bytes = 0};
+  const std::uint64_t own_bytes =
+      spec.sizes == Sizes::own ? expected_list_bytes(spec, options, input->list) : 0;
   for (const PackSamples& samples : input->packs) {
     check_earlier_pack(spec, options, input->list, first.sample, samples);
-    preview.packs.push_back(
-        foresee(spec, first.sample, pack_path(options.output, samples.name), samples.indices.size()));
+    const std::uint64_t rows = samples.indices.size();
+    PackImagesPlan plan = foresee(spec, first.sample, pack_path(options.output, samples.name), rows);
+    if (spec.sizes == Sizes::own) {
+      plan.needed_bytes = own_bytes / input->list.size() * rows;
+      plan.is_compressed = false;
+    }
+    preview.packs.push_back(std::move(plan));
   }
   preview.free_bytes = free_bytes(existing_folder(options.output));
   if (!options.sheet.empty()) preview.sheet = write_preview_sheet(spec, options, *input, memory);

@@ -72,12 +72,11 @@ void check_classes(const PackImagesSpec& spec) {
   if (!spec.pair.empty() && spec.labels.empty() && !spec.classes.empty())
     throw_usage("`classes`: folders are no classes with `pair`; give `labels`, or leave it out");
   const LabelType type = spec.columns.label_type;
-  if (type == LabelType::classes && spec.columns.label_column.size() > 1)
-    throw_usage("`label_type` classes: is for one `label_column`; several are numbers");
   if (type == LabelType::numbers && !spec.classes.empty())
     throw_usage("`label_type` numbers: excludes `classes`, which takes labels as names");
-  if (!spec.classes.empty() && spec.columns.label_column.size() > 1)
-    throw_usage("`classes`: is for classes with names; several label columns are numbers");
+  if (type != LabelType::automatic && !spec.columns.label_separator.empty())
+    throw_usage("`label_type`: excludes `label_separator`, which takes labels as names");
+  check_columns(LabelColumns{spec.columns, !spec.classes.empty()});
 }
 
 /// Refuses what has no meaning, so that no flag is without effect in silence.
@@ -170,14 +169,16 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
                              : spec.labels.empty()     ? kClassFolders
                              : is_written              ? "writer"
                                                        : "csv";
+  const bool is_sets = !spec.columns.label_separator.empty();
   std::map<std::string, std::string> computed{
       {"labels", labels},
-      {"classes", spec.classes.empty() ? "sorted" : names_hash(list.classes)},
+      {"classes", spec.classes.empty() ? "sorted" : names_hash(is_sets ? list.label_columns : list.classes)},
       {"pair", is_written ? "writer" : "folder"},
       {"codec", codec_text(codec_choice(spec))},
       {"chunk-bytes", std::to_string(plan.chunk_bytes)},
       {"chunk-samples", std::to_string(plan.chunk_samples)}};
   if (labels == kClassFolders) computed["label-column"] = "";
+  if (labels == "csv" && !is_sets) computed["label-column"] = RepeatedForm().text(list.label_columns);
   FieldRecorder recorder(std::move(computed));
   show(spec, recorder);
   if (!split_name.empty()) recorder.entries.push_back({"split-name", split_name});

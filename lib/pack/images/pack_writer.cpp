@@ -266,6 +266,9 @@ void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
     // Rejects while listing say nothing of the file system: they are in front.
     if (error.code() == ErrorCode::too_many_rejects)
       check_mounted({rejects_.begin() + static_cast<std::ptrdiff_t>(task_.rejects.size()), rejects_.end()});
+    const auto finished =
+        std::ranges::count_if(slots, [](const PartSlot& slot) { return slot.record.has_value(); });
+    if (error.code() == ErrorCode::cannot_write) throw_resumable(error, static_cast<std::size_t>(finished));
     throw;
   }
   // Another process may have published a part first, whose record counts then: it may have rejected what this

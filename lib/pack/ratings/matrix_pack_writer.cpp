@@ -156,9 +156,14 @@ MatrixPackReport MatrixPackWriter::write() {
                    .work_bytes = run_.work_bytes,
                    .stop = run_.options.stop,
                    .append = [this](const RowPiece& piece) { append(piece); }};
-  interrupted_ = !run_row_job(job);
-  if (!interrupted_ && part_) finish_part();
-  await_part();
+  try {
+    interrupted_ = !run_row_job(job);
+    if (!interrupted_ && part_) finish_part();
+    await_part();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::cannot_write) throw_resumable(error, pack_.parts().size());
+    throw;
+  }
   MatrixPackReport report{.path = pack_.path(),
                           .rows = rows_.row_count(),
                           .columns = shape_.column_count,

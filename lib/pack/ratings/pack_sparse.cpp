@@ -66,11 +66,17 @@ void warn_of_lost(const PackRows& pack, bool is_by_user, std::vector<std::string
   const std::uint64_t lost = stats.unseen_ratings + stats.ratings_left_out;
   const std::uint64_t all = lost + stats.held_out.nnz + (is_by_user ? stats.x.nnz : 0);
   if (!pack.has_held_out() || lost * kMaxLost <= all) return;
-  notices.push_back("warning: " + pack.name() + " lacks " + std::to_string(lost * 100 / all) +
-                    " % of its ratings, " + count_text(lost) + " of " + count_text(all) + ": " +
-                    count_text(stats.ratings_left_out, "rating") + " of " +
-                    count_text(stats.users_left_out, "user") + " without both given and held-out ratings, " +
-                    count_text(stats.unseen_ratings) + " of items that training lacks");
+  std::string text = "warning: " + pack.name() + " lacks " + std::to_string(lost * 100 / all) +
+                     " % of its ratings, " + count_text(lost) + " of " + count_text(all) + ": ";
+  if (stats.unseen_ratings > 0) text += count_text(stats.unseen_ratings) + " of items that training lacks";
+  if (stats.unseen_ratings > 0 && stats.ratings_left_out > 0) text += " and ";
+  if (stats.ratings_left_out > 0)
+    text += count_text(stats.ratings_left_out) + " of users without both given and held-out ratings";
+  if (stats.users_left_out > 0)
+    text += "; " + count_text(stats.users_left_out, "user") + (stats.users_left_out == 1 ? " is" : " are") +
+            " left out";
+  if (stats.unseen_ratings > 0) text += "; `min_item` 5, say, drops rare items before the split";
+  notices.push_back(std::move(text));
 }
 
 void add_packs(const RatingPacks& packs, const ReadStats& read, PackSparseReport& report) {
@@ -104,6 +110,7 @@ void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) 
   if (options.inputs.empty()) throw_usage("`inputs` is required: one or more files of ratings");
   if (std::count(options.inputs.begin(), options.inputs.end(), "-") > 1)
     throw_usage("stdin can be read only once");
+  for (const std::string& path : options.inputs) check_local_input("`inputs`", path);
   // Checked before the output folder is made and before other inputs are read.
   for (const std::string& path : options.inputs)
     if (path != "-" && ::access(path.c_str(), R_OK) != 0)

@@ -48,6 +48,9 @@ void check_list_output(const PackSparseOptions& options) {
 
 std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedIds& ids,
                                      const std::string& split_name) {
+  // leave-one-out holds one rating out, whether `test` says so or not.
+  PackSparseSpec recorded = spec;
+  if (spec.packs.split.split_by == SplitKind::leave_one_out) recorded.packs.split.test = {};
   FieldRecorder recorder({{"codec", codec_text(codec_choice(spec))},
                           {"split-order", name_of(spec.packs.split.resolved_order())},
                           {"reuse-ids", ids.reuse_ids.empty() ? "none" : ids.reuse_ids},
@@ -55,7 +58,7 @@ std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedI
                           {"test-users", ids.test_users},
                           {"item-columns", ids.item_columns},
                           {"user-columns", ids.user_columns}});
-  show(spec, recorder);
+  show(recorded, recorder);
   if (!split_name.empty()) recorder.entries.push_back({"split-name", split_name});
   return std::move(recorder.entries);
 }

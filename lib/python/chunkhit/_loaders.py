@@ -1,9 +1,7 @@
 """Loaders: batches that are always ready."""
-import difflib
-import json
 import os
 import reprlib
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +9,9 @@ from numpy.typing import NDArray
 from . import _chunkhit
 from . import _types as types
 from ._batches import CsrRows, ImageBatch, SparseBatch, times_of
-from ._error import ArgumentError, Error, UsageError
+from ._error import ArgumentError
 from ._ids import Ids
-from ._info import ImageInfo, OfImages, OfRatings
+from ._info import OfImages, OfRatings
 from ._loader import Loader
 from ._options import check_keys, has_options, with_defaults
 from ._paths import Paths, native_path, native_paths, path_list, with_native_paths
@@ -47,19 +45,6 @@ def check_dicts(augment: Any, normalize: Any) -> None:
         crop = augment.get("resized_crop")
         if isinstance(crop, dict):
             check_keys("augment.resized_crop", crop, types.ResizedCrop, OF_RESIZED_CROP)
-
-
-def check_class_names(info: ImageInfo, options: Dict[str, Any]) -> None:
-    """Raises Error "usage" for a class of sampler= or subset= that the source has not, with the nearest name."""
-    names = [each.get("name") or str(each["id"]) for each in info.get("classes", [])]
-    sampler, subset = options["sampler"], options["subset"]
-    for option, asked in (("sampler", sampler if isinstance(sampler, dict) else ()),
-                          ("subset", subset if isinstance(subset, (list, tuple)) else ())):
-        for name in asked:
-            if names and isinstance(name, str) and name not in names:
-                near = difflib.get_close_matches(name, names, 1)
-                hint = f'did you mean "{near[0]}"?' if near else f"its classes are {reprlib.repr(names)}"
-                raise Error(f'{option}: class "{name}": no sample of {info["path"]} has it; {hint}', "usage")
 
 
 def dtype_name(dtype: Any) -> Any:
@@ -108,17 +93,7 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
         with_native_paths(options, "normalize_like", "cache_dir")
         check_dicts(options["augment"], options["normalize"])
         self._paths = path_list(names)
-        super().__init__(self._open(native_paths(names), options), options)
-
-    @staticmethod
-    def _open(paths: Any, options: Dict[str, Any]) -> _chunkhit.ImageLoader:
-        try:
-            return _chunkhit.ImageLoader(paths, options)
-        except UsageError as error:
-            if str(error).startswith(("sampler: class", "subset: class")):
-                source = _chunkhit.ImageDataset(paths, with_defaults("image_dataset", {"cache_dir": options["cache_dir"]}))
-                check_class_names(json.loads(source.info_json()), options)
-            raise
+        super().__init__(_chunkhit.ImageLoader(native_paths(names), options), options)
 
     def _repr_html_(self) -> Optional[str]:
         from ._show import html_of

@@ -69,7 +69,8 @@ class Writer:
             self.close()
 
 
-OF_FILES = ("output", "labels", "file_column", "label_type", "include", "split_folders", "follow_symlinks", "trust_inputs")
+OF_FILES = ("output", "labels", "file_column", "label_type", "label_separator", "include", "split_folders",
+            "follow_symlinks", "trust_inputs")
 
 
 @has_options("pack_images", without=OF_FILES)

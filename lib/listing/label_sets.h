@@ -1,0 +1,41 @@
+// Labels of several names in a cell: the sets of names that samples have, and their columns of 0 and 1.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "listing/label_column.h"
+#include "listing/sample_list.h"
+
+namespace chunkhit {
+
+/// Gathers the names of samples, four bytes each beside their different texts, until all are known.
+class LabelSets {
+ public:
+  explicit LabelSets(std::string separator) : separator_(std::move(separator)) {}
+  [[nodiscard]] bool empty() const { return separator_.empty(); }
+  /// Takes the names in the next sample's cell; false where it holds none, so that it cannot be one.
+  [[nodiscard]] bool add(std::string_view cell);
+  /// Gives the list a label column for each name, sorted as bytes, whose numbers are 1 where a sample has
+  /// it. Throws bad_data for more than 16,384 names.
+  void finish(SampleList& list);
+
+ private:
+  [[nodiscard]] std::vector<std::string_view> names_in(std::string_view cell) const;
+  void write_rejects(SampleList& list) const;
+
+  std::string separator_;
+  TextPool names_;
+  std::vector<std::uint32_t> found_;  // numbers of the names of all samples
+  std::vector<std::uint64_t> ends_;   // end of each sample's in `found_`
+};
+
+/// Gives the label columns of a list of sets the order of `known`, and those that no sample has zeros. Throws
+/// bad_data naming the first name that it lacks and a file of it.
+void reorder_label_sets(SampleList& list, const std::vector<std::string>& known);
+
+}  // namespace chunkhit

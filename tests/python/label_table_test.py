@@ -1,0 +1,131 @@
+"""Tables as competitions give them: ids for files, many label columns, several names in a cell."""
+import json
+import os
+import subprocess
+
+import pytest
+from PIL import Image
+
+import chunkhit
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder of 000.jpg to 011.jpg."""
+    root = tmp_path_factory.mktemp("competition") / "train"
+    root.mkdir()
+    for number in range(12):
+        Image.new("RGB", (8, 8), (number * 20, 0, 0)).save(root / f"{number:03}.jpg")
+    return root
+
+
+def table(folder, header, rows):
+    path = folder.parent / "train.csv"
+    path.write_text("".join([header + "\n", *(f"{row}\n" for row in rows)]))
+    return path
+
+
+def manifest_of(pack):
+    with open(pack / "manifest.json") as file:
+        return json.load(file)
+
+
+def command(*arguments, code=0):
+    done = subprocess.run([os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-images"), *map(str, arguments), "--progress", "none"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == code, done.stdout
+    return done.stdout
+
+
+def test_the_extension_of_ids_is_appended(folder, tmp_path):
+    ids = table(folder, "image_id,breed", [*(f"{n:03},{'ab'[n % 2]}" for n in range(12)), "012,"])
+    said = command(folder, "--labels", ids, "--file-column", "image_id", "--label-column", "breed", "--max-errors", "1",
+                   "-o", tmp_path / "out")
+    assert f"note: file names of {ids} have no extension: .jpg is appended\n" in said
+    assert "12 of 13 rows packed" in said
+    assert (tmp_path / "out/rejects.csv").read_text().splitlines()[1] == "12,012.jpg,,label is missing"
+    files = chunkhit.ImageDataset(tmp_path / "out").keys()
+    assert sorted(files) == [f"{n:03}.jpg" for n in range(12)]
+
+
+def test_ids_of_files_of_several_kinds_are_an_error(folder, tmp_path):
+    ids = table(folder, "file,label", [f"{n:03},a" for n in range(12)])
+    other = folder / "003.png"
+    Image.new("RGB", (8, 8)).save(other)
+    try:
+        said = command(folder, "--labels", ids, "-o", tmp_path / "out", code=65)
+    finally:
+        other.unlink()
+    assert (f"{ids}: file names have no extension, and files of these names below {folder} have several: 000.jpg, 003.png; write the "
+            "extensions into the table, or give a folder of one kind as ROOT") in said
+
+
+@pytest.mark.parametrize("rows", [["000,a", "001.jpg,a", "002.jpg,a"], ["x,a", "y,a"]])
+def test_no_extension_is_appended_where_a_file_exists_or_none_has_the_name(folder, tmp_path, rows):
+    said = command(folder, "--labels", table(folder, "file,label", rows), "-o", tmp_path / "out", "--max-errors", "1",
+                   code=0 if "001.jpg,a" in rows else 65)
+    assert "have no extension" not in said and "no such file" in said
+
+
+@pytest.mark.parametrize("column", ["cat,dog,owl", "cat-owl", ["cat", "dog", "owl"]])
+def test_several_label_columns_are_said_in_three_ways(folder, tmp_path, column):
+    rows = table(folder, "file,cat,dog,owl,more", [f"{n:03}.jpg,{n % 2},0.5,{n},x" for n in range(12)])
+    info = chunkhit.pack_images(folder, tmp_path / "out", labels=rows, label_column=column, order="input")
+    assert info["labels"] == {"kind": "numbers", "columns": ["cat", "dog", "owl"]}
+    assert chunkhit.ImageDataset(tmp_path / "out").labels().tolist() == [[n % 2, 0.5, n] for n in range(12)]
+    assert manifest_of(tmp_path / "out")["spec"]["label-column"] == "cat,dog,owl"
+    chunkhit.pack_images(folder, tmp_path / "out", labels=rows, label_column=["cat", "dog", "owl"], order="input")  # the same pack
+
+
+def test_a_cell_holds_several_names(folder, tmp_path):
+    names = ["cat", "dog", "cat dog", "owl  cat"]
+    tags = table(folder, "image,tags", [f"{n:03}.jpg,{names[n % 4]}" for n in range(12)])
+    flags = ("--labels", tags, "--file-column", "image", "--label-column", "tags", "--label-separator", " ", "--order", "input")
+    said = command(folder, *flags, "-o", tmp_path / "out", "--save-config", tmp_path / "recipe.toml")
+    assert "labels: numbers, 3 columns of float32\n" in said
+    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    assert dataset.info["labels"]["columns"] == ["cat", "dog", "owl"]
+    assert dataset.labels()[:4].tolist() == [[1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 0, 1]]
+    spec = manifest_of(tmp_path / "out")["spec"]
+    assert (spec["label-column"], spec["label-separator"]) == ("tags", " ")
+    again = command("--config", tmp_path / "recipe.toml", "-o", tmp_path / "out")
+    assert "already packed" in again, again
+    # Another list with fewer names has the same columns.
+    some = table(folder, "file,label", ["000.jpg,owl", "001.jpg,dog"])
+    chunkhit.pack_images(folder, tmp_path / "some", labels=some, label_separator=" ", classes=tmp_path / "out", order="input")
+    assert chunkhit.ImageDataset(tmp_path / "some").labels().tolist() == [[0, 0, 1], [0, 1, 0]]
+    both = chunkhit.ImageLoader([tmp_path / "out", tmp_path / "some"], batch_size=14)
+    assert next(iter(both)).labels.shape == (14, 3)
+
+
+def test_rejects_of_sets_of_names_can_be_packed_again(folder, tmp_path):
+    (folder / "bad.jpg").write_bytes(b"no image")
+    tags = table(folder, "file,label", ["000.jpg,a b", "001.jpg,b", "bad.jpg,a", "002.jpg,"])
+    try:
+        said = command(folder, "--labels", tags, "--label-separator", " ", "--max-errors", "2", "-o", tmp_path / "out")
+    finally:
+        (folder / "bad.jpg").unlink()
+    assert "2 of 4 rows packed, 2 rejected" in said
+    lines = (tmp_path / "out/rejects.csv").read_text().splitlines()
+    assert lines[0] == "row,file,a,b,reason" and lines[1].startswith("2,bad.jpg,1,0,") and lines[2] == "3,002.jpg,,,label is missing"
+
+
+def test_a_plan_has_the_labels_of_sets(folder, tmp_path):
+    tags = table(folder, "file,label", [f"{n:03},{'ab'[n % 2]} c" for n in range(12)])
+    flags = ("--labels", tags, "--label-separator", " ", "--part-bytes", "800", "--chunk-samples", "2")
+    command(folder, *flags, "-o", tmp_path / "one")
+    said = command(folder, *flags, "-o", tmp_path / "planned", "--plan", "3")
+    assert "slurm.sh" in said and "samples/jobs" in said
+    run = os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-run")
+    subprocess.run([run, tmp_path / "planned", "--progress", "none"], check=True, stdout=subprocess.DEVNULL)
+    one, planned = (manifest_of(tmp_path / name) for name in ("one", "planned"))
+    assert one["pack_id"] == planned["pack_id"] and one["labels"] == planned["labels"]
+
+
+@pytest.mark.parametrize("flags, words", [
+    (("--label-column", "a,b", "--label-separator", " "), "--label-separator: is for one --label-column, whose cells hold several names"),
+    (("--label-separator", " ", "--label-type", "numbers"), "--label-type: excludes --label-separator, which takes labels as names"),
+])
+def test_separators_go_with_one_column_of_names(folder, tmp_path, flags, words):
+    rows = table(folder, "file,a,b", ["000.jpg,1,2"])
+    assert words in command(folder, "--labels", rows, *flags, "-o", tmp_path / "out", code=2)
