@@ -79,6 +79,10 @@ def test_readers_say_what_they_read(packs, ratings):
         (chunkhit.ImageDataset, packs / "hdf5", f"<ImageDataset: 100 samples of {packs / 'hdf5'}>"),
         (chunkhit.SparseDataset, ratings[0] / "whole", f"<SparseDataset: 211 rows of 97 columns of {ratings[0] / 'whole'}>"))}
     assert list(texts) == list(texts.values())
+    some = chunkhit.ImageLoader(packs / "hdf5", batch_size=10, subset=np.arange(25))
+    assert repr(some) == "<ImageLoader: 25 of 100 samples, batches of (10, 6, 8, 3), 3 batches an epoch>"
+    rows = chunkhit.SparseLoader(ratings[0] / "whole", subset=np.arange(7))
+    assert repr(rows) == "<SparseLoader: 7 of 211 rows of 97 columns, 1 batch an epoch>"
     loader = chunkhit.ImageLoader(packs / "hdf5", shuffle="window")
     assert repr(loader.stats()) == str(loader.stats())
     assert re.fullmatch(r"MixingInfo\(chunks=15, chunks_in_window=15, .*\)", repr(loader.mixing()))
