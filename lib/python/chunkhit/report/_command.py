@@ -10,9 +10,9 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from .. import __version__
 from .._error import Error, whole_number
 from .._packing import Progress, pack_info, packs_in, with_progress
-from .._paths import Path, Paths, native_path, path_list
+from .._paths import Path, Paths, path_list
 from ._image_scan import LookOptions, Report, scan_images
-from ._page import Section, counted, page_text, shown, write_page
+from ._page import Section, counted, page_path, page_text, shown, write_page
 
 DEFAULT_SAMPLES = 10_000
 SPLITS = ("train", "validation", "val", "test")
@@ -106,9 +106,7 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
 
     Raises Error "usage", where matplotlib or jinja2 is missing, too; "bad_data", "cannot_write" or "try_again".
     """
-    target = os.fsdecode(native_path(output, "output"))
-    if os.path.splitext(target)[1].lower() not in ("", ".html", ".htm"):
-        raise Error(f"`output`: expected a name that ends in .html, found {shown(target)}", "usage")
+    target = page_path("output", output)
     named = named_packs(packs)
     if samples is not None:
         whole_number("`samples`", samples)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, List, NamedTuple, Sequence, Tuple
 
 from .._error import Error
+from .._paths import Path, native_path
 
 
 class Figure(NamedTuple):
@@ -137,6 +138,14 @@ def page_text(title: str, subtitle: str, sections: Sequence[Section], version: s
     environment.filters["file_name"] = file_name
     template = environment.get_template("page.html")
     return template.render(title=title, subtitle=subtitle, sections=sections, version=version)
+
+
+def page_path(name: str, path: Path) -> str:
+    """The path of a page; raises Error "usage" for one whose ending is of another format."""
+    target = os.fsdecode(native_path(path, name))
+    if os.path.splitext(target)[1].lower() not in ("", ".html", ".htm"):
+        raise Error(f"`{name}`: expected a name that ends in .html, found {shown(target)}", "usage")
+    return target
 
 
 def write_page(path: str, text: str) -> None:
