@@ -29,7 +29,7 @@ from ._packing import pack_info
 from ._paths import Path, Paths
 from ._torch_cuda import DeviceFeed, DeviceImages, DeviceRows, pinned_memory
 from ._torch_feed import Feed, HostFeed, tensor
-from ._torch_sample_transform import SampleTransform, drawing_once
+from ._torch_sample_transform import SampleTransform, check_takes_batches, drawing_once
 from ._torch_transform import Change, Transform, TransformFeed
 
 Device = Union[str, torch.device, None]
@@ -135,6 +135,7 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             raise Error("transform_ahead: is for transform, which is None", "usage")
         changes: List[Change] = [] if transform is None else [Transform(transform)]
         share_of_work(options)
+        check_takes_batches(transform)
         is_float = dtype_name(dtype) == "float32"
         target = cuda_device(device)
         if sample_transform is not None:
