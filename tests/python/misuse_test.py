@@ -124,6 +124,12 @@ def test_a_misspelt_option_of_packing_is_a_type_error(tmp_path):
             pack(tmp_path, tmp_path / "out", no_such_option=True)
 
 
+def test_an_option_of_another_library_is_named_as_here(tmp_path):
+    for name, expected in (("size", "resize= (with crop=), or fit= for whole images, is in its place"), ("num_workers", "threads= is in its place")):
+        with pytest.raises(TypeError, match=re.escape(f"{name}: no such option; {expected}")):
+            chunkhit.pack_images(tmp_path, tmp_path / "out", **{name: 64})
+
+
 def test_a_switch_that_is_off_is_off_whatever_the_preset_says(ratings, tmp_path):
     options = dict(preset="vae-cf", above=0, min_user=1, validation=5, test=5)
     plain = chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "kept", binarize=False, **options)

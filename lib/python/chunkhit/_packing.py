@@ -16,6 +16,11 @@ Info = Dict[str, Any]
 Progress = Union[bool, Callable[[Dict[str, Any]], None], None]
 
 
+# What other libraries call options of pack_images.
+OF_IMAGES = {"size": "resize= (with crop=), or fit= for whole images,", "image_size": "resize= (with crop=), or fit= for whole images,",
+             "num_workers": "threads=", "workers": "threads=", "transform": "resize=, crop= or fit=, or a loader's transform=,"}
+
+
 class ProgressLine:
     """Writes the progress over the line before."""
 
@@ -170,7 +175,7 @@ def is_shown() -> bool:
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
-@has_options("pack_images")
+@has_options("pack_images", elsewhere=OF_IMAGES)
 def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
                 sheet: Optional[Path] = None, plan: Optional[int] = None, **options: Any) -> Info:
     """Packs a folder of images, once; the same call resumes an interrupted run.
