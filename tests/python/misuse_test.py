@@ -172,3 +172,16 @@ def test_words_that_help_names_are_taken(tmp_path):
     del options["reuse_ids"]
     with pytest.warns(UserWarning, match="1 bad line was left out"):
         assert chunkhit.count_items(tmp_path / "r.csv", tmp_path / "items.csv", **options)["items"] == 2
+
+
+def test_sizes_are_numbers_or_texts_as_of_the_commands(packs, ratings, tmp_path):
+    """What the limit is shows in how far it is exceeded."""
+    for small, large in ((1024, 2 << 30), ("1K", "2G"), ("1024", "1.5GiB")):
+        with pytest.raises(chunkhit.Error, match="memory_bytes") as error:
+            chunkhit.ImageLoader(packs / "hdf5", memory_bytes=small)
+        assert error.value.code == "usage"
+        assert len(chunkhit.ImageLoader(packs / "hdf5", memory_bytes=large, cache_bytes="1M")) == 1
+    chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "pack", memory_bytes="1G", part_bytes="64M")
+    assert chunkhit.pack_info(tmp_path / "pack")["spec"]["part-bytes"] == str(64 << 20)
+    with pytest.raises(chunkhit.Error, match="memory_bytes: expected a size like 512M or 2G, found '2 gigs'"):
+        chunkhit.ImageLoader(packs / "hdf5", memory_bytes="2 gigs")

@@ -222,7 +222,7 @@ def plan_status(folder: Path) -> Optional[Dict[str, Any]]:
 @checks_keywords
 def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None,
              root: Optional[Path] = None, pair: Optional[Path] = None, threads: Optional[int] = None,
-             memory_bytes: Optional[int] = None, progress: Progress = None) -> Info:
+             memory_bytes: Optional[types.Bytes] = None, progress: Progress = None) -> Info:
     """Packs what `pack_images` planned (plan=…). Any number of calls on any number of machines may run
     at once, also of the same task.
 
