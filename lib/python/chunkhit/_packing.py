@@ -208,13 +208,26 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
     tasks, options = whole_number("plan", plan), pack_options(output, options)
     found = with_progress(progress, lambda on_progress: _chunkhit.plan_images(options, on_progress, tasks))
     warn(found)
-    return plan_status(output) or finished_info(output)
+    return unfinished(output) or finished_info(output)
 
 
-def plan_status(folder: Path) -> Optional[Dict[str, Any]]:
+def plan_status(folder: Path) -> Dict[str, Any]:
     """How far the packs of a plan are, as `pack-info --json` prints it: path, rows, tasks, parts, parts_done,
     missing_tasks (those with missing parts), rejected, max_rejected, begun (files that are being written or left over), finished
-    (False). None where the folder has no plan, as when its packs are finished."""
+    (False). Of a folder of finished packs, which have no plan: path, rows, parts, parts_done, missing_tasks (none), rejected,
+    finished (True). Raises Error "bad_data" where the folder has neither."""
+    status = unfinished(folder)
+    if status:
+        return status
+    info = pack_info(folder)
+    infos = [info] if isinstance(info.get("path"), str) else list(info.values())
+    parts = sum(len(each["parts"]) for each in infos)
+    return {"path": os.fsdecode(native_path(folder, "folder")), "rows": sum(each.get("rows", 0) for each in infos), "parts": parts,
+            "parts_done": parts, "missing_tasks": [], "rejected": sum(each.get("rejected", 0) for each in infos), "finished": True}
+
+
+def unfinished(folder: Path) -> Optional[Dict[str, Any]]:
+    """The status of a plan; None where the folder has none, as when its packs are finished."""
     status = _chunkhit.plan_status_json(native_path(folder, "folder"))
     return None if status is None else json.loads(status)
 
@@ -240,7 +253,7 @@ def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None,
                "pair": None if pair is None else native_path(pair, "pair"),
                "task": None if task is None else task_numbers(task)}
     with_progress(progress, lambda on_progress: _chunkhit.run_plan(options, on_progress))
-    return plan_status(folder) or finished_info(folder)
+    return unfinished(folder) or finished_info(folder)
 
 
 def task_numbers(task: Union[int, Sequence[int]]) -> List[int]:
