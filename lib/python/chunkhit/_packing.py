@@ -127,6 +127,29 @@ def pack(run: Callable[..., Dict[str, Any]], output: Path, progress: Progress, d
     return dict(found) if dry_run else finished_info(output, found)
 
 
+class PackResult(Dict[str, Any]):
+    """What `pack_info` says of what was packed: a dict, which shows itself in a line a pack."""
+
+    def __repr__(self) -> str:
+        infos = [self] if isinstance(self.get("path"), str) else list(self.values())
+        return "\n".join(f"<{pack_text(info)}>" for info in infos)
+
+
+def pack_text(info: Info) -> str:
+    from .report._page import bytes_text, counted
+
+    if "matrices" in info:
+        held = [f"{entry['nnz']:,} {'ratings' if entry['name'] == 'X' else 'held out'}" for entry in info["matrices"]]
+        what = [counted(info["rows"], "user"), counted(info["columns"], "item"), *held]
+    else:
+        shape = "of their own sizes" if info.get("own_sizes") else "of {width}x{height}".format(**info["sample"])
+        classes = sum(entry["id"] != -1 for entry in info["classes"])
+        what = [f"{counted(sum(part['samples'] for part in info['parts']), 'image')} {shape}", counted(classes, "class"),
+                f"{info.get('rejected', 0):,} rejected"]
+    stored = bytes_text(sum(part["bytes"] for part in info["parts"]))
+    return f"{info['path']}: {', '.join(what)}, {stored} in {counted(len(info['parts']), 'part')}"
+
+
 def finished_info(output: Path, warned: Sequence[str] = ()) -> Info:
     """What `pack_info` says of what was packed. Warns of what packing found, and where samples were rejected."""
     info = pack_info(output)
@@ -135,7 +158,7 @@ def finished_info(output: Path, warned: Sequence[str] = ()) -> Info:
         if each.get("rejected"):
             texts.append(rejects_text(each))
     warn(texts)
-    return info
+    return PackResult(info)
 
 
 def warn(texts: Sequence[str]) -> None:
