@@ -40,6 +40,15 @@ void take_written(OptionDict& from, const char* name, Value& value, const Form& 
   if (!text.empty()) form.parse(quoted(name), text, value);
 }
 
+/// Takes bytes as a whole number, or as a text like "2G".
+template <class Bytes>
+void take_bytes(OptionDict& from, const char* name, Bytes& bytes, const BytesForm& form = {}) {
+  if (from.has_text(name))
+    take_written(from, name, bytes, form);
+  else
+    from.take(name, bytes);
+}
+
 // Overloads of take_field and python_type for forms of one kind stand beside their tables' bindings.
 
 /// Takes the value of a field.
@@ -53,6 +62,8 @@ void take_field(OptionDict& from, const char* name, Value& value, const Form& fo
     take_amount(from, name, value);
   else if constexpr (std::is_same_v<Form, CountForm>)
     from.take_count(name, value, form.min, form.max);
+  else if constexpr (std::is_same_v<Form, BytesForm>)
+    take_bytes(from, name, value, form);
   else if constexpr (std::is_base_of_v<TextForm, Form> && !std::is_same_v<Form, TextForm>)
     take_written(from, name, value, form);
   else
@@ -68,8 +79,10 @@ template <class Value, class Form>
     return form.python_type;
   else if constexpr (std::is_base_of_v<SwitchForm, Form>)
     return "bool";
-  else if constexpr (std::is_same_v<Form, CountForm> || std::is_same_v<Form, BytesForm>)
+  else if constexpr (std::is_same_v<Form, CountForm>)
     return "int";
+  else if constexpr (std::is_same_v<Form, BytesForm>)
+    return "types.Bytes";
   else if constexpr (std::is_same_v<Form, NamesForm> || std::is_same_v<Form, RepeatedForm>)
     return "types.Texts";
   else if constexpr (std::is_same_v<Form, AmountForm>)

@@ -300,7 +300,7 @@ bool bind_run_plan(const py::dict& keywords, const py::object& on_progress) {
   from.take("root", options.root);
   from.take("pair", options.pair);
   from.take_count("threads", options.threads, 1, kMaxThreads);
-  from.take("memory_bytes", options.memory_bytes);
+  take_bytes(from, "memory_bytes", options.memory_bytes);
   from.finish();
   return run_reporting<PackProgress>(std::move(options), on_progress,
                                      [](const RunPlanOptions& how) { return run_plan(how); })

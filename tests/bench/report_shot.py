@@ -16,11 +16,11 @@ from chunkhit.report import write_report
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import browser  # noqa: E402
 
-WIDTH, HEIGHT = 860, 824
+WIDTH, HEIGHT = 860, 950
 SHEET_WIDTH = 590  # half of what pack-images draws
 # What is left out of the screenshot: other sections, and all but a row of each class.
-CROP = ("<style>section:not(#sheet), nav, .subtitle, #sheet .note, #sheet h3:first-of-type, .cell:nth-child(n + 8) "
-        "{ display: none; }</style>")
+CROP = ("<style>section:not(#sheet), nav, .subtitle, .mosaic, #checks, #sheet .block:first-child, .block:nth-child(n + 5), "
+        ".cell:nth-child(n + 4):not(:nth-child(n + 7)), .cell:nth-child(n + 10) { display: none; }</style>")
 CLASSES = {"circle": 220, "square": 160, "triangle": 90, "star": 14}
 NOISE = 12
 

@@ -79,6 +79,10 @@ def test_readers_say_what_they_read(packs, ratings):
         (chunkhit.ImageDataset, packs / "hdf5", f"<ImageDataset: 100 samples of {packs / 'hdf5'}>"),
         (chunkhit.SparseDataset, ratings[0] / "whole", f"<SparseDataset: 211 rows of 97 columns of {ratings[0] / 'whole'}>"))}
     assert list(texts) == list(texts.values())
+    some = chunkhit.ImageLoader(packs / "hdf5", batch_size=10, subset=np.arange(25))
+    assert repr(some) == "<ImageLoader: 25 of 100 samples, batches of (10, 6, 8, 3), 3 batches an epoch>"
+    rows = chunkhit.SparseLoader(ratings[0] / "whole", subset=np.arange(7))
+    assert repr(rows) == "<SparseLoader: 7 of 211 rows of 97 columns, 1 batch an epoch>"
     loader = chunkhit.ImageLoader(packs / "hdf5", shuffle="window")
     assert repr(loader.stats()) == str(loader.stats())
     assert re.fullmatch(r"MixingInfo\(chunks=15, chunks_in_window=15, .*\)", repr(loader.mixing()))
@@ -118,6 +122,12 @@ def test_a_misspelt_option_of_packing_is_a_type_error(tmp_path):
     for pack in (chunkhit.pack_images, chunkhit.pack_sparse):
         with pytest.raises(TypeError, match="no_such_option"):
             pack(tmp_path, tmp_path / "out", no_such_option=True)
+
+
+def test_an_option_of_another_library_is_named_as_here(tmp_path):
+    for name, expected in (("size", "resize= (with crop=), or fit= for whole images, is in its place"), ("num_workers", "threads= is in its place")):
+        with pytest.raises(TypeError, match=re.escape(f"{name}: no such option; {expected}")):
+            chunkhit.pack_images(tmp_path, tmp_path / "out", **{name: 64})
 
 
 def test_a_switch_that_is_off_is_off_whatever_the_preset_says(ratings, tmp_path):
@@ -162,3 +172,16 @@ def test_words_that_help_names_are_taken(tmp_path):
     del options["reuse_ids"]
     with pytest.warns(UserWarning, match="1 bad line was left out"):
         assert chunkhit.count_items(tmp_path / "r.csv", tmp_path / "items.csv", **options)["items"] == 2
+
+
+def test_sizes_are_numbers_or_texts_as_of_the_commands(packs, ratings, tmp_path):
+    """What the limit is shows in how far it is exceeded."""
+    for small, large in ((1024, 2 << 30), ("1K", "2G"), ("1024", "1.5GiB")):
+        with pytest.raises(chunkhit.Error, match="memory_bytes") as error:
+            chunkhit.ImageLoader(packs / "hdf5", memory_bytes=small)
+        assert error.value.code == "usage"
+        assert len(chunkhit.ImageLoader(packs / "hdf5", memory_bytes=large, cache_bytes="1M")) == 1
+    chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "pack", memory_bytes="1G", part_bytes="64M")
+    assert chunkhit.pack_info(tmp_path / "pack")["spec"]["part-bytes"] == str(64 << 20)
+    with pytest.raises(chunkhit.Error, match="memory_bytes: expected a size like 512M or 2G, found '2 gigs'"):
+        chunkhit.ImageLoader(packs / "hdf5", memory_bytes="2 gigs")

@@ -1,4 +1,5 @@
 """pack_images and pack_sparse: packing in this process."""
+import json
 import shutil
 import os
 import signal
@@ -344,3 +345,14 @@ def test_a_long_recipe_is_an_error_at_once(tmp_path):
     run = subprocess.run([os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-images"), "--config", tmp_path / "recipe.toml"],
                          stderr=subprocess.PIPE, text=True, timeout=60)
     assert run.returncode == 2 and "has more than 131072 bytes, expected a recipe" in run.stderr
+
+
+def test_what_packing_returns_is_a_dict_that_shows_itself_in_a_line(packs, ratings, tmp_path):
+    info = chunkhit.pack_images(packs / "images", tmp_path / "pack", progress=False)
+    assert info == chunkhit.pack_info(tmp_path / "pack") and isinstance(info, dict) and json.loads(json.dumps(info)) == info
+    size = sum(part["bytes"] for part in info["parts"]) / 1000
+    assert repr(info) == f"<{tmp_path}/pack: 100 images of 8x6, 2 classes, 0 rejected, {size:.1f} kB in 1 part>"
+    split = chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "split", split_by="users", test=11, progress=False)
+    lines = repr(split).splitlines()
+    assert len(lines) == 2 and lines[1].startswith(f"<{tmp_path}/split/train: 200 users, 97 items, ")
+    assert lines[0].startswith(f"<{tmp_path}/split/test: 11 users, ") and " held out, " in lines[0]

@@ -32,7 +32,10 @@ def test_tasks_write_what_one_call_packs(packs, tmp_path):
     assert chunkhit.plan_status(out)["missing_tasks"] == []
     events = []
     info = chunkhit.run_plan(out, progress=events.append)
-    assert sorted(info) == ["train", "val"] and info == chunkhit.pack_info(out) and chunkhit.plan_status(out) is None
+    assert sorted(info) == ["train", "val"] and info == chunkhit.pack_info(out)
+    done = chunkhit.plan_status(out)
+    assert done["finished"] and done["missing_tasks"] == [] and done["parts_done"] == done["parts"] == sum(
+        len(each["parts"]) for each in info.values())
     assert files_of(out) == files_of(tmp_path / "whole") and sorted(whole) == sorted(info)
     assert chunkhit.run_plan(out) == info == chunkhit.pack_images(root, out, plan=5, **HOW)
 
@@ -59,7 +62,7 @@ def test_what_makes_no_sense_is_a_usage_error(packs, tmp_path, arguments, messag
 
 
 def test_a_folder_without_a_plan_and_a_dry_run_have_none(packs, tmp_path):
-    assert chunkhit.plan_status(tmp_path) is None
+    assert raised("bad_data", chunkhit.plan_status, tmp_path).startswith(str(tmp_path))
     assert "holds no plan.json" in raised("bad_data", chunkhit.run_plan, tmp_path)
     assert "exclude each other" in raised("usage", chunkhit.pack_images, packs / "images", tmp_path / "out", plan=2, dry_run=True)
     assert "at least one task" in raised("usage", chunkhit.pack_images, packs / "images", tmp_path / "out", plan=0, **HOW)

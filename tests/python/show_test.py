@@ -88,3 +88,9 @@ def test_numbers_stand_where_there_are_no_classes(packs):
 
 def test_no_images_are_a_wrong_number(packs):
     assert "n: expected a whole number from 1" in raised("usage", chunkhit.show, packs / "hdf5", n=0)
+
+
+def test_a_sheet_is_html_alone(packs, tmp_path):
+    with pytest.raises(chunkhit.Error, match="path: expected a name that ends in .html, found .*/sheet.png") as error:
+        chunkhit.show(packs / "hdf5").save(tmp_path / "sheet.png")
+    assert error.value.code == "usage" and not (tmp_path / "sheet.png").exists()

@@ -1,4 +1,6 @@
 """SparseLoader beside scipy."""
+import pickle
+
 import numpy as np
 import pytest
 
@@ -118,3 +120,16 @@ def test_goes_on_where_a_state_was_taken(ratings):
     for mine, theirs in zip(left, other, strict=True):
         np.testing.assert_array_equal(mine.x, theirs.x)
         np.testing.assert_array_equal(mine.rows, theirs.rows)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_a_batch_is_x_and_held_out(ratings, kind):
+    loaders = chunkhit if kind == "numpy" else pytest.importorskip("chunkhit.torch")
+    for pack, has_held_out in (("split/test", True), ("split/train", False)):
+        batch = next(iter(loaders.SparseLoader(ratings[0] / pack, batch_size=10)))
+        x, held_out = batch
+        assert x is batch.x and held_out is batch.held_out and (held_out is not None) == has_held_out
+        again = pickle.loads(pickle.dumps(batch))
+        assert type(again) is chunkhit.SparseBatch and again.rows.tolist() == batch.rows.tolist() and again.index == 0
+        moved = type(batch)(*(part for part in batch))  # as torch and Lightning make named tuples again
+        assert moved.x is x and moved.held_out is held_out and moved._asdict() == {"x": x, "held_out": held_out}

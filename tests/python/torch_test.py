@@ -174,3 +174,31 @@ def test_ranks_of_torch_distributed_share_the_samples_out(packs, tmp_path):
     numbers = [[int(word) for word in rank.communicate(timeout=100)[0].split()] for rank in ranks]
     assert [each[0] for each in numbers] == [5, 5]
     assert sorted(numbers[0][1:] + numbers[1][1:]) == list(range(100))
+
+
+@pytest.mark.parametrize("pack", ["hdf5", "numbers"])
+def test_a_dataset_gives_tensors_with_channels_first(packs, pack):
+    stored, dataset = chunkhit.ImageDataset(packs / pack), chunkhit.torch.ImageDataset(packs / pack)
+    for key in (3, -1, slice(5, 9), [7, 2]):
+        (image, label), (pixels, expected) = dataset[key], stored[key]
+        assert image.dtype == torch.uint8 and type(label) is (torch.Tensor if isinstance(expected, np.ndarray) else int)
+        np.testing.assert_array_equal(image.numpy(), np.moveaxis(pixels, -1, -3))
+        np.testing.assert_array_equal(label, expected)
+    batches = list(DataLoader(dataset, batch_size=16, num_workers=2))
+    np.testing.assert_array_equal(torch.cat([images for images, _ in batches]).permute(0, 2, 3, 1).numpy(), stored[:][0])
+    np.testing.assert_array_equal(torch.cat([labels for _, labels in batches]).numpy(), stored.labels())
+    half = chunkhit.torch.ImageDataset(packs / pack, transform=lambda image: image / 2)
+    torch.testing.assert_close(half[3][0], dataset[3][0] / 2)
+    torch.testing.assert_close(half.__getitems__([3])[0][0], dataset[3][0] / 2)
+
+
+def test_a_dataset_gives_masks_and_images_of_their_own_sizes(masked):
+    stored, dataset = chunkhit.ImageDataset(masked / "pack"), chunkhit.torch.ImageDataset(masked / "pack")
+    for (image, mask), (pixels, expected) in zip([dataset[7], *zip(*dataset[2:5])], [stored[7], *zip(*stored[2:5])]):
+        np.testing.assert_array_equal(image.permute(1, 2, 0).numpy(), pixels)
+        np.testing.assert_array_equal(mask.numpy(), expected)
+
+
+def test_a_dataset_of_ratings_is_that_of_arrays():
+    with pytest.raises(AttributeError, match="'SparseDataset'; chunkhit.SparseDataset gives arrays, of which DataLoader"):
+        chunkhit.torch.SparseDataset

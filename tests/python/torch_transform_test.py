@@ -428,3 +428,11 @@ def test_what_a_failing_transform_took_counts(packs, ahead):
     with pytest.raises(ValueError):
         next(iter(loader))
     assert loader.stats().transform_seconds >= 0.02
+
+
+@pytest.mark.parametrize("name", ["ToPILImage", "ToTensor", "PILToTensor"])
+def test_a_transform_of_single_images_is_named_with_what_takes_its_place(packs, name):
+    transforms = pytest.importorskip("torchvision.transforms")
+    with pytest.raises(chunkhit.Error, match=f"transform: {name} takes one image, .*leave it out.*sample_transform=Compose") as error:
+        chunkhit.torch.ImageLoader(packs / "hdf5", transform=transforms.Compose([getattr(transforms, name)()]))
+    assert error.value.code == "usage"

@@ -33,14 +33,23 @@ window.addEventListener("load", () => {
     background: style("body", "backgroundColor"), color: style("body", "color"),
     chart: style("svg.chart text", "fill"),
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    height: document.documentElement.scrollHeight,
+    cut: Array.from(document.querySelectorAll("body *:not(svg *)")).filter(element => {
+      const box = element.getBoundingClientRect();
+      return box.width && box.right > document.documentElement.clientWidth + 1; }).map(element => element.outerHTML.slice(0, 80)),
     enlarged: (() => { const figure = document.querySelector("figure:target");
                        return figure && [getComputedStyle(figure).position, figure.querySelector("img").clientHeight]; })()};
   const text = document.createElement("pre");
   text.id = "probe";
   text.textContent = JSON.stringify(found);
   document.body.replaceChildren(text);
+  parent.postMessage(text.textContent, "*");
 });
 </script>"""
+# A page of any width; windows of Chromium are at least 500 pixels wide.
+FRAME = """<!DOCTYPE html><pre id="probe"></pre><script>
+window.addEventListener("message", event => { document.getElementById("probe").textContent = event.data; });
+</script><iframe src="PAGE" style="border: 0; width: WIDTHpx; height: 900px"></iframe>"""
 ERRORS = """<script>
 window.seenErrors = [];
 window.addEventListener("error", event => seenErrors.push(String(event.message)), true);
@@ -74,6 +83,10 @@ def look(page, pixels=False, dark=False, fragment="", width=1000):
     copy = f"{page}.probe.html"
     with open(copy, "w", encoding="utf-8") as file:
         file.write(text.replace("<head>", f"<head>{ERRORS}", 1).replace("</body>", f"{probe}</body>", 1))
+    if width < 500:
+        with open(f"{page}.frame.html", "w", encoding="utf-8") as file:
+            file.write(FRAME.replace("PAGE", os.path.basename(copy)).replace("WIDTH", str(width)))
+        copy = f"{page}.frame.html"
     scheme = ["--blink-settings=preferredColorScheme=0"] if dark else []
-    dom, _ = chromium(copy, f"--window-size={width},900", *scheme, "--dump-dom", fragment=fragment)
+    dom, _ = chromium(copy, f"--window-size={width},900", *scheme, "--virtual-time-budget=5000", "--dump-dom", fragment=fragment)
     return json.loads(html.unescape(re.search(r'<pre id="probe">(.*)</pre>', dom, re.DOTALL).group(1)))

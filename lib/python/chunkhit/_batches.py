@@ -1,7 +1,7 @@
 """What loaders hand out."""
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,21 +88,51 @@ class CsrRows(NamedTuple):
         return dense
 
 
-class SparseBatch(NamedTuple):
-    """A batch of rows of a user-item matrix.
+class SparseBatch(Tuple[Any, Any]):
+    """A batch of rows of a user-item matrix: `x, held_out = batch`.
+
+    x         (rows, columns) float32, float16 or uint8; or CsrRows
+    held_out  the held-out ratings of the same rows, in the same form; None where there are none
+    labels    float32 (rows, label columns), or None
+    rows      uint64 (rows,): which rows of the source these are
+    epoch     which epoch this is of
+    index     its number in the epoch, of this rank
+    times     format="csr": int64 (entries of x,), where the pack keeps times
+    held_out_times
+              the same of held_out
 
     The arrays look into the loader's memory, which is theirs as long as any of them lives. Dense arrays are read-only
     unless the loader was made with writable=True.
     """
 
-    x: Any  #: (rows, columns) float32, float16 or uint8; or CsrRows
-    held_out: Any  #: the held-out ratings of the same rows, in the same form; None where there are none
-    labels: Optional[Any]  #: float32 (rows, label columns), or None
-    rows: Any  #: uint64 (rows,): which rows of the source these are
+    labels: Optional[Any]
+    rows: Any
     epoch: int
-    index: int  # type: ignore[assignment]  #: in the epoch, of this rank
-    times: Optional[Any] = None  #: format="csr": int64 (entries of x,), where the pack keeps times
-    held_out_times: Optional[Any] = None  #: the same of held_out
+    index: int  # type: ignore[assignment]
+    times: Optional[Any]
+    held_out_times: Optional[Any]
+    _fields = ("x", "held_out")  # of a named tuple, which libraries make again of its moved or pinned parts
+
+    def __new__(cls, x: Any, held_out: Any, labels: Optional[Any] = None, rows: Any = None, epoch: int = 0, index: int = 0,
+                times: Optional[Any] = None, held_out_times: Optional[Any] = None) -> "SparseBatch":
+        batch = super().__new__(cls, (x, held_out))
+        batch.labels, batch.rows, batch.epoch, batch.index = labels, rows, epoch, index
+        batch.times, batch.held_out_times = times, held_out_times
+        return batch
+
+    def _asdict(self) -> Dict[str, Any]:
+        return dict(zip(self._fields, self))
+
+    def __reduce__(self) -> Any:
+        return SparseBatch, (*self, self.labels, self.rows, self.epoch, self.index, self.times, self.held_out_times)
+
+    @property
+    def x(self) -> Any:
+        return self[0]
+
+    @property
+    def held_out(self) -> Any:
+        return self[1]
 
 
 def times_of(matrix: Any) -> Any:

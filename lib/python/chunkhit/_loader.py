@@ -72,6 +72,10 @@ class Loader(Generic[Core, Batch]):
     def _summary(self) -> str:
         raise NotImplementedError
 
+    def _count(self) -> str:
+        """The samples of an epoch, and of how many, where a subset or a sampler draws them."""
+        return str(self.size) if self.epoch_samples == self.size else f"{self.epoch_samples} of {self.size}"
+
     def __getitem__(self, key: Any) -> Any:
         name = type(self).__name__
         raise ArgumentError(f"{name} gives whole batches: iterate over it, without a DataLoader; samples by their numbers are "

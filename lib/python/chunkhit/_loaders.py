@@ -101,7 +101,7 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
         return None if self._opened is None else html_of(self._paths)
 
     def _summary(self) -> str:
-        return f"{self.size} samples, batches of {self.batch_shape}"
+        return f"{self._count()} samples, batches of {self.batch_shape}"
 
     @property
     def batch_shape(self) -> Tuple[int, ...]:
@@ -137,7 +137,7 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
         return writable, True
 
     def _summary(self) -> str:
-        return f"{self.size} rows of {self.column_count} columns"
+        return f"{self._count()} rows of {self.column_count} columns"
 
     @property
     def column_count(self) -> int:

@@ -16,6 +16,11 @@ Info = Dict[str, Any]
 Progress = Union[bool, Callable[[Dict[str, Any]], None], None]
 
 
+# What other libraries call options of pack_images.
+OF_IMAGES = {"size": "resize= (with crop=), or fit= for whole images,", "image_size": "resize= (with crop=), or fit= for whole images,",
+             "num_workers": "threads=", "workers": "threads=", "transform": "resize=, crop= or fit=, or a loader's transform=,"}
+
+
 class ProgressLine:
     """Writes the progress over the line before."""
 
@@ -122,6 +127,29 @@ def pack(run: Callable[..., Dict[str, Any]], output: Path, progress: Progress, d
     return dict(found) if dry_run else finished_info(output, found)
 
 
+class PackResult(Dict[str, Any]):
+    """What `pack_info` says of what was packed: a dict, which shows itself in a line a pack."""
+
+    def __repr__(self) -> str:
+        infos = [self] if isinstance(self.get("path"), str) else list(self.values())
+        return "\n".join(f"<{pack_text(info)}>" for info in infos)
+
+
+def pack_text(info: Info) -> str:
+    from .report._page import bytes_text, counted
+
+    if "matrices" in info:
+        held = [f"{entry['nnz']:,} {'ratings' if entry['name'] == 'X' else 'held out'}" for entry in info["matrices"]]
+        what = [counted(info["rows"], "user"), counted(info["columns"], "item"), *held]
+    else:
+        shape = "of their own sizes" if info.get("own_sizes") else "of {width}x{height}".format(**info["sample"])
+        classes = sum(entry["id"] != -1 for entry in info["classes"])
+        what = [f"{counted(sum(part['samples'] for part in info['parts']), 'image')} {shape}", counted(classes, "class"),
+                f"{info.get('rejected', 0):,} rejected"]
+    stored = bytes_text(sum(part["bytes"] for part in info["parts"]))
+    return f"{info['path']}: {', '.join(what)}, {stored} in {counted(len(info['parts']), 'part')}"
+
+
 def finished_info(output: Path, warned: Sequence[str] = ()) -> Info:
     """What `pack_info` says of what was packed. Warns of what packing found, and where samples were rejected."""
     info = pack_info(output)
@@ -130,7 +158,7 @@ def finished_info(output: Path, warned: Sequence[str] = ()) -> Info:
         if each.get("rejected"):
             texts.append(rejects_text(each))
     warn(texts)
-    return info
+    return PackResult(info)
 
 
 def warn(texts: Sequence[str]) -> None:
@@ -170,7 +198,7 @@ def is_shown() -> bool:
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
-@has_options("pack_images")
+@has_options("pack_images", elsewhere=OF_IMAGES)
 def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
                 sheet: Optional[Path] = None, plan: Optional[int] = None, **options: Any) -> Info:
     """Packs a folder of images, once; the same call resumes an interrupted run.
@@ -203,13 +231,26 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
     tasks, options = whole_number("plan", plan), pack_options(output, options)
     found = with_progress(progress, lambda on_progress: _chunkhit.plan_images(options, on_progress, tasks))
     warn(found)
-    return plan_status(output) or finished_info(output)
+    return unfinished(output) or finished_info(output)
 
 
-def plan_status(folder: Path) -> Optional[Dict[str, Any]]:
+def plan_status(folder: Path) -> Dict[str, Any]:
     """How far the packs of a plan are, as `pack-info --json` prints it: path, rows, tasks, parts, parts_done,
     missing_tasks (those with missing parts), rejected, max_rejected, begun (files that are being written or left over), finished
-    (False). None where the folder has no plan, as when its packs are finished."""
+    (False). Of a folder of finished packs, which have no plan: path, rows, parts, parts_done, missing_tasks (none), rejected,
+    finished (True). Raises Error "bad_data" where the folder has neither."""
+    status = unfinished(folder)
+    if status:
+        return status
+    info = pack_info(folder)
+    infos = [info] if isinstance(info.get("path"), str) else list(info.values())
+    parts = sum(len(each["parts"]) for each in infos)
+    return {"path": os.fsdecode(native_path(folder, "folder")), "rows": sum(each.get("rows", 0) for each in infos), "parts": parts,
+            "parts_done": parts, "missing_tasks": [], "rejected": sum(each.get("rejected", 0) for each in infos), "finished": True}
+
+
+def unfinished(folder: Path) -> Optional[Dict[str, Any]]:
+    """The status of a plan; None where the folder has none, as when its packs are finished."""
     status = _chunkhit.plan_status_json(native_path(folder, "folder"))
     return None if status is None else json.loads(status)
 
@@ -217,7 +258,7 @@ def plan_status(folder: Path) -> Optional[Dict[str, Any]]:
 @checks_keywords
 def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None,
              root: Optional[Path] = None, pair: Optional[Path] = None, threads: Optional[int] = None,
-             memory_bytes: Optional[int] = None, progress: Progress = None) -> Info:
+             memory_bytes: Optional[types.Bytes] = None, progress: Progress = None) -> Info:
     """Packs what `pack_images` planned (plan=…). Any number of calls on any number of machines may run
     at once, also of the same task.
 
@@ -235,7 +276,7 @@ def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None,
                "pair": None if pair is None else native_path(pair, "pair"),
                "task": None if task is None else task_numbers(task)}
     with_progress(progress, lambda on_progress: _chunkhit.run_plan(options, on_progress))
-    return plan_status(folder) or finished_info(folder)
+    return unfinished(folder) or finished_info(folder)
 
 
 def task_numbers(task: Union[int, Sequence[int]]) -> List[int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._datasets import ImageDataset
 from ._error import Error, whole_number
-from ._paths import Path, Paths, native_path
+from ._paths import Path, Paths
 
 if TYPE_CHECKING:
     from .report._page import Figure
@@ -33,10 +33,11 @@ class Sheet:
         return f'<Sheet: {self._title}; a notebook shows it, save("sheet.html") writes it>'
 
     def save(self, path: Path) -> None:
-        """Writes the sheet as a page, FILE.html; one that is there is replaced. Raises Error "cannot_write"."""
-        from .report._page import write_page
+        """Writes the sheet as a page, FILE.html; one that is there is replaced. Raises Error "usage" for another ending, or
+        "cannot_write"."""
+        from .report._page import page_path, write_page
 
-        write_page(os.fsdecode(native_path(path, "path")), f'<!DOCTYPE html>\n<meta charset="utf-8">\n{self._html}')
+        write_page(page_path("path", path), f'<!DOCTYPE html>\n<meta charset="utf-8">\n{self._html}')
 
 
 def figure_html(figure: "Figure", caption: str) -> str:

@@ -17,17 +17,34 @@ SLICES = 4  # of a batch for each thread, so that none waits long for the last o
 DRAWING = {"ColorJitter", "GaussianBlur", "AutoAugment", "RandAugment", "TrivialAugmentWide", "AugMix", "ElasticTransform"}
 
 
-def drawing_once(function: Any) -> Iterator[str]:
-    """Names of torchvision's classes in a transform of batches that draw once a call: for all images of a batch together."""
-    kind = type(function)
-    if kind.__module__.startswith("torchvision.transforms"):
-        if kind.__name__.startswith("Random") or kind.__name__ in DRAWING:
-            yield kind.__name__
+# Classes that take one image of Pillow or NumPy, and what a batch of tensors needs in their place.
+OF_IMAGES = {"ToPILImage": "leave it out", "PILToTensor": "leave it out",
+             "ToTensor": 'leave it out, and ask for dtype="float32" with normalize={"mean": [0, 0, 0], "std": [1, 1, 1]}'}
+
+
+def classes_in(function: Any) -> Iterator[type]:
+    """torchvision's classes in a transform."""
+    if type(function).__module__.startswith("torchvision.transforms"):
+        yield type(function)
     parts: Any = getattr(function, "transforms", None)
     if not isinstance(parts, (list, tuple)):
         parts = function.children() if isinstance(function, torch.nn.Module) else ()
     for part in parts:
-        yield from drawing_once(part)
+        yield from classes_in(part)
+
+
+def drawing_once(function: Any) -> Iterator[str]:
+    """Names of torchvision's classes in a transform of batches that draw once a call: for all images of a batch together."""
+    return (kind.__name__ for kind in classes_in(function) if kind.__name__.startswith("Random") or kind.__name__ in DRAWING)
+
+
+def check_takes_batches(function: Any) -> None:
+    """Raises Error "usage" for classes of torchvision that take one image; v2's PILToTensor leaves tensors as they are."""
+    for kind in classes_in(function):
+        name = kind.__name__
+        if name in OF_IMAGES and not (name == "PILToTensor" and ".v2" in kind.__module__):
+            raise Error(f"transform: {name} takes one image, and gets a batch of tensors: {OF_IMAGES[name]}; or give a pipeline of "
+                        "single images as sample_transform=Compose([ToPILImage(), ...])", "usage")
 
 
 def takes_seed(function: Callable[..., Any]) -> bool:

@@ -18,6 +18,7 @@ Resample = Literal["bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"
 RowFormat = Literal["dense_f32", "csr"]  # of SparseDataset
 
 Amount = Union[int, float]  # a count as an int, a share as a float
+Bytes = Union[int, str]  # a number, or a text such as "512M" or "2G", in powers of 1024
 Side = Union[int, Tuple[int, int], List[int]]  # one side, or (width, height)
 Texts = Union[str, Sequence[str]]
 

@@ -9,27 +9,29 @@
 
 They need no DataLoader around them: they read ahead on threads of their own. rank and world_size are those of
 torch.distributed where it is initialised. Tensors look into the loader's memory, which is theirs as long as any of them
-lives. chunkhit.ImageDataset and chunkhit.SparseDataset are for those who keep their DataLoader.
+lives. ImageDataset, and chunkhit.SparseDataset, are for those who keep their DataLoader.
 """
 import functools
 import json
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
+import numpy as np
 import torch
 import torch.distributed
+from numpy.typing import NDArray
 
-from . import _loaders
+from . import _datasets, _loaders
 from . import _types as types
 from ._batches import ImageBatch, SparseBatch, times_of
 from ._chunkhit import LoaderStats
-from ._error import Error, whole_number
+from ._error import ArgumentError, Error, whole_number
 from ._loaders import dtype_name
 from ._options import has_options
 from ._packing import pack_info
 from ._paths import Path, Paths
 from ._torch_cuda import DeviceFeed, DeviceImages, DeviceRows, pinned_memory
 from ._torch_feed import Feed, HostFeed, tensor
-from ._torch_sample_transform import SampleTransform, drawing_once
+from ._torch_sample_transform import SampleTransform, check_takes_batches, drawing_once
 from ._torch_transform import Change, Transform, TransformFeed
 
 Device = Union[str, torch.device, None]
@@ -133,6 +135,7 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
         ahead = whole_number("transform_ahead", transform_ahead)
         if ahead and transform is None and sample_transform is None:
             raise Error("transform_ahead: is for transform, which is None", "usage")
+        check_takes_batches(transform)
         changes: List[Change] = [] if transform is None else [Transform(transform)]
         share_of_work(options)
         is_float = dtype_name(dtype) == "float32"
@@ -245,3 +248,55 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
     @staticmethod
     def _writing(writable: bool) -> Tuple[bool, bool]:
         return True, writable
+
+
+@has_options("image_dataset", _datasets.ImageDataset)
+class ImageDataset(_datasets.ImageDataset):
+    """chunkhit.ImageDataset, whose samples are tensors: for DataLoader, as those of torchvision's datasets behind ToTensor, but uint8.
+
+    dataset[3]           (image, label): uint8 (channels, height, width); an int, or float32 (columns,) where labels are numbers
+    dataset[3:9]         (images, labels) of all of them, with one axis more; images are a list where each has its own size
+
+    Where the pack has masks, uint8 (height, width), they stand in the place of labels.
+
+    transform  function of one image, for `dataset[3]` and DataLoader: `v2.ToDtype(torch.float32, scale=True)`, say
+
+    Raises what chunkhit.ImageDataset raises.
+    """
+
+    def __init__(self, paths: Paths, *, transform: Optional[Callable[[torch.Tensor], Any]] = None, **options: Any) -> None:
+        if transform is not None and not callable(transform):
+            raise ArgumentError(f"transform: expected a function, found {transform!r}")
+        self._transform = transform
+        super().__init__(paths, **options)
+
+    def _open(self) -> None:
+        super()._open()
+        self._channels_last = self.info["sample"]["layout"] == "nhwc"
+
+    def _image(self, array: NDArray[Any]) -> torch.Tensor:
+        """(…, channels, height, width) over the array's memory."""
+        found: torch.Tensor = tensor(array)
+        return found.movedim(-1, -3) if self._channels_last else found
+
+    def _changed(self, image: torch.Tensor) -> Any:
+        return image if self._transform is None else self._transform(image)
+
+    def _read(self, numbers: NDArray[Any]) -> Tuple[Any, Any]:
+        images, targets = super()._read(numbers)
+        return ([self._image(image) for image in images] if isinstance(images, list) else self._image(images),
+                [tensor(mask) for mask in targets] if isinstance(targets, list) else tensor(targets))
+
+    def _read_one(self, number: int) -> Any:
+        image, target = super()._read_one(number)
+        return self._changed(self._image(image)), tensor(target) if isinstance(target, np.ndarray) else target
+
+    def _split(self, read: Any) -> List[Any]:
+        images, targets = read
+        is_ids = isinstance(targets, torch.Tensor) and targets.ndim == 1
+        return [(self._changed(image), target) for image, target in zip(images, targets.tolist() if is_ids else targets)]
+
+
+def __getattr__(name: str) -> Any:
+    hint = "; chunkhit.SparseDataset gives arrays, of which DataLoader makes tensors" if name == "SparseDataset" else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")

@@ -46,46 +46,41 @@ def settings_block(settings: Dict[str, Any]) -> Block:
 
 
 def epochs_section(bench: Dict[str, Any]) -> Section:
-    section = Section("bench", "Speed, as pack-bench measured it")
+    section = Section("bench", "Measured by pack-bench", checks=["warnings of pack-bench"])
     epochs: List[Dict[str, Any]] = bench["epochs"]
-    labels = [f"epoch {number}" for number in range(len(epochs))]
     rate, step_ms = bench["samples_per_second"], bench["settings"]["step_ms"]
-    panels = [Series("samples a second", [epoch["samples_per_second"] for epoch in epochs]),
-              Series("waited, % of the epoch", [100 * epoch["wait_fraction"] for epoch in epochs], charts.SECOND)]
-    first = ", ".join(f"{1000 * epoch['first_batch_seconds']:.3g}" for epoch in epochs)
     waited = f"the loop waited {share_text(bench['wait_fraction'])} of the time" if step_ms else "an empty loop only waits"
-    title = f"{rate:,.0f} samples a second, {bytes_text(bench['bytes_per_second'])}/s; {waited}"
-    note = f"First batch of each epoch after {first} ms."
-    section.blocks.append(Block(title, note, charts.bars("bench", labels, panels)))
+    note = f"{rate:,.0f} samples a second, {bytes_text(bench['bytes_per_second'])}/s; {waited}."
+    per_epoch = [(f"epoch {number}", f"{epoch['samples_per_second']:,.0f}", share_text(epoch["wait_fraction"]),
+                  f"{1000 * epoch['first_batch_seconds']:.3g} ms") for number, epoch in enumerate(epochs)]
+    section.blocks.append(Block("Epochs", note, header=("", "samples a second", "waited", "first batch after"), rows=per_epoch))
     section.blocks.append(stage_block(bench["stats"]))
     rows = [("chunk cache", f"{counted(bench['chunk_hits'], 'hit')}, {counted(bench['chunk_misses'], 'miss')}"),
             ("chunks fetched", f"{bench['chunk_fetches']:,}"),
             ("largest memory of the process", bytes_text(bench["peak_rss_bytes"])),
             ("verdict", shown(bench["verdict"])),
             ("steps of the training", f"{step_ms:g} ms" if step_ms else "none: the loop is empty")]
-    section.blocks.append(Block("Cache, memory and verdict", header=("what", "found"), rows=rows))
+    section.blocks.append(Block("Cache, memory, verdict", header=("what", "found"), rows=rows))
     section.blocks.append(settings_block(bench["settings"]))
     section.warnings += [f"pack-bench: {shown(warning)}" for warning in bench["warnings"]]
     return section
 
 
 def stage_block(stats: Dict[str, Any]) -> Block:
-    parts = [Series(name, [stats[key]], color) for key, name, color in STAGES]
     busiest = max(STAGES[:3], key=lambda stage: float(stats[stage[0]]))
     worked = sum(stats[key] for key, _, _ in STAGES[:3])
-    share = share_text(stats[busiest[0]] / max(worked, 1e-12))
-    title = f"Workers spent {share} of their working time in the stage {busiest[1]}"
-    return Block(title, f"Seconds of all {counted(stats['threads'], 'worker thread')} together.",
-                 charts.stacked("stages", ["workers"], parts, " s"),
-                 header=("stage", "seconds"), rows=[(name, f"{stats[key]:.3f}") for key, name, _ in STAGES])
+    note = (f"Workers spent {share_text(stats[busiest[0]] / max(worked, 1e-12))} of their working time in the stage {busiest[1]}. "
+            f"Seconds of all {counted(stats['threads'], 'worker thread')} together.")
+    series = Series("seconds", [stats[key] for key, _, _ in STAGES], [color for _, _, color in STAGES])
+    return Block("Stages", note, bars=[charts.bars([name for _, name, _ in STAGES], [series], " s")])
 
 
 def tune_section(bench: Dict[str, Any]) -> Section:
-    section = Section("bench", "Settings, as the loader chose them for pack-bench --tune")
-    title = (f"{bench['samples_per_second']:,.0f} samples a second with {counted(bench['threads'], 'thread')}, "
-             f"{counted(bench['prefetch'], 'batch')} ahead and cache {shown(bench['cache'])}")
+    section = Section("bench", "Chosen by pack-bench --tune")
+    note = (f"{bench['samples_per_second']:,.0f} samples a second with {counted(bench['threads'], 'thread')}, "
+            f"{counted(bench['prefetch'], 'batch')} ahead and cache {shown(bench['cache'])}."
+            + ("" if bench["has_settled"] else " Stopped before the loader settled."))
     rows = [(str(number), shown(text)) for number, text in enumerate(bench["tuning"], 1)]
-    section.blocks.append(Block(title, "" if bench["has_settled"] else "Stopped before the loader settled.",
-                                header=("", "what was tried, and why"), rows=rows))
+    section.blocks.append(Block("Settings tried", note, header=("", "what was tried, and why"), rows=rows))
     section.blocks.append(settings_block(bench["settings"]))
     return section

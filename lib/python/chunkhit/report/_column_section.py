@@ -12,7 +12,6 @@ from ._page import Block, Section, counted, shown
 
 MAX_VALUES = 24  # of whole numbers that are shown one by one
 TOP_TEXTS = 12
-COLORS = (charts.ACCENT, charts.SECOND)
 
 
 class Column(NamedTuple):
@@ -54,10 +53,10 @@ def column_block(name: str, columns: Sequence[Column], chart: str) -> Block:
     """A column of all packs that have it."""
     known = [column for column in columns if len(column.known)]
     if not known:
-        return Block(f"{shown(name)}: all values are missing")
+        return Block(shown(name), "All values are missing.")
     kinds = {column.values.dtype == object for column in known}
     if kinds == {True, False}:
-        return Block(f"{shown(name)}: text in some packs, numbers in others")
+        return Block(shown(name), "Text in some packs, numbers in others.")
     return text_block(name, known, missing_text(columns), chart) if kinds == {True} else \
         number_block(name, known, missing_text(columns), chart)
 
@@ -77,31 +76,29 @@ def text_block(name: str, columns: Sequence[Column], missing: str, chart: str) -
         for value, number in tables[-1].items():
             counts[value] = counts.get(value, 0) + number
     top = sorted(counts, key=lambda value: (-counts[value], value))[:TOP_TEXTS]
-    panels = [Series(column.pack, [table.get(value, 0) for value in top], COLORS[index % 2])
+    panels = [Series(column.pack, [table.get(value, 0) for value in top], charts.pack_color(index))
               for index, (column, table) in enumerate(zip(columns, tables))]
-    note = missing if len(top) == len(counts) else f"The {len(top)} most frequent of {len(counts):,} texts. {missing}"
-    title = f"{shown(name)}: every text is {shown(top[0])}" if len(counts) == 1 else \
-        f"{shown(name)}: {counted(len(counts), 'text')}, the most frequent is {shown(top[0])}"
-    return Block(title, note, charts.bars(chart, [shown(value) for value in top], panels))
+    note = missing if len(top) == len(counts) else f"The {len(top)} most frequent are shown. {missing}"
+    found = f"Every text is {shown(top[0])}." if len(counts) == 1 else f"{counted(len(counts), 'text')}."
+    return Block(shown(name), f"{found} {note}", bars=[charts.bars([shown(value) for value in top], panels)])
 
 
 def number_block(name: str, columns: Sequence[Column], missing: str, chart: str) -> Block:
     values = np.concatenate([column.known for column in columns])
     least, most = values.min(), values.max()
     if least == most:
-        return Block(f"{shown(name)}: every value is {number_text(least)}", missing)
+        return Block(shown(name), f"Every value is {number_text(least)}. {missing}")
     halves = ", ".join(f"{number_text(np.median(column.known))} in {column.pack}" for column in columns)
-    title = f"{shown(name)}: {number_text(least)} to {number_text(most)}; the median is {halves}"
+    note = f"{number_text(least)} to {number_text(most)}; the median is {halves}. {missing}"
     distinct = np.unique(values)
     if len(distinct) <= MAX_VALUES and np.all(distinct == np.round(distinct)):
-        panels = [Series(column.pack, [int((column.known == value).sum()) for value in distinct], COLORS[index % 2])
+        series = [Series(column.pack, [int((column.known == value).sum()) for value in distinct], charts.pack_color(index))
                   for index, column in enumerate(columns)]
-        return Block(title, missing, charts.bars(chart, [number_text(value) for value in distinct], panels))
+        return Block(shown(name), note, bars=[charts.bars([number_text(value) for value in distinct], series)])
     edges, label, log = number_edges(values)
-    drawn = [Panel(edges, [Series(column.pack, np.histogram(column.known, edges)[0], COLORS[index % 2])], label, log=log)
-             for index, column in enumerate(columns)]
-    return Block(title, missing, "".join(charts.histogram(f"{chart}-{begin}", drawn[begin:begin + 3], titles=True)
-                                         for begin in range(0, len(drawn), 3)))
+    series = [Series(column.pack, np.histogram(column.known, edges)[0], charts.pack_color(index))
+              for index, column in enumerate(columns)]
+    return Block(shown(name), note, [charts.pack_histogram(chart, Panel(edges, series, label, log=log, title="samples"))])
 
 
 def number_edges(values: np.ndarray[Any, Any]) -> Tuple[np.ndarray[Any, Any], str, bool]:

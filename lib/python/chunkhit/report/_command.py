@@ -10,9 +10,9 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from .. import __version__
 from .._error import Error, whole_number
 from .._packing import Progress, pack_info, packs_in, with_progress
-from .._paths import Path, Paths, native_path, path_list
+from .._paths import Path, Paths, path_list
 from ._image_scan import LookOptions, Report, scan_images
-from ._page import Section, page_text, shown, write_page
+from ._page import Section, counted, page_path, page_text, shown, write_page
 
 DEFAULT_SAMPLES = 10_000
 SPLITS = ("train", "validation", "val", "test")
@@ -82,16 +82,16 @@ def image_sections(packs: Sequence[Tuple[str, str]], options: LookOptions) -> Li
 
 def rating_sections(packs: Sequence[Tuple[str, str]], samples: int, seed: int) -> List[Section]:
     from . import _rating_sections as ratings
+    from ._rating_scan import scan_ratings
 
-    scans = [ratings.scan_ratings(name, path, samples, seed) for name, path in packs]
-    sections = [ratings.overview(scans), ratings.value_section(scans), ratings.activity_section(scans),
-                ratings.step_section(scans)]
-    return sections + ([ratings.split_section(scans)] if len(scans) > 1 else [])
+    scans = [scan_ratings(name, path, samples, seed) for name, path in packs]
+    return [ratings.overview(scans), ratings.value_section(scans), ratings.activity_section(scans), ratings.time_section(scans),
+            ratings.step_section(scans)]
 
 
 def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, samples: Optional[int] = None, seed: int = 0,
-                 duplicates: str = "auto", near_duplicates: bool = False, progress: Progress = False) -> None:
-    """Writes a page of what packs hold, of images, of ratings, or of both.
+                 duplicates: str = "auto", near_duplicates: bool = False, progress: Progress = False) -> List[str]:
+    """Writes a page of what packs hold, of images, of ratings, or of both. Returns its warnings.
 
     packs            packs, parts, folders of splits or HDF5 files, one or several; URLs, too
     output           the HTML file, FILE.html; one that is there is replaced
@@ -106,9 +106,7 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
 
     Raises Error "usage", where matplotlib or jinja2 is missing, too; "bad_data", "cannot_write" or "try_again".
     """
-    target = os.fsdecode(native_path(output, "output"))
-    if os.path.splitext(target)[1].lower() not in ("", ".html", ".htm"):
-        raise Error(f"`output`: expected a name that ends in .html, found {shown(target)}", "usage")
+    target = page_path("output", output)
     named = named_packs(packs)
     if samples is not None:
         whole_number("`samples`", samples)
@@ -134,10 +132,15 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
         from ._bench_section import bench_section
 
         sections.append(bench_section(os.fsdecode(bench)))
-    sections = [section for section in sections if section.blocks or section.warnings]
-    title = ", ".join(shown(name) for name in short_names([path for _, path in named], is_title=True))
     note = subtitle(bool(kinds[False]), bool(kinds[True]), samples, seed)
-    write_page(target, page_text(title, note, sections, __version__))
+    write_page(target, page_text(page_title([path for _, path in named]), note, sections, __version__))
+    return [f"{section.title}: {warning}" for section in sections for warning in section.warnings]
+
+
+def page_title(paths: Sequence[str]) -> str:
+    """Names of the packs; of many the first."""
+    names = [shown(name) for name in short_names(paths, is_title=True)]
+    return ", ".join(names) if len(names) < 5 else f"{names[0]} and {len(names) - 1} others"
 
 
 def subtitle(has_images: bool, has_ratings: bool, samples: Optional[int], seed: int) -> str:
@@ -146,7 +149,7 @@ def subtitle(has_images: bool, has_ratings: bool, samples: Optional[int], seed: 
     limits = [f"at most {DEFAULT_SAMPLES if samples is None else samples:,} images"] if has_images else []
     users = "users with at most 50 million ratings" if samples is None else f"at most {samples:,} users"
     limits += [users] if has_ratings else []
-    return f"Looked at in each pack: {' and '.join(limits)}, drawn by seed {seed}. Numbers in the first table are of all."
+    return f"Looked at in each pack: {' and '.join(limits)}, drawn by seed {seed}. The first table is of all."
 
 
 def parser() -> argparse.ArgumentParser:
@@ -171,11 +174,15 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Runs the command; returns the exit code."""
     options: Any = parser().parse_args(arguments)
     try:
-        write_report(options.packs, options.output, bench=options.bench, samples=options.samples, seed=options.seed,
-                     duplicates=options.duplicates, near_duplicates=options.near_duplicates, progress=None)
+        found = write_report(options.packs, options.output, bench=options.bench, samples=options.samples, seed=options.seed,
+                             duplicates=options.duplicates, near_duplicates=options.near_duplicates, progress=None)
+        print(f"{shown(options.output)}: {counted(len(found), 'warning')}", flush=True)
     except Error as error:
         print(f"pack-report: {error._flag_text}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(f"pack-report: standard output cannot be written: {error.strerror}", file=sys.stderr)
+        return 73
     except KeyboardInterrupt:
         return 130
     return 0

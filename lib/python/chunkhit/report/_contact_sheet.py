@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import base64
 import io
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ._page import Block, Figure, counted, shown
 
 MAX_CLASSES = 24
 MAX_OF_CLASS = 12
+PLAIN = 36  # of a pack without classes
 MAX_PIXELS = 65536  # of an image: larger ones are shrunk for the page
 PAGE_PIXELS = 4_000_000  # of all images of a page
 MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
@@ -77,26 +78,48 @@ def figures_of(scan: ImageScan, samples: Sequence[int], prefix: str) -> List[Fig
 
 
 def images_a_class(scans: Sequence[ImageScan], class_count: int) -> int:
+    """Of each pack, so that all of them together fill a row."""
     pixels = float(np.mean([np.minimum(scan.sizes.prod(axis=1), MAX_PIXELS).mean() for scan in scans]))
     fitting = PAGE_PIXELS / (pixels * max(1, class_count) * len(scans))
-    return int(np.clip(fitting, 3, MAX_OF_CLASS))
+    return int(np.clip(fitting, 3, max(3, MAX_OF_CLASS // len(scans))))
 
 
-def contact_sheet(scan: ImageScan, number: int, scans: Sequence[ImageScan], seed: int) -> List[Block]:
-    """Blocks of a class each; where labels are numbers, one of some images."""
-    if scan.labels.ndim == 2 or all(entry["id"] == -1 for entry in scan.info["classes"]):
-        samples = scan.looked[np.linspace(0, len(scan.looked) - 1, min(48, len(scan.looked))).astype(int)]
-        title = f"{scan.name}: {len(samples)} of {counted(scan.total, 'image')}"
-        return [Block(title, figures=figures_of(scan, samples, f"sheet{number}"))]
-    filled = [entry["id"] for entry in scan.info["classes"] if entry["samples"]]
-    ids = [filled[index] for index in np.linspace(0, len(filled) - 1, min(MAX_CLASSES, len(filled))).astype(int)]
-    blocks = []
-    count = images_a_class(scans, len(ids))
-    for class_id, samples in chosen_of_classes(scan, ids, count, seed):
-        own = int(np.count_nonzero(scan.labels == class_id))
-        title = f"{scan.name} / {scan.names.get(class_id, f'class {class_id}')}: {len(samples)} of {counted(own, 'image')}"
-        blocks.append(Block(title, figures=figures_of(scan, samples, f"sheet{number}")))
-    return blocks
+def plain_block(scan: ImageScan, number: int) -> Block:
+    """Some images of a pack without classes."""
+    samples = scan.looked[np.linspace(0, len(scan.looked) - 1, min(PLAIN, len(scan.looked))).astype(int)]
+    return Block(scan.name, f"{len(samples)} of {counted(scan.total, 'image')}",
+                 figures=figures_of(scan, samples.tolist(), f"sheet{number}"))
+
+
+def sheet_blocks(scans: Sequence[ImageScan], seed: int) -> List[Block]:
+    """A block of each class with images of all packs; of a pack without classes one of some images."""
+    classed = [(number, scan) for number, scan in enumerate(scans) if scan.has_classes]
+    filled = {scan.names[entry["id"]]: None for _, scan in classed for entry in scan.info["classes"] if entry["samples"]}
+    names = [list(filled)[at] for at in np.linspace(0, len(filled) - 1, min(MAX_CLASSES, len(filled))).astype(int)]
+    count = images_a_class(scans, len(names))
+    found: Dict[str, List[Tuple[str, List[Figure]]]] = {name: [] for name in names}
+    for number, scan in classed:
+        ids = [entry["id"] for entry in scan.info["classes"] if entry["samples"] and scan.names[entry["id"]] in found]
+        for class_id, samples in chosen_of_classes(scan, ids, count, seed):
+            own = int(np.count_nonzero(scan.labels == class_id))
+            figures = figures_of(scan, samples.tolist(), f"sheet{number}")
+            if len(scans) > 1:
+                figures = [figure._replace(caption=f"{scan.name} {figure.caption}") for figure in figures]
+            found[scan.names[class_id]].append((f"{len(samples)} of {counted(own, 'image')} of {scan.name}", figures))
+    return [Block(name, ", ".join(note for note, _ in parts), figures=[figure for _, figures in parts for figure in figures])
+            for name, parts in found.items()] + \
+        [plain_block(scan, number) for number, scan in enumerate(scans) if not scan.has_classes]
+
+
+def tile(figure: Figure) -> str:
+    """A data URI of the figure's image, for the top of the page: at most 96 pixels wide and high."""
+    from PIL import Image
+
+    pil_image = Image.open(io.BytesIO(base64.b64decode(figure.source.split(",", 1)[1]))).convert("RGB")
+    pil_image.thumbnail((96, 96), Image.LANCZOS)
+    written = io.BytesIO()
+    pil_image.save(written, "JPEG", quality=82)
+    return "data:image/jpeg;base64," + base64.b64encode(written.getvalue()).decode()
 
 
 def sheet_note(scans: Sequence[ImageScan], class_count: int) -> str:

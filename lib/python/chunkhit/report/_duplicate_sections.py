@@ -95,10 +95,11 @@ def has_other_labels(scans: Sequence[ImageScan], group: Sequence[Found]) -> bool
 
 
 def duplicate_section(scans: Sequence[ImageScan]) -> Section:
-    section = Section("duplicates", "Exact duplicates")
+    section = Section("duplicates", "Exact duplicates", checks=["equal images of different labels"])
+    section.checks += ["equal images in two packs"] if len(scans) > 1 else []
     groups = equal_groups(scans)
     if not groups:
-        section.blocks.append(Block("No two images have equal pixels", coverage(scans)))
+        section.blocks.append(Block("", f"No two images have equal pixels. {coverage(scans)}"))
         return section
     for (first, second), count in pairs_of_packs(scans, groups).items():
         section.warnings.append(f"{scans[first].name} and {scans[second].name} have {counted(count, 'image')} in common: "
@@ -128,13 +129,13 @@ def group_block(scans: Sequence[ImageScan], groups: Sequence[Sequence[Found]]) -
     figures = [figure for group in groups[:12]
                for figure in figures_of(scans[group[0].scan], [group[0].sample], f"equal{group[0].scan}")]
     have = "has" if len(groups) == 1 else "have"
-    title = f"{counted(surplus, 'image')} could be left out: {counted(len(groups), 'group')} of images {have} equal pixels"
-    return Block(title, note, header=("images", "where", "labels", "samples and files"), rows=rows, figures=figures)
+    note = f"{counted(surplus, 'image')} could be left out: {counted(len(groups), 'group')} of images {have} equal pixels. {note}"
+    return Block("", note, header=("images", "where", "labels", "samples and files"), rows=rows, figures=figures)
 
 
 def near_section(scans: Sequence[ImageScan]) -> Section:
     """Near-duplicates; the scans have perceptual hashes."""
-    section = Section("near-duplicates", "Near-duplicates")
+    section = Section("near-duplicates", "Near-duplicates", checks=["near-duplicates between packs"] if len(scans) > 1 else [])
     compared = Compared(scans)
     hashes = np.concatenate([scan.hashes.perceptual for scan in scans])
     contrast = np.concatenate([scan.hashes.contrast for scan in scans])
@@ -144,7 +145,7 @@ def near_section(scans: Sequence[ImageScan]) -> Section:
             f"pairs, as plain scenes may resemble each other. {counted(flat, 'image')} of a contrast below {FLAT:g} "
             f"{'is' if flat == 1 else 'are'} left out.")
     if not pairs:
-        section.blocks.append(Block("No two images look alike", note))
+        section.blocks.append(Block("", f"No two images look alike. {note}"))
         return section
     between = [pair for pair in pairs if pair[0].scan != pair[1].scan]
     if between:
@@ -165,8 +166,8 @@ def near_block(scans: Sequence[ImageScan], pairs: Sequence[Tuple[Found, Found, i
     if len(pairs) > SHOWN_GROUPS:
         note += f" {SHOWN_GROUPS} of {len(pairs):,} pairs are listed, {SHOWN_PAIRS} shown."
     title = f"{counted(len(pairs), 'pair')} of images {'looks' if len(pairs) == 1 else 'look'} alike"
-    title = f"At least {title}" if is_cut else title
-    return Block(title, note, header=("different bits", "image", "image"), rows=rows, figures=figures)
+    note = f"{'At least ' if is_cut else ''}{title}. {note}"
+    return Block("", note, header=("different bits", "image", "image"), rows=rows, figures=figures)
 
 
 def pair_figure(scans: Sequence[ImageScan], found: Found, number: int) -> Figure:

@@ -93,6 +93,11 @@ class ImageScan:
         return len(self.dataset)
 
     @property
+    def has_classes(self) -> bool:
+        """Whether its labels are classes, and there are any."""
+        return self.labels.ndim == 1 and any(entry["id"] != -1 for entry in self.info["classes"])
+
+    @property
     def is_for_training(self) -> bool:
         """Whether its split, or its name where it has none, says nothing else."""
         name = self.info.get("spec", {}).get("split-name") or self.name.rsplit("/", 1)[-1]

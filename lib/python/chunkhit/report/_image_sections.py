@@ -1,21 +1,23 @@
 """What the page says of packs of images."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
 from . import _charts as charts
 from .._error import Error
-from ._charts import Mark, Panel, Series
-from ._contact_sheet import contact_sheet, sheet_note
+from ._charts import Panel, Series
+from ._contact_sheet import sheet_blocks, sheet_note, tile
 from ._image_scan import ImageScan
 from ._pack_tables import Reason, reasons_of, run_of
 from ._page import Block, Section, bytes_text, counted, looked_at, share_text, shown
 
 MAX_RATIO = 10  # of the largest class to the smallest before it is a warning
 SHOWN_CLASSES = 30
-SHOWN_PARTS = 8
+TILES = 48
+ORDERS = ("sequential", "windowed", "random")
+CHECKS = ["sizes of the packs' files and hashes of the chunks that were read"]
 DARK, LIGHT, FLAT = 16, 239, 2.0
 
 
@@ -30,18 +32,27 @@ def overview(scans: Sequence[ImageScan]) -> Section:
                      f"{size['channels']}, {size['layout']}", f"{info['container']}, {info['codec']}",
                      f"{bytes_text(stored)} / {bytes_text(info['raw_bytes'])}"))
     header = ("pack", "samples", "rejects", "labels", "pixels", "channels", "stored as", "bytes stored / raw")
-    title = f"{counted(len(scans), 'pack')}, {counted(sum(scan.total for scan in scans), 'image')}"
-    note = "; ".join(origin(scan) for scan in scans)
-    section = Section("packs", "Packs of images", [Block(title, note, header=header, rows=rows)])
+    section = Section("packs", "Packs of images", [Block("", "; ".join(origin(scan) for scan in scans), header=header, rows=rows)],
+                      checks=CHECKS, keys=key_figures(scans))
     for scan in scans:
         section.warnings += [f"{scan.name}: damaged: {shown(problem)}" for problem in scan.info.get("problems", [])]
     return section
 
 
+def key_figures(scans: Sequence[ImageScan]) -> List[Tuple[str, str]]:
+    total, rejected = sum(scan.total for scan in scans), sum(scan.info.get("rejected", 0) for scan in scans)
+    classes = {name for scan in scans if scan.has_classes for name in scan.names.values()}
+    shapes = {"own sizes" if scan.info.get("own_sizes") else "{width} x {height}".format(**scan.info["sample"]) for scan in scans}
+    stored = sum(part["bytes"] for scan in scans for part in scan.info["parts"])
+    keys = [(f"{total:,}", "images"), (f"{rejected:,}", "rejects"), (f"{len(classes):,}", "classes"),
+            (next(iter(shapes)) if len(shapes) == 1 else "various", "pixels"), (bytes_text(stored), "stored")]
+    return [key for key in keys if key != ("0", "classes")]
+
+
 def label_text(info: Dict[str, Any]) -> str:
     if info["labels"]["kind"] == "numbers":
         return counted(len(info["labels"]["columns"]), "number")
-    return counted(len(info["classes"]), "class")
+    return counted(sum(entry["id"] != -1 for entry in info["classes"]), "class")
 
 
 def origin(scan: ImageScan) -> str:
@@ -65,10 +76,11 @@ def kind_warnings(scans: Sequence[ImageScan]) -> List[str]:
 
 
 def class_section(scans: Sequence[ImageScan]) -> Section:
-    section = Section("classes", "Classes", warnings=kind_warnings(scans))
-    scans = [scan for scan in scans if scan.labels.ndim == 1]
+    section = Section("classes", "Classes", warnings=kind_warnings(scans), checks=["kinds of labels"] if len(scans) > 1 else [])
+    scans = [scan for scan in scans if scan.has_classes]
     if not scans:
         return section
+    section.checks += [f"classes that are uneven by more than {MAX_RATIO} to 1"] + (["classes that a pack lacks"] if len(scans) > 1 else [])
     names: Dict[str, None] = {}
     tables = []
     for scan in scans:
@@ -82,23 +94,24 @@ def class_section(scans: Sequence[ImageScan]) -> Section:
         tables.append(table)
     section.warnings += [warning for scan, table in zip(scans, tables) for warning in ratio_warnings(scan, table)]
     section.warnings += missing_classes(scans, tables)
-    section.blocks.append(class_block(scans, tables, list(names), bool(section.warnings)))
+    section.blocks.append(class_block(scans, tables, list(names)))
     return section
 
 
-def class_block(scans: Sequence[ImageScan], tables: List[Dict[str, int]], names: List[str], is_uneven: bool) -> Block:
+def class_block(scans: Sequence[ImageScan], tables: List[Dict[str, int]], names: List[str]) -> Block:
     ordered = sorted(names, key=lambda name: -sum(table.get(name, 0) for table in tables))
-    note = ""
-    if len(ordered) > SHOWN_CLASSES:
-        note = (f"The {SHOWN_CLASSES // 2} largest and the {SHOWN_CLASSES // 2} smallest of {len(ordered):,} classes; "
-                f"{len(ordered) - SHOWN_CLASSES:,} between them are left out.")
-        ordered = ordered[:SHOWN_CLASSES // 2] + ordered[-(SHOWN_CLASSES // 2):]
-    panels = [Series(scan.name, [table.get(name, 0) for name in ordered], (charts.ACCENT, charts.SECOND)[index % 2])
-              for index, (scan, table) in enumerate(zip(scans, tables))]
     ratio = max(largest_ratio(table) for table in tables)
-    title = "Classes are uneven" if is_uneven else "All classes have about as many images" if ratio < 1.5 else \
-        f"The largest class has {ratio:.1f} times the images of the smallest"
-    return Block(title, note, charts.bars("classes", ordered, panels))
+    note = "Classes have about as many images each." if ratio < 1.5 else \
+        f"The largest class has {ratio:.1f} times the images of the smallest."
+    if len(scans) > 1:
+        note += " Bars are shares of each pack, numbers are images."
+    if len(ordered) > SHOWN_CLASSES:
+        note += (f" The {SHOWN_CLASSES // 2} largest and the {SHOWN_CLASSES // 2} smallest of {len(ordered):,} classes; "
+                 f"{len(ordered) - SHOWN_CLASSES:,} between them are left out.")
+        ordered = ordered[:SHOWN_CLASSES // 2] + ordered[-(SHOWN_CLASSES // 2):]
+    series = [Series(scan.name, [table.get(name, 0) for name in ordered], charts.pack_color(index))
+              for index, (scan, table) in enumerate(zip(scans, tables))]
+    return Block("", note, bars=[charts.bars(ordered, series)])
 
 
 def largest_ratio(table: Dict[str, int]) -> float:
@@ -133,25 +146,33 @@ def has_same_classes(table: Dict[str, int], other: Dict[str, int]) -> bool:
 
 
 def sheet_section(scans: Sequence[ImageScan], seed: int) -> Section:
-    blocks = [block for number, scan in enumerate(scans) for block in contact_sheet(scan, number, scans, seed)]
+    blocks = sheet_blocks(scans, seed)
     most = max(len(scan.info["classes"]) for scan in scans)
-    return Section("sheet", "Contact sheet", [Block("Images as they are stored", sheet_note(scans, most)), *blocks])
+    figures = [figure for block in blocks for figure in block.figures]
+    some = [figures[at] for at in np.linspace(0, len(figures) - 1, min(TILES, len(figures))).astype(int)]
+    return Section("sheet", "Contact sheet", [Block("", sheet_note(scans, most)), *blocks],
+                   tiles=[(tile(figure), figure.anchor) for figure in some])
 
 
 def brightness_section(scans: Sequence[ImageScan]) -> Section:
-    section = Section("brightness", "Brightness and channels")
-    for index, scan in enumerate(scans):
-        dark, light = float(np.mean(scan.brightness < DARK)), float(np.mean(scan.brightness > LIGHT))
+    section = Section("brightness", "Brightness and channels", checks=["images of one color, channels of one value"])
+    rows = []
+    for scan in scans:
         flat = np.flatnonzero(scan.contrast < FLAT)
-        title = f"{scan.name}: half of the images have a mean brightness below {np.median(scan.brightness):.0f} of 255"
-        note = (f"{looked_at(len(scan.looked), scan.total, 'image')}, at most 16,384 pixels of each. Nearly black (below "
-                f"{DARK}): {share_text(dark)}, nearly white (above {LIGHT}): {share_text(light)}, "
-                f"of one color: {share_text(len(flat) / len(scan.looked))}.")
-        section.blocks.append(Block(title, note, brightness_chart(scan, index)))
+        rows.append((scan.name, looked_at(len(scan.looked), scan.total, "image"), f"{np.median(scan.brightness):.0f}",
+                     *(share_text(float(np.mean(found))) for found in (
+                         scan.brightness < DARK, scan.brightness > LIGHT, scan.contrast < FLAT))))
         if len(flat) > max(1, 0.01 * len(scan.looked)):
             section.warnings.append(f"{scan.name}: {len(flat):,} of {counted(len(scan.looked), 'image')} are of one color, "
                                     f"the first is sample {int(scan.looked[flat[0]])}")
         section.warnings += clipped_warnings(scan)
+    edges = np.linspace(0, 256, 65)
+    means = [Series(scan.name, np.histogram(scan.brightness, edges)[0], charts.pack_color(index))
+             for index, scan in enumerate(scans)]
+    panels = [charts.pack_histogram("brightness", Panel(edges, means, "mean brightness of an image", title="images")),
+              *(channel_panel(scan, index, edges) for index, scan in enumerate(scans))]
+    header = ("pack", "images", "median", f"nearly black (below {DARK})", f"nearly white (above {LIGHT})", "of one color")
+    section.blocks.append(Block("", "Of 255; at most 16,384 pixels of an image.", panels, header=header, rows=rows))
     return section
 
 
@@ -161,29 +182,23 @@ def clipped_warnings(scan: ImageScan) -> List[str]:
     return [f"{scan.name}: {', '.join(lost)}: nearly all pixels have one value"] if lost else []
 
 
-def brightness_chart(scan: ImageScan, index: int) -> str:
-    edges = np.linspace(0, 256, 65)
-    images = np.histogram(scan.brightness, edges)[0]
+def channel_panel(scan: ImageScan, index: int, edges: np.ndarray[Any, Any]) -> str:
+    """How often channels have each value."""
     values = scan.counts.reshape(len(scan.counts), 64, 4).sum(axis=2)
     values = 100 * values / np.maximum(values.sum(axis=1, keepdims=True), 1)
     names = {1: ("gray",), 2: ("gray", "alpha"), 3: ("red", "green", "blue"), 4: ("red", "green", "blue", "alpha")}
     colors = {"red": charts.RED, "green": charts.GREEN, "blue": charts.BLUE}
     own = names.get(len(values), [f"channel {channel}" for channel in range(len(values))])
     series = [Series(name, counts, colors.get(name, charts.ACCENT)) for name, counts in zip(own, values)]
-    median = float(np.median(scan.brightness))
-    return charts.histogram(f"brightness{index}", [
-        Panel(edges, [Series("images", images)], "mean brightness of an image", [Mark(median, f"median {median:.0f}")]),
-        Panel(edges, series, "values of pixels, % of a channel")])
+    return charts.histogram(f"channels{index}", Panel(edges, series, "value of a channel", title=f"{scan.name}, % of pixels"))
 
 
 def reject_section(scans: Sequence[ImageScan]) -> Section:
     """Rejects and warnings of the packs that have any."""
-    section = Section("rejects", "Rejects and warnings")
+    section = Section("rejects", "Rejects and warnings", checks=["rejects"])
     for table, column, what, key in (("rejects", "reason", "rejected", "rejected"),
                                      ("warnings", "warning", "packed with warnings", "warned")):
-        for index, scan in enumerate(scans):
-            if scan.info.get(key):
-                section.blocks.append(table_block(scan, table, column, what, index))
+        section.blocks += [table_block(scan, table, column, what) for scan in scans if scan.info.get(key)]
     for scan in scans:
         rejected, rows = scan.info.get("rejected", 0), scan.info.get("rows", 0)
         if rejected:
@@ -192,60 +207,38 @@ def reject_section(scans: Sequence[ImageScan]) -> Section:
     return section
 
 
-def table_block(scan: ImageScan, table: str, column: str, what: str, index: int) -> Block:
+def table_block(scan: ImageScan, table: str, column: str, what: str) -> Block:
+    total = scan.info["rejected" if table == "rejects" else "warned"]
+    title = f"{scan.name}: {total:,} {what}"
     try:
         reasons: List[Reason] = reasons_of(scan.path, table, column)
     except Error as error:
         if "://" not in scan.path:
             raise
-        total = scan.info["rejected" if table == "rejects" else "warned"]  # a server may not have the table
-        return Block(f"{scan.name}: {counted(total, 'image')} {'was' if total == 1 else 'were'} {what}",
-                     f"The reasons are not known: {shown(str(error))}")
-    total = sum(reason.rows for reason in reasons)
+        return Block(title, f"The reasons are not known: {shown(str(error))}")  # a server may not have the table
     rows = [(f"{reason.rows:,}", shown(reason.text), ", ".join(shown(file) for file in reason.files))
             for reason in reasons[:20]]
     kinds = f"{len(reasons)} kinds" if len(reasons) <= 20 else f"The 20 most frequent of {len(reasons)} kinds"
     note = f"{kinds} of reasons; the first text of each." if len(reasons) > 1 else ""
-    most = reasons[:8]
-    series = Series(f"images {what}", [reason.rows for reason in most], charts.SECOND)
-    svg = charts.bars(f"{table}{index}", [shown(reason.text) for reason in most], [series]) if len(most) > 1 else ""
-    return Block(f"{scan.name}: {counted(total, 'image')} {'was' if total == 1 else 'were'} {what}", note, svg,
-                 header=("images", column, "files, the first ones"), rows=rows)
+    return Block(title, note, header=("images", column, "files, the first ones"), rows=rows)
 
 
 def chunk_section(scans: Sequence[ImageScan]) -> Section:
-    section = Section("chunks", "Parts and chunks")
-    for index, scan in enumerate(scans):
+    """Parts and chunks, and what h5py's chunk cache finds of HDF5 packs of one shape."""
+    rows, advice = [], []
+    has_hits = any(scan.info.get("advised_cache") and not scan.info["default_cache"]["bypass"] for scan in scans)
+    for scan in scans:
         info = scan.info
-        parts = [(part["file"], part["samples"], part["chunks"]) for part in info["parts"]]
-        count, size = info.get("chunk_samples", 0), bytes_text(info.get("chunk_bytes", 0))
-        title = f"{scan.name}: {counted(len(parts), 'part')}, {counted(sum(chunks for _, _, chunks in parts), 'chunk')}"
-        if info.get("chunk_bytes"):
-            title += f" of {counted(count, 'sample')} = {size}" if count else f" of up to {size}"
-        note = "" if len(parts) <= SHOWN_PARTS else f"The first {SHOWN_PARTS} of {counted(len(parts), 'part')}."
-        if any(samples for _, samples, _ in parts):
-            section.blocks.append(Block(title, note, charts.part_rows(f"parts{index}", parts[:SHOWN_PARTS], count)))
-        section.blocks += cache_blocks(scan, index)
-    return section
-
-
-def cache_blocks(scan: ImageScan, index: int) -> List[Block]:
-    """What h5py's chunk cache finds; it reads HDF5 packs of one shape alone."""
-    plain, advised = scan.info.get("default_cache"), scan.info.get("advised_cache")
-    if not plain or not advised:
-        return []
-    setting = f"rdcc_nbytes={advised['rdcc_nbytes']}, rdcc_nslots={advised['rdcc_nslots']}, rdcc_w0={advised['rdcc_w0']}"
-    orders = ("sequential", "windowed", "random")
-    rates: List[Tuple[str, Optional[List[float]]]] = [
-        (name, None if cache["bypass"] else [100 * cache[order] for order in orders])
-        for name, cache in (("h5py as it comes", plain), ("advised", advised))]
-    panels = [Series(name, values, color)
-              for (name, values), color in zip(rates, (charts.SECOND, charts.ACCENT)) if values]
-    if not panels:
-        return [Block(f"{scan.name}: single samples are read exactly, past h5py's cache")]
-    least, most = (share_text(end(panels[0].values) / 100) for end in (min, max))
-    title = f"{scan.name}: h5py finds {least if least == most else f'{least} to {most}'} of the samples in its cache"
-    if len(panels) > 1 and panels[0].values != panels[1].values:
-        title += f" as it comes, with the advised one {share_text(min(panels[1].values) / 100)} or more"
-    return [Block(title, f"Predicted hits of reading single samples with h5py in three orders; advised: {setting}.",
-                  charts.bars(f"cache{index}", orders, panels, " %"))]
+        plain: Any = info.get("default_cache")
+        advised: Any = info.get("advised_cache")
+        samples = f"{info['chunk_samples']:,}" if info.get("chunk_samples") else "various"
+        hits = ["–" if not advised else "not used" if plain["bypass"] else f"{share_text(plain[order])}, {share_text(advised[order])}"
+                for order in (ORDERS if has_hits else ())]
+        rows.append((scan.name, f"{len(info['parts']):,}", f"{sum(part['chunks'] for part in info['parts']):,}", samples,
+                     bytes_text(info.get("chunk_bytes", 0)), *hits))
+        if advised and not plain["bypass"]:
+            advice.append(f"{scan.name}: rdcc_nbytes={advised['rdcc_nbytes']}, rdcc_nslots={advised['rdcc_nslots']}, "
+                          f"rdcc_w0={advised['rdcc_w0']}")
+    header = ["pack", "parts", "chunks", "samples a chunk", "bytes a chunk", *(f"hits, {order}" for order in ORDERS if has_hits)]
+    note = "Hits are predicted for single samples read with h5py: with its cache as it comes, and as advised. " if advice else ""
+    return Section("chunks", "Parts and chunks", [Block("", note + "; ".join(advice), header=header, rows=rows)])

@@ -18,27 +18,30 @@ ENOUGH = 10 * RARE  # masks that are looked at before a value can be rare
 
 def mask_section(scans: Sequence[ImageScan]) -> Section:
     section = Section("masks", "Masks")
-    for index, scan in enumerate(scans):
+    if any(scan.info.get("masks") for scan in scans):
+        section.checks += [f"values in fewer than {RARE} masks, or in all of them alone"]
+    for scan in scans:
         if scan.info.get("masks"):
-            section.blocks.append(mask_block(scan, index))
+            section.blocks.append(mask_block(scan))
             section.warnings += mask_warnings(scan)
     return section
 
 
-def mask_block(scan: ImageScan, index: int) -> Block:
+def mask_block(scan: ImageScan) -> Block:
     pixels, masks, alone = scan.masks
     values = np.flatnonzero(pixels)
     most = int(pixels.argmax())
     shown = np.sort(values[np.argsort(-pixels[values], kind="stable")][:SHOWN_VALUES])
     left_out = f" The {SHOWN_VALUES} values of most pixels are shown." if len(values) > SHOWN_VALUES else ""
     singles = ", ".join(f"{value} in {alone[value]:,}" for value in np.flatnonzero(alone)[:8])
-    note = (f"{looked_at(len(scan.looked), scan.total, 'mask')}. With a single value: {alone.sum():,}"
-            f"{f' ({singles})' if singles else ''}.{left_out} Colors are those of the contact sheet.")
+    note = (f"{looked_at(len(scan.looked), scan.total, 'mask')}; {most} has {share_text(pixels[most] / pixels.sum())} of the pixels. "
+            f"With a single value: {alone.sum():,}{f' ({singles})' if singles else ''}.{left_out} The first bar is the share of "
+            "pixels, the second that of the masks that have the value. Colors are those of the contact sheet.")
     colors = [charts.GRID, *charts.mask_colors()[1:]]
-    panels = [Series(name, 100 * counts[shown] / total, [colors[value] for value in shown])
-              for name, counts, total in (("pixels", pixels, pixels.sum()), ("masks that have it", masks, len(scan.looked)))]
-    title = f"{scan.name}: {counted(len(values), 'value')}; {most} has {share_text(pixels[most] / pixels.sum())} of the pixels"
-    return Block(title, note, charts.bars(f"masks{index}", [NAMES.get(value, str(value)) for value in shown], panels, " %"))
+    series = [Series(name, 100 * counts[shown] / total, [colors[value] for value in shown])
+              for name, counts, total in (("pixels", pixels, pixels.sum()), ("masks", masks, len(scan.looked)))]
+    return Block(f"{scan.name}: {counted(len(values), 'value')}", note,
+                 bars=[charts.bars([NAMES.get(value, str(value)) for value in shown], series, " %")])
 
 
 def mask_warnings(scan: ImageScan) -> List[str]:

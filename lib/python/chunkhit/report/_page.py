@@ -6,9 +6,10 @@ import re
 import tempfile
 import unicodedata
 from dataclasses import dataclass, field
-from typing import Any, List, NamedTuple, Sequence
+from typing import Any, List, NamedTuple, Sequence, Tuple
 
 from .._error import Error
+from .._paths import Path, native_path
 
 
 class Figure(NamedTuple):
@@ -24,12 +25,28 @@ class Figure(NamedTuple):
     mask: str = ""  #: data URI of colors that are laid over it
 
 
+class Bar(NamedTuple):
+    """A number as a bar."""
+
+    width: float  #: percent of the longest
+    text: str
+    color: str  #: of CSS
+
+
+class Bars(NamedTuple):
+    """Rows of bars: of each label a bar a series."""
+
+    names: Sequence[Tuple[str, str]]  #: of the series, with their colors; none where there is only one
+    rows: Sequence[Tuple[str, Sequence[Bar]]]
+
+
 class Block(NamedTuple):
-    """A finding with what shows it: any of a note, a chart, a table and a contact sheet."""
+    """What was found, below a title of at most five words: any of a note, charts, bars, a table and a contact sheet."""
 
     title: str
     note: str = ""
-    chart: str = ""  #: SVG
+    charts: Sequence[str] = ()  #: SVG, beside each other where there is room
+    bars: Sequence[Bars] = ()
     header: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
     figures: Sequence[Figure] = ()
@@ -37,12 +54,15 @@ class Block(NamedTuple):
 
 @dataclass
 class Section:
-    """A part of the page; its warnings are also listed at the top."""
+    """A part of the page. Its key figures, tiles, warnings and checks stand at the top."""
 
     anchor: str
     title: str
     blocks: List[Block] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
+    checks: List[str] = field(default_factory=list)  #: what would have been a warning
+    keys: List[Tuple[str, str]] = field(default_factory=list)  #: numbers, and what they count
+    tiles: List[Tuple[str, str]] = field(default_factory=list)  #: small images as data URIs, and anchors of figures
 
 
 def shown(text: str) -> str:
@@ -118,6 +138,14 @@ def page_text(title: str, subtitle: str, sections: Sequence[Section], version: s
     environment.filters["file_name"] = file_name
     template = environment.get_template("page.html")
     return template.render(title=title, subtitle=subtitle, sections=sections, version=version)
+
+
+def page_path(name: str, path: Path) -> str:
+    """The path of a page; raises Error "usage" for one whose ending is of another format."""
+    target = os.fsdecode(native_path(path, name))
+    if os.path.splitext(target)[1].lower() not in ("", ".html", ".htm"):
+        raise Error(f"`{name}`: expected a name that ends in .html, found {shown(target)}", "usage")
+    return target
 
 
 def write_page(path: str, text: str) -> None:

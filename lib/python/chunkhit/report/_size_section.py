@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -16,21 +16,34 @@ MAX_CROP_LOSS = 0.5  # as C++'s kMaxCropLoss
 RATIO_UNIT = 1 << 20  # of ranges of aspect ratios, which are as those of whole numbers so many times as large
 
 
+class Sizes(NamedTuple):
+    """Distributions of a pack's images."""
+
+    name: str
+    width: Array  # over the edges
+    height: Array
+    ratio: Array
+
+
 def size_section(scans: Sequence[ImageScan]) -> Section:
+    """Sizes of the inputs, as far as they are recorded, and as stored, where images keep their own."""
     section = Section("sizes", "Sizes and aspect ratios")
-    for index, scan in enumerate(scans):
-        inputs = scan.info.get("inputs")
-        edges = common_edges(scan, inputs)
-        if inputs and inputs["formats"]:
-            section.blocks.append(input_block(scan, inputs, edges, index))
-            section.warnings += squeeze_warnings(scan, inputs) + crop_warnings(scan, inputs) + alpha_warnings(scan, inputs)
-        if scan.info.get("own_sizes"):
-            section.blocks.append(stored_block(scan, edges, index))
-        elif not inputs:
-            size = scan.info["sample"]
-            section.blocks.append(Block(f"{scan.name}: all images are stored as {size['width']} x {size['height']} pixels",
-                                        "Sizes of the input images are not recorded: packs of earlier builds, parts by "
-                                        "themselves and external files do not have them."))
+    recorded = [scan for scan in scans if (scan.info.get("inputs") or {}).get("formats")]
+    own = [scan for scan in scans if scan.info.get("own_sizes")]
+    edges = common_edges(scans)
+    if recorded:
+        section.blocks.append(input_block(recorded, edges))
+        section.checks += [f"images that were squeezed by more than {MAX_SQUEEZE:g} to 1, lost more than {MAX_CROP_LOSS:.0%} to the crop "
+                           "or lost alpha"]
+    for scan in recorded:
+        inputs = scan.info["inputs"]
+        section.warnings += squeeze_warnings(scan, inputs) + crop_warnings(scan, inputs) + alpha_warnings(scan, inputs)
+    if own:
+        section.blocks.append(stored_block(own, edges))
+    missing = [scan.name for scan in scans if not scan.info.get("inputs")]
+    if missing:
+        section.blocks.append(Block("", f"Sizes of the input images are not recorded in {', '.join(missing)}: packs of earlier builds, "
+                                        "parts by themselves and external files do not have them."))
     return section
 
 
@@ -89,6 +102,12 @@ class Distribution:
         self.least = min(entry[key]["min"] for entry in inputs["formats"])
         self.most = max(entry[key]["max"] for entry in inputs["formats"])
 
+    @property
+    def text(self) -> str:
+        """From the smallest to the largest, for a table."""
+        digits = ".2f" if self.most != int(self.most) or self.least != int(self.least) else ",.0f"
+        return range_text(self.least, self.most, self.half, digits, "about ")
+
     def over(self, edges: Array) -> Array:
         """Images between the edges."""
         return np.histogram(self.begins, edges, weights=self.images)[0]
@@ -100,85 +119,83 @@ class Distribution:
         return max(float(self.begins[at]), float(self.least))
 
 
-def common_edges(scan: ImageScan, inputs: Optional[Dict[str, Any]]) -> Tuple[Array, Array]:
-    """Edges of sides and of aspect ratios, the same before and after."""
-    sides = [np.unique(scan.sizes).astype(float)]
-    ratios = [np.unique(scan.sizes[:, 1] / scan.sizes[:, 0])]
-    for entry in inputs["formats"] if inputs else []:
-        sides += [np.array([*map(float, entry[key]["ranges"])]) for key in ("width", "height")]
-        ratios.append(np.array([*map(float, entry["aspect_ratio"]["ranges"])]))
+def range_text(least: float, most: float, half: float, digits: str, about: str = "") -> str:
+    return f"{least:{digits}}" if least == most else f"{least:{digits}} to {most:{digits}}, median {about}{half:{digits}}"
+
+
+def common_edges(scans: Sequence[ImageScan]) -> Tuple[Array, Array]:
+    """Edges of sides and of aspect ratios, the same of all packs, before and after."""
+    sides = [np.unique(scan.sizes).astype(float) for scan in scans]
+    ratios = [np.unique(scan.sizes[:, 1] / scan.sizes[:, 0]) for scan in scans]
+    for scan in scans:
+        for entry in (scan.info.get("inputs") or {}).get("formats", []):
+            sides += [np.array([*map(float, entry[key]["ranges"])]) for key in ("width", "height")]
+            ratios.append(np.array([*map(float, entry["aspect_ratio"]["ranges"])]))
     return edges_of(np.unique(np.concatenate(sides))), edges_of(np.unique(np.concatenate(ratios)), RATIO_UNIT)
 
 
-def input_block(scan: ImageScan, inputs: Dict[str, Any], edges: Tuple[Array, Array], index: int) -> Block:
-    """The inputs' sizes; where all images are stored in one size with marks at it."""
-    width, height, ratio = (Distribution(inputs, key) for key in ("width", "height", "aspect_ratio"))
-    size = scan.info["sample"]
-    own = bool(scan.info.get("own_sizes"))
-    stored = None if own else (size["width"], size["height"])
-    pixels, aspects = stored_marks(stored)
-    panels = size_panels("inputs: before", edges, [part.over(edges[0]) for part in (width, height)], ratio.over(edges[1]),
-                         pixels, aspects)
-    what = "each image in its own size" if own else f"{size['width']} x {size['height']}"
-    title = (f"{scan.name}: inputs are {width.least:,} to {width.most:,} pixels wide and {height.least:,} to {height.most:,} "
-             f"high, stored is {what}")
-    are_alike = width.least == width.most and height.least == height.most
-    if are_alike:
-        title = f"{scan.name}: all inputs are {width.least:,} x {height.least:,} pixels, stored is {what}"
-    rows = [format_row(entry) for entry in inputs["formats"]]
-    note = f"Of all packed images{transform_text(scan)}. Ranges are an eighth of a power of two wide."
-    if inputs["squeezed"]:
-        note += " A short side (--resize 256) with --crop, or --fit, keeps the aspect ratio."
-    if inputs.get("cropped"):
-        note += " --fit instead of --crop keeps whole images."
-    if inputs.get("alpha_dropped"):
-        note += " --background white shows white behind transparent pixels, --channels rgba keeps alpha."
-    return Block(title, note, "" if are_alike else charts.histogram(f"inputs{index}", panels),
-                 ("format", "images", "width", "height", "aspect ratio"), rows)
+def input_block(scans: Sequence[ImageScan], edges: Tuple[Array, Array]) -> Block:
+    """The inputs' sizes, with marks at the one that all images of all packs are stored in."""
+    found, rows, spans = [], [], set()
+    for scan in scans:
+        width, height, ratio = (Distribution(scan.info["inputs"], key) for key in ("width", "height", "aspect_ratio"))
+        found.append(Sizes(scan.name, width.over(edges[0]), height.over(edges[0]), ratio.over(edges[1])))
+        spans.add(((width.least, width.most), (height.least, height.most)))
+        size = scan.info["sample"]
+        stored = "own sizes" if scan.info.get("own_sizes") else f"{size['width']} x {size['height']}"
+        rows += [format_row(scan.name, entry, stored + transform_text(scan)) for entry in scan.info["inputs"]["formats"]]
+    shapes = {None if scan.info.get("own_sizes") else (scan.info["sample"]["width"], scan.info["sample"]["height"]) for scan in scans}
+    stored_shape = next(iter(shapes)) if len(shapes) == 1 else None
+    are_alike = len(spans) == 1 and all(least == most for least, most in next(iter(spans)))
+    return Block("Input files", advice(scans), [] if are_alike else size_charts("inputs", found, edges, stored_shape),
+                 header=("pack", "format", "images", "width", "height", "aspect ratio", "stored as"), rows=rows)
 
 
-def stored_marks(stored: Optional[Tuple[int, int]]) -> Tuple[List[Mark], List[Mark]]:
-    """Marks at the sides that all images are stored with, and at their ratio."""
-    if not stored:
-        return [], []
-    width, height = stored
-    sides = [Mark(width, f"stored: {width}")] if width == height else \
-        [Mark(width, f"stored width: {width}"), Mark(height, f"stored height: {height}")]
-    return sides, [Mark(width / height, f"stored: {width / height:.2f}")]
+def advice(scans: Sequence[ImageScan]) -> str:
+    """What would have kept more of the images."""
+    recorded = [scan.info["inputs"] for scan in scans]
+    found = [text for key, text in (
+        ("squeezed", "A short side (--resize 256) with --crop, or --fit, keeps the aspect ratio."),
+        ("cropped", "--fit instead of --crop keeps whole images."),
+        ("alpha_dropped", "--background white shows white behind transparent pixels, --channels rgba keeps alpha."))
+        if any(inputs.get(key) for inputs in recorded)]
+    return " ".join(["Of all packed images.", *found])
 
 
-def size_panels(when: str, edges: Tuple[Array, Array], sides: Sequence[Array], ratios: Array, pixels: Sequence[Mark] = (),
-                aspects: Sequence[Mark] = ()) -> List[Panel]:
-    both = [Series("width", sides[0]), Series("height", sides[1], charts.SECOND)]
-    return [Panel(edges[0], both, f"{when}, pixels", pixels, True),
-            Panel(edges[1], [Series("images", ratios)], f"{when}, width / height", aspects, True)]
+def size_charts(name: str, found: Sequence[Sizes], edges: Tuple[Array, Array], stored: Any = None) -> List[str]:
+    """Panels of width, height and aspect ratio; `stored` is (width, height)."""
+    marks = [(stored[0], f"{stored[0]}"), (stored[1], f"{stored[1]}"), (stored[0] / stored[1], f"{stored[0] / stored[1]:.2f}")] \
+        if stored else []
+    panels = []
+    for at, (key, label) in enumerate((("width", "pixels"), ("height", "pixels"), ("ratio", "width / height"))):
+        series = [Series(sizes.name, getattr(sizes, key), charts.pack_color(index)) for index, sizes in enumerate(found)]
+        mark = [Mark(marks[at][0], f"stored: {marks[at][1]}")] if marks else []
+        title = "aspect ratio" if key == "ratio" else key
+        panels.append(charts.pack_histogram(f"{name}{at}", Panel(edges[at // 2], series, label, mark, True, title)))
+    return panels
 
 
-def format_row(entry: Dict[str, Any]) -> Sequence[str]:
-    cells = []
-    for key, number in (("width", "{:,.0f}"), ("height", "{:,.0f}"), ("aspect_ratio", "{:.2f}")):
-        spread = Distribution({"formats": [entry]}, key)
-        ends = [number.format(end) for end in (spread.least, spread.most)]
-        cells.append(ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}, median about {number.format(spread.half)}")
-    return (shown(entry["format"]), f"{entry['images']:,}", *cells)
+def format_row(name: str, entry: Dict[str, Any], stored: str) -> Sequence[str]:
+    spread = [Distribution({"formats": [entry]}, key).text for key in ("width", "height", "aspect_ratio")]
+    return (name, shown(entry["format"]), f"{entry['images']:,}", *spread, stored)
 
 
 def transform_text(scan: ImageScan) -> str:
     spec = scan.info.get("spec", {})
     how = [f"{key} {spec[key]}" for key in ("resize", "fit", "crop", "max-side", "short-side")
            if spec.get(key, "none") not in ("none", "0")]
-    return f", before {', '.join(how)}" if how else "; nothing was resized or cropped"
+    return f", by {', '.join(how)}" if how else ", unchanged"
 
 
-def stored_block(scan: ImageScan, edges: Tuple[Array, Array], index: int) -> Block:
-    heights, widths = scan.sizes.T
-    ratios = widths / heights
-    longest = scan.sizes.max(axis=1)
-    landscape = float(np.mean(ratios > 1.0))
-    title = (f"{scan.name}: {share_text(landscape)} of the stored images are wider than high; "
-             f"half of them have a long side of at most {int(np.median(longest)):,} pixels")
-    note = (f"{looked_at(len(scan.looked), scan.total, 'image')}. Width {widths.min():,} to {widths.max():,}, height "
-            f"{heights.min():,} to {heights.max():,}, aspect ratio {ratios.min():.2f} to {ratios.max():.2f}.")
-    panels = size_panels("stored: after", edges, [np.histogram(side, edges[0])[0] for side in (widths, heights)],
-                         np.histogram(ratios, edges[1])[0])
-    return Block(title, note, charts.histogram(f"sizes{index}", panels))
+def stored_block(scans: Sequence[ImageScan], edges: Tuple[Array, Array]) -> Block:
+    found, rows = [], []
+    for scan in scans:
+        heights, widths = scan.sizes.T
+        ratios = widths / heights
+        found.append(Sizes(scan.name, np.histogram(widths, edges[0])[0], np.histogram(heights, edges[0])[0],
+                           np.histogram(ratios, edges[1])[0]))
+        sides = [range_text(side.min(), side.max(), float(np.median(side)), ",.0f") for side in (widths, heights)]
+        rows.append((scan.name, looked_at(len(scan.looked), scan.total, "image"), *sides,
+                     range_text(ratios.min(), ratios.max(), float(np.median(ratios)), ".2f"), share_text(float(np.mean(ratios > 1.0)))))
+    return Block("As stored", "", size_charts("sizes", found, edges),
+                 header=("pack", "images", "width", "height", "aspect ratio", "wider than high"), rows=rows)

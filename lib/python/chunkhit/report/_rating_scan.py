@@ -1,0 +1,110 @@
+"""What is seen of a pack of ratings: counts of users, items, values and days."""
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Dict
+
+import numpy as np
+
+from .._datasets import SparseDataset
+from .._error import Error
+from ._image_scan import spread_samples
+
+DEFAULT_RATINGS = 50_000_000  # that are looked at where no number of users is given
+GROUP_RATINGS = 4_000_000
+CELLS = 48  # of the sparsity map, on each side
+DAY = {"seconds": 86_400, "milliseconds": 86_400 * 10 ** 3, "microseconds": 86_400 * 10 ** 6, "nanoseconds": 86_400 * 10 ** 9}
+
+
+@dataclass(eq=False)
+class RatingScan:
+    """A pack of ratings with what was seen of it; numbers are of the rows `looked`."""
+
+    name: str
+    info: Dict[str, Any]
+    dataset: SparseDataset
+    looked: np.ndarray[Any, Any]
+    user_counts: np.ndarray[Any, Any]  # ratings of each row
+    item_counts: np.ndarray[Any, Any]  # ratings of each column
+    held_counts: np.ndarray[Any, Any]  # held-out ratings of each row; empty without
+    values: Dict[float, int]
+    cells: np.ndarray[Any, Any]  # (at most CELLS, at most CELLS): ratings in each area of rows and columns
+    row_ids: Any
+    column_ids: Any
+    days: Counter[int] = field(default_factory=Counter)  # since 1970, of the ratings; of those held out where there are any
+
+    @property
+    def rows(self) -> int:
+        return int(self.info["rows"])
+
+    @property
+    def columns(self) -> int:
+        return int(self.info["columns"])
+
+
+def nnz_of(info: Dict[str, Any], matrix: str = "X") -> int:
+    return next((int(entry["nnz"]) for entry in info["matrices"] if entry["name"] == matrix), 0)
+
+
+def spread_rows(info: Dict[str, Any], samples: int, seed: int) -> np.ndarray[Any, Any]:
+    """All rows, or runs of neighbors, evenly spread, at random positions."""
+    rows, ratings = info["rows"], nnz_of(info)
+    if samples < 0:
+        samples = 0 if ratings <= DEFAULT_RATINGS else max(1, int(rows * DEFAULT_RATINGS / ratings))
+    return spread_samples(rows, samples, seed)
+
+
+def scan_ratings(name: str, path: str, samples: int, seed: int) -> RatingScan:
+    """Looks at `samples` users; 0: all, below 0: as many as have about DEFAULT_RATINGS."""
+    dataset = SparseDataset(path, format="csr", cache="none")  # each row is read once
+    info: Any = dataset.info
+    looked = spread_rows(info, samples, seed)
+    held_counts = np.zeros(len(looked) if dataset.has_held_out else 0, np.int64)
+    cells = np.zeros((min(CELLS, len(looked)), min(CELLS, dataset.column_count)), np.int64)
+    scan = RatingScan(name, info, dataset, looked, np.zeros(len(looked), np.int64), np.zeros(dataset.column_count, np.int64),
+                      held_counts, {}, cells,
+                      ids_or_none(dataset.row_ids), ids_or_none(dataset.column_ids))
+    group = max(1, int(GROUP_RATINGS / max(1.0, nnz_of(info) / max(1, len(dataset)))))
+    for begin in range(0, len(looked), group):
+        read = dataset[looked[begin:begin + group]]
+        parts = read if isinstance(read, tuple) and not hasattr(read, "indptr") else (read,)
+        add_rows(scan, begin, parts[0])
+        if dataset.has_held_out:
+            scan.held_counts[begin:begin + group] = np.diff(parts[1].indptr)
+        add_times(scan, parts[dataset.has_held_out].times)
+    return scan
+
+
+def add_times(scan: RatingScan, times: Any) -> None:
+    if times is None or not len(times) or scan.info.get("times") not in DAY:
+        return
+    days, numbers = np.unique(times // DAY[scan.info["times"]], return_counts=True)
+    scan.days.update(dict(zip(days.tolist(), numbers.tolist())))
+
+
+def ids_or_none(read: Any) -> Any:
+    """Own ids; None where the source, an external matrix, has none."""
+    try:
+        return np.asarray(read())
+    except Error:
+        return None
+
+
+def add_rows(scan: RatingScan, begin: int, rows: Any) -> None:
+    counts = np.diff(rows.indptr)
+    scan.user_counts[begin:begin + len(counts)] = counts
+    scan.item_counts += np.bincount(rows.indices, minlength=scan.columns)
+    values, numbers = np.unique(rows.values, return_counts=True)
+    for value, number in zip(values.tolist(), numbers.tolist()):
+        scan.values[value] = scan.values.get(value, 0) + number
+    if len(scan.values) > 100_000:  # values that hardly repeat: as 4 digits
+        rounded: Dict[float, int] = {}
+        for value, number in scan.values.items():
+            key = float(f"{value:.4g}")
+            rounded[key] = rounded.get(key, 0) + number
+        scan.values = rounded
+    high, wide = scan.cells.shape
+    row_cells = np.repeat((begin + np.arange(len(counts))) * high // len(scan.looked), counts)
+    column_cells = rows.indices.astype(np.int64) * wide // scan.columns
+    scan.cells += np.bincount(row_cells * wide + column_cells, minlength=high * wide).reshape(high, wide)
