@@ -155,6 +155,9 @@ std::size_t HttpClient::Request::take_bytes(char* bytes, std::size_t size, std::
     std::memcpy(to.out_.data() + to.received_, bytes, room);
     to.received_ += room;
     if (room < taken) return 0;  // a whole file instead of its first bytes
+    // A thread that is woken for each piece would only take the CPU from those that receive and send.
+    if (to.received_ < to.awaited_) return taken;
+    to.awaited_ = Transfer::kNone;  // those that wait for more say so again
   }
   to.changed_.notify_all();
   return taken;

@@ -60,6 +60,7 @@ class Transfer {
 
  private:
   friend class HttpClient;
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
   void wait_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_there);
   void fail(ErrorCode code, const std::string& what);
   void throw_error() const;
@@ -74,6 +75,7 @@ class Transfer {
   ByteBuffer own_;    // made when the first bytes arrive, where no place was given
   MutableBytes out_;  // where they go
   std::uint64_t received_ = 0;
+  std::uint64_t awaited_ = kNone;  // the fewest bytes that a thread waits for
   bool is_done_ = false;
   bool is_cancelled_ = false;
   std::optional<ErrorCode> error_;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -64,7 +65,11 @@ void Transfer::throw_error() const {
 
 Bytes Transfer::wait(std::uint64_t count) {
   std::unique_lock lock(mutex_);
-  wait_until(lock, [&] { return received_ >= count; });
+  wait_until(lock, [&] {
+    if (received_ >= count) return true;
+    awaited_ = std::min(awaited_, count);
+    return false;
+  });
   if (received_ < count) throw_error();
   if (received_ < count)
     throw_bad_data(url_ + ": ends at byte " + std::to_string(offset_ + received_) + ", expected " +
