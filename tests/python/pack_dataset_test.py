@@ -1,6 +1,10 @@
 """pack_dataset: datasets of torch and of Hugging Face, and iterables, become packs."""
+import importlib
 import io
 import multiprocessing
+import os
+import pickle
+import types
 
 import numpy as np
 import pytest
@@ -69,6 +73,43 @@ def test_a_folder_of_torchvision_is_the_pack_of_its_files(packs, tmp_path):
         found = chunkhit.pack_dataset(source, tmp_path / f"{workers}", workers=workers, **options)
         assert in_order(tmp_path / f"{workers}") == in_order(tmp_path / "files")
         assert (found["classes"], found["mean"]) == (expected["classes"], expected["mean"])
+
+
+class Sized:
+    """Samples of sizes of their own, some with a mask and some without, and a file that is not decoded."""
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        image = IMAGES[index][:2 + index % 4]
+        mask = np.full(image.shape[:2], index, np.uint8)
+        return (png(image) if index % 3 else image), mask, f"row {index}"
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_workers_hand_over_in_shared_memory_where_there_is_room(tmp_path, monkeypatch, has_room):
+    """What runs through the pipe is as small as shapes and labels."""
+    pytest.importorskip("torch")
+    data = importlib.import_module("chunkhit._pack_dataset")
+    sizes, statvfs = multiprocessing.Queue(), os.statvfs
+
+    def in_shared_memory(samples):
+        pixels, others = data_in_shared_memory(samples)
+        sizes.put(len(pickle.dumps(others)))
+        return pixels, others
+
+    data_in_shared_memory = data.in_shared_memory
+    monkeypatch.setattr(data, "in_shared_memory", in_shared_memory)
+    monkeypatch.setattr(os, "statvfs", lambda path: statvfs(path) if has_room else types.SimpleNamespace(f_bavail=1, f_frsize=4096))
+    for workers in (0, 2):
+        chunkhit.pack_dataset(Sized(), tmp_path / f"{workers}", workers=workers, sizes="own", keep_columns=None)
+    stored = [chunkhit.ImageDataset(tmp_path / f"{workers}") for workers in (0, 2)]
+    for number in range(40):
+        for first, second in zip(*(dataset[number] for dataset in stored)):
+            np.testing.assert_array_equal(first, second)
+    assert stored[0].keys() == stored[1].keys()
+    assert (max(sizes.get() for _ in range(3)) < 2500) == has_room
 
 
 def test_any_number_of_workers_makes_the_same_pack(tmp_path):

@@ -4,9 +4,12 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
+import math
+import os
 import sys
-from typing import Any, Dict, Generator, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Generator, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ._error import Error, whole_number
@@ -92,8 +95,36 @@ def stored_image(image: Any) -> Any:
     raise Error(f"image: expected bytes or a path, found {image!r}", "usage")
 
 
-def same(samples: List[Entry]) -> List[Entry]:
-    return samples
+def in_shared_memory(samples: List[Entry]) -> Tuple[Any, List[Any]]:
+    """The samples, with shapes in the place of pixels and masks, and one tensor of all of these, which torch hands over without
+    a copy through a pipe; where shared memory is short, None and the samples as they are."""
+    torch = importlib.import_module("torch")
+    arrays = [array for sample in samples for array in (sample[0], sample[4]) if array is not None]
+    count = sum(array.nbytes for array in arrays)
+    try:
+        free = os.statvfs("/dev/shm")
+    except OSError:
+        return None, samples
+    if count * 2 * (torch.utils.data.get_worker_info().num_workers + 1) > free.f_bavail * free.f_frsize:
+        return None, samples
+    pixels = torch.empty(count, dtype=torch.uint8).share_memory_()
+    np.concatenate([array.reshape(-1) for array in arrays], out=pixels.numpy())
+    return pixels, [(image.shape, *others, mask if mask is None else mask.shape) for image, *others, mask in samples]
+
+
+def from_shared_memory(batch: Tuple[Any, List[Any]]) -> Iterator[Entry]:
+    """The samples of what `in_shared_memory` made."""
+    pixels, samples = batch
+    if pixels is None:
+        yield from samples
+        return
+    left = pixels.numpy()
+    for shape, label, key, columns, mask_shape in samples:
+        image, left = left[:math.prod(shape)].reshape(shape), left[math.prod(shape):]
+        mask = None
+        if mask_shape is not None:
+            mask, left = left[:math.prod(mask_shape)].reshape(mask_shape), left[math.prod(mask_shape):]
+        yield image, label, key, columns, mask
 
 
 def is_map_style(source: Any) -> bool:
@@ -116,11 +147,11 @@ def read_ahead(samples: Samples, workers: int) -> Generator[Entry, None, None]:
         raise Error("workers: torch is not installed, whose DataLoader they are; workers=0 reads in this process",
                     "usage") from None
     # The workers' random numbers are the same in each run.
-    loader = data.DataLoader(samples, batch_size=BATCH, num_workers=workers, collate_fn=same,
+    loader = data.DataLoader(samples, batch_size=BATCH, num_workers=workers, collate_fn=in_shared_memory,
                              generator=torch.Generator().manual_seed(0))
     batches = iter(loader)
     try:
-        yield from itertools.chain.from_iterable(batches)
+        yield from itertools.chain.from_iterable(map(from_shared_memory, batches))
     finally:
         # Where an error's traceback holds it, Python's search for cycles would end it, and wait 5 s for each worker.
         batches._shutdown_workers()
