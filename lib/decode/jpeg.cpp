@@ -21,6 +21,7 @@
 namespace chunkhit {
 namespace {
 
+constexpr unsigned kCallsPerCheck = 16;  // of the clock: libjpeg calls for each row
 constexpr int kMaxScans =
     100;  // real progressive files have about 10; each scan costs a pass over all blocks
 
@@ -179,7 +180,7 @@ class JpegSession : public JpegEntropy {
   }
 
   void check_progress() {
-    const bool is_late = monitor_.is_out_of_time();
+    const bool is_late = ++progress_calls_ % kCallsPerCheck == 0 && monitor_.is_out_of_time();
     if (!is_late && info.input_scan_number <= kMaxScans) return;
     if (is_late)
       std::snprintf(reason_.data(), reason_.size(), "%s", monitor_.time_error().c_str());
@@ -195,6 +196,7 @@ class JpegSession : public JpegEntropy {
   std::jmp_buf return_here_{};
   std::array<char, JMSG_LENGTH_MAX + 32> reason_{};
   std::array<char, JMSG_LENGTH_MAX> end_{};  // where the data ends
+  unsigned progress_calls_ = 0;
   bool lacks_end_marker_ = false;
   bool out_of_memory_ = false;
 };

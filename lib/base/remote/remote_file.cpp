@@ -163,16 +163,12 @@ void RemoteFile::read_ahead(std::uint64_t offset, std::uint64_t byte_count) cons
 
 void RemoteFile::forget_ahead() const {
   const std::lock_guard lock(mutex_);
-  const bool ends_opening = std::exchange(is_opening_, false);
+  for (const auto& each : ahead_) each->cancel();
+  ahead_.clear();
   // What was read while the file was opened is read once more, for the hash of the part.
-  const auto is_kept = [&](const auto& each) {
-    return ends_opening && each->end() - each->offset() <= kHeadBytes;
-  };
-  for (Transfers* const list : {&ahead_, &opening_}) {
-    for (const auto& each : *list)
-      if (list == &ahead_ || !is_kept(each)) each->cancel();
-    std::erase_if(*list, [&](const auto& each) { return list == &ahead_ || !is_kept(each); });
-  }
+  if (std::exchange(is_opening_, false)) return;
+  for (const auto& each : opening_) each->cancel();
+  opening_.clear();
 }
 
 }  // namespace chunkhit
