@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "base/csv_reader.h"
@@ -22,10 +23,12 @@ constexpr std::size_t kColumnsToName = 20;
 /// Which fields of a row are used.
 struct UsedFields {
   std::size_t file = 0;
-  std::vector<std::size_t> labels;
+  std::optional<std::size_t> mask;  // where the rows name masks
+  std::vector<std::size_t> labels;  // none: samples have masks alone
   std::vector<std::size_t> kept;
   std::size_t min_count = 0;     // a row with fewer fields lacks one that is used
   std::size_t column_count = 0;  // of the header
+  std::string label_advice;      // names the column that is probably meant where there are no labels
   bool of_pack = false;          // the header is that of a rejects.csv or warnings.csv
 };
 
@@ -45,6 +48,8 @@ std::string line_end_advice(const Fields& header) {
 
 constexpr std::array<std::string_view, 9> kFileNames{"filename",  "path", "filepath", "image", "imagepath",
                                                      "imagename", "img",  "imgpath",  "name"};
+constexpr std::array<std::string_view, 6> kMaskNames{"mask",         "maskpath", "masks",
+                                                     "segmentation", "seg",      "annotation"};
 constexpr std::array<std::string_view, 7> kLabelNames{"class",  "label",    "classname", "target",
                                                       "labels", "category", "classid"};
 
@@ -74,6 +79,8 @@ std::string repeat_advice(const Fields& header, const std::string& name) {
 std::string column_advice(const Fields& header, const std::string& name, const LabelCsvSpec& spec) {
   if (std::string advice = repeat_advice(header, name); !advice.empty()) return advice;
   std::string flags = likely_column(header, spec.file_column, "`file_column`", kFileNames);
+  if (!spec.mask_column.empty())
+    flags += likely_column(header, spec.mask_column, "`mask_column`", kMaskNames);
   if (spec.label_column.size() == 1)
     flags += likely_column(header, spec.label_column[0], "`label_column`", kLabelNames);
   return flags.empty() ? "" : "; give" + flags;
@@ -98,6 +105,14 @@ std::size_t find_column(const CsvReader& table, const Fields& header, const std:
   return static_cast<std::size_t>(found - header.begin());
 }
 
+/// Whether a table of masks has no labels: it lacks the column that is taken where none is named.
+bool lacks_labels(const Fields& header, const LabelCsvSpec& spec) {
+  const LabelCsvSpec plain;
+  return !spec.mask_column.empty() && spec.label_column == plain.label_column &&
+         spec.label_type == plain.label_type &&
+         std::ranges::find(header, plain.label_column[0]) == header.end();
+}
+
 UsedFields find_columns(CsvReader& table, const LabelCsvSpec& spec) {
   Fields header;
   if (!table.next_row(header)) throw_bad_data(table.name() + ": is empty, expected a header line");
@@ -106,14 +121,18 @@ UsedFields find_columns(CsvReader& table, const LabelCsvSpec& spec) {
   used.file = find_column(table, header, spec.file_column, spec);
   used.min_count = used.file + 1;
   used.column_count = header.size();
-  for (const std::string& name : spec.label_column) {
-    used.labels.push_back(find_column(table, header, name, spec));
-    used.min_count = std::max(used.min_count, used.labels.back() + 1);
+  const auto find = [&](const std::string& name) {
+    const std::size_t column = find_column(table, header, name, spec);
+    used.min_count = std::max(used.min_count, column + 1);
+    return column;
+  };
+  if (!spec.mask_column.empty()) used.mask = find(spec.mask_column);
+  if (lacks_labels(header, spec)) {
+    used.label_advice = likely_column(header, spec.label_column[0], "`label_column`", kLabelNames);
+  } else {
+    for (const std::string& name : spec.label_column) used.labels.push_back(find(name));
   }
-  for (const std::string& name : spec.keep_columns) {
-    used.kept.push_back(find_column(table, header, name, spec));
-    used.min_count = std::max(used.min_count, used.kept.back() + 1);
-  }
+  for (const std::string& name : spec.keep_columns) used.kept.push_back(find(name));
   return used;
 }
 
@@ -125,7 +144,11 @@ std::string fields_text(std::size_t count) {
 class TableRows {
  public:
   TableRows(SampleList& list, UsedFields used, const LabelColumns& spec)
-      : rows_(list, spec), used_(std::move(used)), labels_(used_.labels.size()), kept_(used_.kept.size()) {}
+      : list_(list),
+        rows_(list, spec),
+        used_(std::move(used)),
+        labels_(used_.labels.size()),
+        kept_(used_.kept.size()) {}
 
   void take(const Fields& fields) {
     add_to_hash(fields);
@@ -133,7 +156,11 @@ class TableRows {
     if (!error.empty()) reject(fields, error);
   }
 
-  void finish() { rows_.finish(); }
+  void finish() {
+    if (!used_.labels.empty()) return rows_.finish();
+    list_.class_ids.assign(list_.size(), -1);
+    rows_.finish_unlabelled(list_.rows);
+  }
 
  private:
   // A field that a short row lacks is hashed as what no field can be: a NUL; a row with too many has two
@@ -143,6 +170,7 @@ class TableRows {
       rows_.hash().add(at < fields.size() ? fields[at] : std::string_view("\0", 1));
     };
     add(used_.file);
+    if (used_.mask) add(*used_.mask);
     for (const std::size_t label : used_.labels) add(label);
     for (const std::size_t kept : used_.kept) add(kept);
     if (has_surplus(fields)) rows_.hash().add(std::string_view("\0\0", 2));
@@ -167,7 +195,17 @@ class TableRows {
       labels_[column] = fields[used_.labels[column]];
     for (std::size_t column = 0; column < kept_.size(); ++column)
       kept_[column].text.assign(fields[used_.kept[column]]);
-    return rows_.take(fields[used_.file], labels_, kept_);
+    if (!used_.mask) return rows_.take(fields[used_.file], labels_, kept_);
+    return take_masked(fields[used_.file], fields[*used_.mask]);
+  }
+
+  std::string take_masked(std::string_view file, std::string_view mask) {
+    if (mask.empty()) return "mask is missing";
+    if (!is_utf8(mask)) return "mask is not UTF-8";
+    std::string error =
+        labels_.empty() ? rows_.take_unlabelled(file, kept_) : rows_.take(file, labels_, kept_);
+    if (error.empty()) list_.mask_files.add(mask);
+    return error;
   }
 
   void reject(const Fields& fields, const std::string& error) {
@@ -178,6 +216,7 @@ class TableRows {
     rows_.reject(field(used_.file), std::move(labels), error);
   }
 
+  SampleList& list_;
   LabelRows rows_;
   UsedFields used_;
   Fields labels_;                // of the row in hand
@@ -190,6 +229,7 @@ void check_columns(const LabelCsvSpec& spec) {
   std::vector<std::string> names = spec.label_column;
   if (names.empty()) throw_usage("`label_column`: at least one is needed");
   names.push_back(spec.file_column);
+  if (!spec.mask_column.empty()) names.push_back(spec.mask_column);
   names.insert(names.end(), spec.keep_columns.begin(), spec.keep_columns.end());
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
@@ -211,6 +251,10 @@ SampleList list_label_rows(CsvReader& table, const LabelColumns& spec) {
     throw_bad_data(table.name() + ": none of its " + std::to_string(list.row_count) +
                    " rows can be used; the first: " + list.rejects[0].reason);
   notice_repeated_files(list);
+  if (!used.label_advice.empty())
+    list.notices.push_back(table.name() + " has no column \"" + spec.label_column[0] +
+                           "\": samples have masks and no labels; give" + used.label_advice +
+                           " where these are wanted");
   if (used.of_pack && !list.classes.empty() && !spec.labels_are_names)
     list.notices.push_back(table.name() +
                            " lists rows of a pack: class ids follow from its own classes and may differ from "

@@ -69,6 +69,7 @@ struct SampleList {
   std::vector<SampleColumn> columns;     ///< kept beside the labels
   std::vector<FileRange> ranges;         ///< where it lies; empty: each is a file of its own below the root
   std::vector<SampleShape> shapes;       ///< of pixels that lie there; no channels, or empty: an image file
+  TextList mask_files;                   ///< below the folder of masks, where the list names them; else empty
   std::vector<FileRange> masks;          ///< pixels of masks that a program added; else empty
   std::vector<SampleShape> mask_shapes;  ///< of these
 
@@ -188,6 +189,8 @@ struct SampleFile {
 /// Opens a sample. Throws MachineError, and bad_data for a range that does not lie in its container.
 /// Thread-safe.
 [[nodiscard]] SampleFile open_sample(const RootFolder& root, const SampleList& list, std::size_t index);
+/// Opens a file below a folder as a sample. Throws MachineError. Thread-safe.
+[[nodiscard]] SampleFile open_file(const RootFolder& folder, std::string_view file);
 /// Opens the mask that a program added with a sample.
 [[nodiscard]] SampleFile open_added_mask(const SampleList& list, std::size_t index);
 

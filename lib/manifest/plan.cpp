@@ -1,5 +1,6 @@
 #include "manifest/plan.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -73,6 +74,11 @@ void check_counts(const PackPlan& plan) {
 std::uint64_t PackPlan::parts() const {
   return std::accumulate(packs.begin(), packs.end(), std::uint64_t{0},
                          [](std::uint64_t sum, const PlannedPack& pack) { return sum + pack.parts; });
+}
+
+bool PackPlan::names_masks() const {
+  const std::vector<SpecEntry>& spec = packs.front().spec;
+  return std::ranges::find(spec, "mask-column", &SpecEntry::name) != spec.end();
 }
 
 std::string plan_text(const PackPlan& plan) {

@@ -18,7 +18,10 @@ enum class LabelType { automatic, classes, numbers };
 
 /// Columns of a CSV that names the samples; of tars, keys of the .json files beside the images.
 struct LabelCsvSpec {
-  std::string file_column = "file";                ///< paths, relative to the root
+  std::string file_column = "file";  ///< paths, relative to the root
+  /// Paths of masks, relative to PackImagesSpec::pair; of tars the extension of masks: "seg.png". Empty:
+  /// none.
+  std::string mask_column{};
   std::vector<std::string> label_column{"label"};  ///< several columns are float labels
   /// Further columns that are kept, by name: whole numbers, numbers or texts of up to 1,024 bytes.
   std::vector<std::string> keep_columns{};
@@ -107,7 +110,8 @@ struct PackImagesSpec {
   /// Folder of masks: for each image a file of its name below the root, or with the extension .png, .npy,
   /// .bmp or .gif, of one value a pixel (gray levels; of PNG also indices of a palette) and of the upright
   /// image's size. They are resized by nearest pixels. Without `labels` folders are no classes then: all
-  /// class ids are -1. Empty: no masks.
+  /// class ids are -1. With `columns.mask_column` it holds the files of that column, and empty is the root.
+  /// Empty: no masks.
   std::string pair;
   TransformSpec transform;
   Sizes sizes = Sizes::fixed;

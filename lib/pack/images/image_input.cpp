@@ -382,6 +382,11 @@ PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions 
   return options;
 }
 
+PackImagesSpec with_mask_folder(PackImagesSpec spec, const PackImagesOptions& checked) {
+  if (!spec.columns.mask_column.empty() && spec.pair.empty()) spec.pair = checked.root;
+  return spec;
+}
+
 PackImagesOptions checked_output(const PackImagesSpec& spec, PackImagesOptions options) {
   check_spec(spec);
   check_error_limit(options, "bad images");

@@ -39,6 +39,9 @@ struct ImageInput {
 /// Checks spec and options; fills in the root where it is that of the labels.
 [[nodiscard]] PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions options);
 
+/// The spec with the folder of masks filled in where a CSV names files of the root.
+[[nodiscard]] PackImagesSpec with_mask_folder(PackImagesSpec spec, const PackImagesOptions& checked);
+
 /// Throws usage where a sheet is asked for, which only a preview writes.
 void check_no_sheet(const PackImagesOptions& options);
 /// Throws usage where the sheet's name is none of a PNG.

@@ -38,6 +38,7 @@ void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options
       {"`inputs`", !options.inputs.empty()},
       {"`labels`", !spec.labels.empty()},
       {"`file_column`", spec.columns.file_column != plain.file_column},
+      {"`mask_column`", !spec.columns.mask_column.empty()},
       {"`label_type`", spec.columns.label_type != plain.label_type},
       {"`include`", !spec.folders.include.empty()},
       {"`split_folders`", !spec.folders.split_folders.empty()},

@@ -64,7 +64,7 @@ MaskFile open_mask(const InputFolders& folders, std::string_view image) {
     MaskFile mask{stem + std::string(extension), {}};
     // Where masks lie beside the images, an image is not its own.
     const bool is_image = mask.name == image && masks.is(folders.images);
-    if (!is_image) mask.file = masks.open(mask.name);
+    if (!is_image) mask.file = open_file(masks, mask.name);
     mask.is_there = !is_image && !mask.file.error.starts_with("no such file");
     return mask;
   };
@@ -82,6 +82,14 @@ MaskFile open_mask(const InputFolders& folders, std::string_view image) {
   throw ImageError("has no mask: expected " + stem + ".png, or .npy, .bmp, .gif, in the folder of `pair`");
 }
 
+MaskFile open_mask(const InputFolders& folders, const SampleList& list, std::size_t index) {
+  if (list.mask_files.empty()) return open_mask(folders, list.file(index));
+  MaskFile mask{std::string(list.mask_files[index]), open_file(*folders.masks, list.mask_files[index]), true};
+  if (mask.file.error.empty()) return mask;
+  if (mask.file.error.starts_with("no such file")) folders.masks->check_mounted(mask.name);
+  throw ImageError("its mask " + mask.name + ": " + mask.file.error);
+}
+
 FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask) {
   return {image.bytes + mask.bytes, image.mtime_ns + mask.mtime_ns};
 }
@@ -90,7 +98,7 @@ FileStamp joined_stamp(const InputFolders& folders, const SampleList& list, std:
                        const FileStamp& image) {
   if (!folders.masks) return image;
   try {
-    return joined_stamp(image, open_mask(folders, list.file(index)).file.stamp);
+    return joined_stamp(image, open_mask(folders, list, index).file.stamp);
   } catch (const ImageError&) {
     return image;
   }
@@ -121,7 +129,7 @@ void MaskDecoder::make(const InputFolders& folders, const SampleList& list, std:
                        const Size& image, std::uint8_t* out) {
   stamp_ = {};
   if (!list.masks.empty()) return make_added(list, index, image, out);
-  const MaskFile mask = open_mask(folders, list.file(index));
+  const MaskFile mask = open_mask(folders, list, index);
   stamp_ = mask.file.stamp;
   try {
     if (mask.file.bytes >

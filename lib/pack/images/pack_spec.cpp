@@ -221,6 +221,8 @@ void check_spec(const PackImagesSpec& spec) {
   const LabelCsvSpec& columns = spec.columns;
   if (spec.labels.empty() && columns.file_column != plain.file_column)
     throw_usage("`file_column` is for a CSV: give it with `labels`");
+  if (spec.labels.empty() && !columns.mask_column.empty())
+    throw_usage("`mask_column` is for a CSV: give it with `labels`");
   if (columns.keep_columns.size() > kMaxKeptColumns)
     throw_usage("`keep_columns`: found " + count_text(columns.keep_columns.size(), "column") +
                 ", expected at most " + count_text(kMaxKeptColumns));

@@ -112,10 +112,11 @@ PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions
   RunFrame frame("pack-images", options.command_line, options.stop);
   if (options.on_progress) options.on_progress({});
   PlanReport report{.path = options.output};
-  std::optional<ImageInput> input = read_image_input(given_spec, options);
+  PackImagesSpec spec = with_mask_folder(given_spec, options);
+  std::optional<ImageInput> input = read_image_input(spec, options);
   report.interrupted = !input;
   if (!input) return report;
-  const PackImagesSpec spec = with_part_samples(given_spec, options, input->list);
+  spec = with_part_samples(spec, options, input->list);
   report.rows = input->list.row_count;
   report.rejected = input->list.rejects.size();
   report.notices = std::move(input->notices);
