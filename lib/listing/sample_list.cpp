@@ -216,6 +216,7 @@ void reject_samples(SampleList& list, std::span<const std::size_t> indices, std:
   erase_texts(list.mask_files, indices);
   erase_values(list.rows, indices);
   erase_values(list.ranges, indices);
+  erase_values(list.masks, indices);
   std::ranges::move(rejects, std::back_inserter(list.rejects));
   std::ranges::sort(list.rejects, {}, &Reject::row);
 }
@@ -348,9 +349,9 @@ SampleFile open_file(const RootFolder& folder, std::string_view file) {
   return sample;
 }
 
-SampleFile open_added_mask(const SampleList& list, std::size_t index) {
+SampleFile open_mask_range(const SampleList& list, std::size_t index) {
   SampleFile mask = open_range(list, list.masks[index]);
-  mask.pixels = list.mask_shapes[index];
+  if (!list.mask_shapes.empty()) mask.pixels = list.mask_shapes[index];
   return mask;
 }
 

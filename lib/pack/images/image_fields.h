@@ -76,10 +76,9 @@ void show_labels(Spec& spec, Fields& fields) {
   fields.record_if(!spec.labels.empty() && !is_written,
                    Field{"file_column", "CSV column of the file paths, below ROOT", "NAME"},
                    columns.file_column, TextForm{});
-  fields.record_if(
-      !columns.mask_column.empty(),
-      Field{"mask_column", "CSV column of the paths of masks, below the folder of pair or ROOT", "NAME"},
-      columns.mask_column, TextForm{});
+  fields.record_if(!columns.mask_column.empty(),
+                   Field{"mask_column", "CSV column of masks, below pair or ROOT; of tars: seg.png", "NAME"},
+                   columns.mask_column, TextForm{});
   fields.record_if(true, Field{"label_column", "Label column, or key of a tar's .json; repeated: floats"},
                    columns.label_column, RepeatedForm{});
   fields.record_if(!columns.keep_columns.empty(),

@@ -53,7 +53,7 @@ std::unique_ptr<OpenedImage> open_pixels(Bytes file, DecodeMonitor& monitor) {
 }  // namespace
 
 std::optional<RootFolder> mask_folder(const PackImagesSpec& spec) {
-  if (spec.pair.empty() || spec.pair == kWriterLabels) return std::nullopt;
+  if (spec.pair.empty() || spec.pair == kWriterLabels || spec.pair == kMemberMasks) return std::nullopt;
   return RootFolder(spec.pair, spec.follow_symlinks);
 }
 
@@ -84,9 +84,11 @@ MaskFile open_mask(const InputFolders& folders, std::string_view image) {
 
 MaskFile open_mask(const InputFolders& folders, const SampleList& list, std::size_t index) {
   if (list.mask_files.empty()) return open_mask(folders, list.file(index));
-  MaskFile mask{std::string(list.mask_files[index]), open_file(*folders.masks, list.mask_files[index]), true};
+  MaskFile mask{std::string(list.mask_files[index]), {}, true};
+  const bool is_member = !list.masks.empty();
+  mask.file = is_member ? open_mask_range(list, index) : open_file(*folders.masks, mask.name);
   if (mask.file.error.empty()) return mask;
-  if (mask.file.error.starts_with("no such file")) folders.masks->check_mounted(mask.name);
+  if (!is_member && mask.file.error.starts_with("no such file")) folders.masks->check_mounted(mask.name);
   throw ImageError("its mask " + mask.name + ": " + mask.file.error);
 }
 
@@ -96,7 +98,7 @@ FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask) {
 
 FileStamp joined_stamp(const InputFolders& folders, const SampleList& list, std::size_t index,
                        const FileStamp& image) {
-  if (!folders.masks) return image;
+  if (!folders.masks && list.mask_files.empty()) return image;
   try {
     return joined_stamp(image, open_mask(folders, list, index).file.stamp);
   } catch (const ImageError&) {
@@ -128,7 +130,7 @@ void check_shape(std::uint32_t width, std::uint32_t height, const MaskDecoder::S
 void MaskDecoder::make(const InputFolders& folders, const SampleList& list, std::size_t index,
                        const Size& image, std::uint8_t* out) {
   stamp_ = {};
-  if (!list.masks.empty()) return make_added(list, index, image, out);
+  if (!list.mask_shapes.empty()) return make_added(list, index, image, out);
   const MaskFile mask = open_mask(folders, list, index);
   stamp_ = mask.file.stamp;
   try {
@@ -152,7 +154,7 @@ void MaskDecoder::make(const InputFolders& folders, const SampleList& list, std:
 
 void MaskDecoder::make_added(const SampleList& list, std::size_t index, const Size& image,
                              std::uint8_t* out) {
-  const SampleFile mask = open_added_mask(list, index);
+  const SampleFile mask = open_mask_range(list, index);
   static_cast<void>(mask.read(file_));
   try {
     check_shape(mask.pixels.width, mask.pixels.height, image);

@@ -1,5 +1,5 @@
-// Masks: for each image of a list a class map, in the file of its name below another folder, in one that the
-// list names, or as a program added it.
+// Masks: for each image of a list a class map, in the file of its name below another folder, in a file or
+// member that the list names, or as a program added it.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ struct MaskFile {
   bool is_there = false;
 };
 
-/// Opens the mask of a sample: the file that the list names, else the file of the image's name with the first
-/// extension of a mask that is there. Throws ImageError where there is none, MachineError.
+/// Opens the mask of a sample: the file or member that the list names, else the file of the image's name with
+/// the first extension of a mask that is there. Throws ImageError where there is none, MachineError.
 [[nodiscard]] MaskFile open_mask(const InputFolders& folders, const SampleList& list, std::size_t index);
 /// The same for an image of which a list names no mask.
 [[nodiscard]] MaskFile open_mask(const InputFolders& folders, std::string_view image);

@@ -93,7 +93,7 @@ PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, st
 PackImagesReport pack_images(const PackImagesSpec& given_spec, const PackImagesOptions& given) {
   check_no_sheet(given);
   const PackImagesOptions options = checked_options(given_spec, given);
-  const PackImagesSpec spec = with_mask_folder(given_spec, options);
+  const PackImagesSpec spec = with_masks(given_spec, options);
   check_memory(spec, options);
   RunFrame frame = start_run(options);
   std::optional<ImageInput> input = read_image_input(spec, options);
@@ -125,7 +125,7 @@ PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackIma
   check_sheet_name(given);
   const PackImagesOptions options = checked_options(given_spec, given);
   const RunFrame frame("pack-images", options.command_line, options.stop);
-  PackImagesSpec spec = with_mask_folder(given_spec, options);
+  PackImagesSpec spec = with_masks(given_spec, options);
   check_memory(spec, options);
   const std::optional<ImageInput> input = read_image_input(spec, options);
   if (!input) return {};

@@ -171,7 +171,9 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   std::map<std::string, std::string> computed{
       {"labels", labels},
       {"classes", spec.classes.empty() ? "sorted" : names_hash(list.classes)},
-      {"pair", is_written ? "writer" : "folder"},
+      {"pair", is_written                  ? "writer"
+               : spec.pair == kMemberMasks ? "members"
+                                           : "folder"},
       {"codec", codec_text(codec_choice(spec))},
       {"chunk-bytes", std::to_string(plan.chunk_bytes)},
       {"chunk-samples", std::to_string(plan.chunk_samples)}};
@@ -221,8 +223,6 @@ void check_spec(const PackImagesSpec& spec) {
   const LabelCsvSpec& columns = spec.columns;
   if (spec.labels.empty() && columns.file_column != plain.file_column)
     throw_usage("`file_column` is for a CSV: give it with `labels`");
-  if (spec.labels.empty() && !columns.mask_column.empty())
-    throw_usage("`mask_column` is for a CSV: give it with `labels`");
   if (columns.keep_columns.size() > kMaxKeptColumns)
     throw_usage("`keep_columns`: found " + count_text(columns.keep_columns.size(), "column") +
                 ", expected at most " + count_text(kMaxKeptColumns));

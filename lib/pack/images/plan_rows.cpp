@@ -87,6 +87,7 @@ std::string rows_text(const SampleList& list, std::span<const std::uint32_t> ind
       append_csv_field(text += ',', column.value_text(indices[at]));
     if (!list.mask_files.empty()) append_csv_field(text += ',', list.mask_files[indices[at]]);
     if (!list.ranges.empty()) append_range(text, list.ranges[indices[at]]);
+    if (!list.masks.empty()) append_range(text, list.masks[indices[at]]);
     text += '\n';
   }
   return text;
@@ -331,7 +332,8 @@ SampleList PlanRows::part(std::uint64_t part) const {
   const std::size_t mask_at = 2 + columns + list.columns.size();
   const std::size_t range_at = mask_at + (names_masks_ ? 1 : 0);
   const bool has_ranges = container_count_ > 0;
-  const std::size_t min_fields = range_at + (has_ranges ? 3 : 0);
+  const bool has_masks = has_ranges && names_masks_;
+  const std::size_t min_fields = range_at + (has_ranges ? 3 : 0) + (has_masks ? 3 : 0);
   read_rows(text, frame_name(part), min_fields, [&](const auto& fields, const CsvReader& rows) {
     const auto row = parse_number<std::uint32_t>(fields[0], rows);
     if (row >= row_count_)
@@ -350,6 +352,7 @@ SampleList PlanRows::part(std::uint64_t part) const {
       take_value(fields[2 + columns + column], rows, list.columns[column]);
     if (names_masks_) list.mask_files.add(fields[mask_at]);
     if (has_ranges) list.ranges.push_back(range_of(std::span(fields).subspan(range_at), rows));
+    if (has_masks) list.masks.push_back(range_of(std::span(fields).subspan(range_at + 3), rows));
   });
   return list;
 }

@@ -174,7 +174,10 @@ PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const P
 
 /// The folder of the masks on this machine: the given one, or the plan's, which may be that of the images.
 std::string masks_here(const RunPlanOptions& given, const PackPlan& plan) {
-  if (plan.masks.empty() && !given.pair.empty()) throw_usage("`pair`: the plan's images have no masks");
+  if (plan.masks.empty() && !given.pair.empty())
+    throw_usage(plan.sample.has_mask ? "`pair`: the plan's masks are members of tars, below `root`"
+                                     : "`pair`: the plan's images have no masks");
+  if (!plan.containers.empty()) return plan.sample.has_mask ? std::string(kMemberMasks) : "";
   if (!given.pair.empty()) return given.pair;
   return plan.masks == plan.root && !given.root.empty() ? given.root : plan.masks;
 }
