@@ -61,7 +61,7 @@ void check_counts(const PackPlan& plan) {
     samples += pack.samples;
   }
   const bool are_members = !plan.containers.empty() && plan.names_masks();
-  if (plan.sample.has_mask != (are_members || !plan.masks.empty()))
+  if (plan.sample.has_pair() != (are_members || !plan.masks.empty()))
     throw_bad_data("masks: expected a folder with samples that have masks, and none without");
   if (plan.tasks < 1 || plan.tasks > plan.parts())
     throw_bad_data("tasks: expected 1 to " + std::to_string(plan.parts()) + ", found " +
