@@ -74,6 +74,10 @@ enum class Exif { apply, ignore };
 /// How much of an image file is checked; region: JPEG is decoded no further than the last row that is used.
 enum class Check { whole, region };
 
+/// What stands beside each image of PackImagesSpec::pair. mask: a class map; view: a second image of the same
+/// upright size, such as another exposure, a depth rendering, or the clean version of a noisy image.
+enum class PairKind { mask, view };
+
 /// Whether all samples have one shape, or each image has a size of its own.
 enum class Sizes { fixed, own };
 
@@ -113,6 +117,8 @@ struct PackImagesSpec {
   /// class ids are -1. With `columns.mask_column` it holds the files of that column, and empty is the root.
   /// Empty: no masks.
   std::string pair;
+  /// view: `pair` holds images of any type, made as the images are, with `sizes` fixed.
+  PairKind pair_kind = PairKind::mask;
   TransformSpec transform;
   Sizes sizes = Sizes::fixed;
   OwnSizesSpec own_sizes;

@@ -93,6 +93,9 @@ void show_labels(Spec& spec, Fields& fields) {
       !spec.pair.empty(),
       Field{"pair", "Folder of masks (class maps), a file for each image, of its name", "FOLDER"}, spec.pair,
       PathForm{});
+  fields.record_if(!spec.pair.empty() && spec.pair_kind != PairKind::mask,
+                   Field{"pair_kind", "What pair holds: masks, or second images of the same size (view)"},
+                   spec.pair_kind, WordForm{});
   fields(Field{"classes", "Take class ids from a list (one name per line) or a pack", "FILE|PACK"},
          spec.classes, PathForm{});
   fields(Field{"follow_symlinks", "Follow links to folders and out of ROOT (DVC, git-annex, Hugging Face)"},

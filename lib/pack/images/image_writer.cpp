@@ -43,6 +43,7 @@ void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options
       {"`include`", !spec.folders.include.empty()},
       {"`split_folders`", !spec.folders.split_folders.empty()},
       {"`pair`", !spec.pair.empty()},
+      {"`pair_kind`", spec.pair_kind != PairKind::mask},
       {"`follow_symlinks`", spec.follow_symlinks}};
   for (const auto& [field, is_given] : given)
     if (is_given)

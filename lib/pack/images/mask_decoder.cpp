@@ -20,6 +20,11 @@ constexpr std::array<std::string_view, 8> kExtensions{".png", ".npy", ".bmp", ".
 /// Of files that people take for masks.
 constexpr std::array<std::string_view, 6> kOtherExtensions{".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".JPG"};
 
+/// Of views: what decoders read.
+constexpr std::array<std::string_view, 14> kViewExtensions{".jpg", ".jpeg", ".png", ".webp", ".bmp",
+                                                           ".tif", ".tiff", ".npy", ".ppm",  ".gif",
+                                                           ".tga", ".JPG",  ".PNG", ".JPEG"};
+
 /// Of a file beside its pixels: an ICC profile, say.
 constexpr std::uint64_t kMaxHeadBytes = 1 << 20;
 
@@ -57,16 +62,38 @@ std::optional<RootFolder> mask_folder(const PackImagesSpec& spec) {
   return RootFolder(spec.pair, spec.follow_symlinks);
 }
 
+namespace {
+
+/// Opens what may be the mask or view of an image.
+MaskFile open_pair(const InputFolders& folders, std::string_view image, std::string name) {
+  MaskFile mask{std::move(name), {}};
+  // Where masks lie beside the images, an image is not its own.
+  const bool is_image = mask.name == image && folders.masks->is(folders.images);
+  if (!is_image) mask.file = open_file(*folders.masks, mask.name);
+  mask.is_there = !is_image && !mask.file.error.starts_with("no such file");
+  return mask;
+}
+
+MaskFile open_view(const InputFolders& folders, std::string_view image) {
+  const std::string stem(without_extension(image));
+  MaskFile view = open_pair(folders, image, std::string(image));
+  for (std::size_t i = 0; i < kViewExtensions.size() && !view.is_there; ++i)
+    view = open_pair(folders, image, stem + std::string(kViewExtensions[i]));
+  if (view.is_there && view.file.error.empty()) return view;
+  if (view.is_there) throw ImageError("its view " + view.name + ": " + view.file.error);
+  folders.masks->check_mounted(std::string(image));
+  throw ImageError("has no view: expected " + std::string(image) +
+                   ", or of another extension (.jpg, .png, …), in the folder of `pair`");
+}
+
+}  // namespace
+
 MaskFile open_mask(const InputFolders& folders, std::string_view image) {
+  if (folders.kind == PairKind::view) return open_view(folders, image);
   const RootFolder& masks = *folders.masks;
   const std::string stem(without_extension(image));
   const auto open = [&](std::string_view extension) {
-    MaskFile mask{stem + std::string(extension), {}};
-    // Where masks lie beside the images, an image is not its own.
-    const bool is_image = mask.name == image && masks.is(folders.images);
-    if (!is_image) mask.file = open_file(masks, mask.name);
-    mask.is_there = !is_image && !mask.file.error.starts_with("no such file");
-    return mask;
+    return open_pair(folders, image, stem + std::string(extension));
   };
   for (const std::string_view extension : kExtensions) {
     MaskFile mask = open(extension);

@@ -136,6 +136,16 @@ void check_resizing(const PackImagesSpec& spec) {
                 (spec.sizes == Sizes::own ? "`max_side` or `short_side`" : "`resize` or `fit`"));
 }
 
+/// The same for pairs.
+void check_pair(const PackImagesSpec& spec) {
+  if (spec.pair_kind == PairKind::mask) return;
+  if (!spec.columns.mask_column.empty())
+    throw_usage("`pair_kind` view: excludes `mask_column`, which names masks");
+  if (spec.pair.empty()) throw_usage("`pair_kind` view: is for `pair`, the folder of the views");
+  if (spec.sizes == Sizes::own)
+    throw_usage("`pair_kind` view: is for `sizes` fixed; images of their own sizes have masks alone");
+}
+
 void check_split(const std::vector<SplitShare>& split) {
   double sum = 0;
   std::set<std::string> names;
@@ -241,6 +251,7 @@ void check_spec(const PackImagesSpec& spec) {
     throw_usage("`resize`: long_side is what `max_side` of `sizes` own does");
   check_sizes(spec);
   check_resizing(spec);
+  check_pair(spec);
   check_classes(spec);
   check_split_folders(spec);
   check_split(spec.split);

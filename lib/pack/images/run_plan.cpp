@@ -126,9 +126,9 @@ void check_masks(const RunPlanOptions& given, const PackPlan& plan, const PackIm
     const std::optional<RootFolder> masks = mask_folder(spec);
     if (given.pair.empty() || !plan.containers.empty() || is_deleted(root, plan.first_file)) return;
     if (plan.names_masks())
-      static_cast<void>(open_mask({root, masks}, rows.part(0), 0));
+      static_cast<void>(open_mask({root, masks, spec.pair_kind}, rows.part(0), 0));
     else
-      static_cast<void>(open_mask({root, masks}, plan.first_file));
+      static_cast<void>(open_mask({root, masks, spec.pair_kind}, plan.first_file));
   } catch (const ImageError& error) {
     throw_elsewhere(given.pair + ": " + plan.first_file + " " + error.reason(), kAdvice);
   } catch (const Error& error) {
