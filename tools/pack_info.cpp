@@ -271,7 +271,7 @@ void print_sizes(const OwnSizesInfo& sizes) {
 }
 
 void print_shape(const ImagesInfo& images) {
-  const char* const masks = images.has_masks ? "; masks, uint8" : "";
+  const char* const masks = images.has_masks ? "; masks, uint8" : images.has_views ? "; views, uint8" : "";
   if (images.own_sizes)
     std::printf("shape      each image its own size, channels %u, uint8, nhwc%s\n", images.channels, masks);
   else

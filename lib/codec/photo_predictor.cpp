@@ -111,6 +111,8 @@ void for_each_sample(SampleFunction function, Bytes from, const SampleShape& sha
   std::memset(scratch.data(), 0, row_bytes);
   for (std::size_t at = 0; at + sample_bytes <= from.size(); at += sample_bytes) {
     function(from.data() + at, shape, scratch, to + at);
+    if (shape.has_view)
+      function(from.data() + at + shape.pixel_bytes(), shape, scratch, to + at + shape.pixel_bytes());
     std::copy_n(from.data() + at + shape.pixel_bytes(), shape.mask_bytes(), to + at + shape.pixel_bytes());
   }
 }

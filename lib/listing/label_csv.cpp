@@ -25,7 +25,11 @@ std::string fields_text(std::size_t count) {
 class TableRows {
  public:
   TableRows(SampleList& list, UsedFields used, const LabelColumns& spec)
-      : rows_(list, spec), used_(std::move(used)), labels_(used_.labels.size()), kept_(used_.kept.size()) {}
+      : list_(list),
+        rows_(list, spec),
+        used_(std::move(used)),
+        labels_(used_.labels.size()),
+        kept_(used_.kept.size()) {}
 
   void take(const Fields& fields) {
     add_to_hash(fields);
@@ -33,7 +37,11 @@ class TableRows {
     if (!error.empty()) reject(fields, error);
   }
 
-  void finish() { rows_.finish(); }
+  void finish() {
+    if (!used_.labels.empty()) return rows_.finish();
+    list_.class_ids.assign(list_.size(), -1);
+    rows_.finish_unlabelled(list_.rows);
+  }
 
  private:
   // A field that a short row lacks is hashed as what no field can be: a NUL; a row with too many has two
@@ -43,6 +51,7 @@ class TableRows {
       rows_.hash().add(at < fields.size() ? fields[at] : std::string_view("\0", 1));
     };
     add(used_.file);
+    if (used_.mask) add(*used_.mask);
     for (const std::size_t label : used_.labels) add(label);
     for (const std::size_t kept : used_.kept) add(kept);
     if (has_surplus(fields)) rows_.hash().add(std::string_view("\0\0", 2));
@@ -67,7 +76,17 @@ class TableRows {
       labels_[column] = fields[used_.labels[column]];
     for (std::size_t column = 0; column < kept_.size(); ++column)
       kept_[column].text.assign(fields[used_.kept[column]]);
-    return rows_.take(fields[used_.file], labels_, kept_);
+    if (!used_.mask) return rows_.take(fields[used_.file], labels_, kept_);
+    return take_masked(fields[used_.file], fields[*used_.mask]);
+  }
+
+  std::string take_masked(std::string_view file, std::string_view mask) {
+    if (mask.empty()) return "mask is missing";
+    if (!is_utf8(mask)) return "mask is not UTF-8";
+    std::string error =
+        labels_.empty() ? rows_.take_unlabelled(file, kept_) : rows_.take(file, labels_, kept_);
+    if (error.empty()) list_.mask_files.add(mask);
+    return error;
   }
 
   void reject(const Fields& fields, const std::string& error) {
@@ -78,6 +97,7 @@ class TableRows {
     rows_.reject(field(used_.file), std::move(labels), error);
   }
 
+  SampleList& list_;
   LabelRows rows_;
   UsedFields used_;
   Fields labels_;                // of the row in hand
@@ -101,6 +121,10 @@ SampleList list_label_rows(CsvReader& table, const LabelColumns& columns) {
     throw_bad_data(table.name() + ": none of its " + std::to_string(list.row_count) +
                    " rows can be used; the first: " + list.rejects[0].reason);
   notice_repeated_files(list);
+  if (!used.label_advice.empty())
+    list.notices.push_back(table.name() + " has no column \"" + spec.label_column[0] +
+                           "\": samples have masks and no labels; give" + used.label_advice +
+                           " where these are wanted");
   if (used.of_pack && !list.classes.empty() && !spec.labels_are_names)
     list.notices.push_back(table.name() +
                            " lists rows of a pack: class ids follow from its own classes and may differ from "

@@ -34,6 +34,8 @@ std::string line_end_advice(const Fields& header) {
 constexpr auto kFileNames =
     std::to_array<std::string_view>({"filename", "path", "filepath", "image", "imagepath", "imagename", "img",
                                      "imgpath", "imageid", "name", "id"});
+constexpr auto kMaskNames =
+    std::to_array<std::string_view>({"mask", "maskpath", "masks", "segmentation", "seg", "annotation"});
 constexpr auto kLabelNames = std::to_array<std::string_view>(
     {"class", "label", "classname", "target", "labels", "category", "classid", "tags"});
 
@@ -51,9 +53,19 @@ std::string likely_column(const Fields& header, const std::string& name, const c
 
 std::string column_advice(const Fields& header, const LabelCsvSpec& spec) {
   std::string flags = likely_column(header, spec.file_column, "`file_column`", kFileNames);
+  if (!spec.mask_column.empty())
+    flags += likely_column(header, spec.mask_column, "`mask_column`", kMaskNames);
   if (spec.label_column.size() == 1)
     flags += likely_column(header, spec.label_column[0], "`label_column`", kLabelNames);
   return flags.empty() ? "" : "; give" + flags;
+}
+
+/// Whether a table of masks has no labels: it lacks the column that is taken where none is named.
+bool lacks_labels(const Fields& header, const LabelColumns& spec) {
+  const LabelCsvSpec plain;
+  return !spec.mask_column.empty() && spec.label_column == plain.label_column &&
+         spec.label_type == plain.label_type && spec.label_separator.empty() &&
+         std::ranges::find(header, plain.label_column[0]) == header.end();
 }
 
 std::string location_of(const CsvReader& table) {
@@ -141,6 +153,7 @@ void check_columns(const LabelColumns& spec) {
   if (names.size() > 1 && !spec.label_separator.empty())
     throw_usage("`label_separator`: is for one `label_column`, whose cells hold several names");
   names.push_back(spec.file_column);
+  if (!spec.mask_column.empty()) names.push_back(spec.mask_column);
   names.insert(names.end(), spec.keep_columns.begin(), spec.keep_columns.end());
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
@@ -151,9 +164,13 @@ UsedFields read_label_header(CsvReader& table, LabelColumns& spec) {
   Fields header;
   if (!table.next_row(header)) throw_bad_data(table.name() + ": is empty, expected a header line");
   const LabelHeader columns(table, header, spec);
-  std::vector<std::string> labels;
-  for (const std::string& name : spec.label_column) columns.add_labels(name, labels);
   UsedFields used;
+  std::vector<std::string> labels;
+  const bool is_unlabelled = lacks_labels(header, spec);
+  if (is_unlabelled)
+    used.label_advice = likely_column(header, spec.label_column[0], "`label_column`", kLabelNames);
+  else
+    for (const std::string& name : spec.label_column) columns.add_labels(name, labels);
   used.of_pack = header.front() == "row" && (header.back() == "reason" || header.back() == "warning");
   used.column_count = header.size();
   const auto find = [&](const std::string& name, const char* flag) {
@@ -162,9 +179,10 @@ UsedFields read_label_header(CsvReader& table, LabelColumns& spec) {
     return column;
   };
   used.file = find(spec.file_column, "`file_column`");
+  if (!spec.mask_column.empty()) used.mask = find(spec.mask_column, "`mask_column`");
   for (const std::string& name : labels) used.labels.push_back(find(name, "`label_column`"));
   for (const std::string& name : spec.keep_columns) used.kept.push_back(find(name, "`keep_columns`"));
-  spec.label_column = std::move(labels);
+  if (!is_unlabelled) spec.label_column = std::move(labels);
   check_columns(spec);
   return used;
 }

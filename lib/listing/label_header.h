@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/csv_reader.h"
@@ -12,10 +14,12 @@ namespace chunkhit {
 /// Which fields of a row are used.
 struct UsedFields {
   std::size_t file = 0;
-  std::vector<std::size_t> labels;
+  std::optional<std::size_t> mask;  // where the rows name masks
+  std::vector<std::size_t> labels;  // none: samples have masks alone
   std::vector<std::size_t> kept;
   std::size_t min_count = 0;     // a row with fewer fields lacks one that is used
   std::size_t column_count = 0;  // of the header
+  std::string label_advice;      // names the column that is probably meant where there are no labels
   bool of_pack = false;          // the header is that of a rejects.csv or warnings.csv
 };
 

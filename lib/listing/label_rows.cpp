@@ -40,6 +40,7 @@ std::string LabelRows::take(std::string_view file, std::span<const std::string_v
 }
 
 std::string LabelRows::take_unlabelled(std::string_view file, std::span<const KeptValue> kept) {
+  if (file.empty()) return "file name is missing";
   if (!is_utf8(file)) return "file name is not UTF-8";
   std::string error = kept_.problem(kept);
   if (!error.empty()) return error;

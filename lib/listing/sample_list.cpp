@@ -172,30 +172,51 @@ std::vector<std::uint32_t> first_samples_of_files(const SampleList& list) {
   return firsts;
 }
 
-void reject_samples(SampleList& list, std::span<const std::size_t> indices, std::vector<Reject> rejects) {
-  if (indices.empty()) return;
-  write_rows(list);
-  TextList& files = list.files;
+namespace {
+
+/// Leaves out the texts at `indices`, which ascend.
+void erase_texts(TextList& list, std::span<const std::size_t> indices) {
   std::size_t kept = 0, next = 0;
   std::uint64_t begin = 0, kept_end = 0;
-  for (std::size_t index = 0; index < list.rows.size(); ++index) {
-    const std::string_view file = std::string_view(files.text).substr(begin, files.ends[index] - begin);
-    begin = files.ends[index];
+  for (std::size_t index = 0; index < list.size(); ++index) {
+    const std::string_view text = std::string_view(list.text).substr(begin, list.ends[index] - begin);
+    begin = list.ends[index];
     if (next < indices.size() && indices[next] == index) {
       ++next;
       continue;
     }
-    std::char_traits<char>::move(files.text.data() + kept_end, file.data(), file.size());
-    kept_end += file.size();
-    files.ends[kept] = kept_end;
-    list.rows[kept] = list.rows[index];
-    if (!list.ranges.empty()) list.ranges[kept] = list.ranges[index];
-    ++kept;
+    std::char_traits<char>::move(list.text.data() + kept_end, text.data(), text.size());
+    kept_end += text.size();
+    list.ends[kept++] = kept_end;
   }
-  files.text.resize(kept_end);
-  files.ends.resize(kept);
-  list.rows.resize(kept);
-  if (!list.ranges.empty()) list.ranges.resize(kept);
+  list.text.resize(kept_end);
+  list.ends.resize(kept);
+}
+
+/// The same of values, unless the list has none.
+template <class Value>
+void erase_values(std::vector<Value>& values, std::span<const std::size_t> indices) {
+  std::size_t kept = 0, next = 0;
+  for (std::size_t index = 0; index < values.size(); ++index) {
+    const bool is_erased = next < indices.size() && indices[next] == index;
+    if (is_erased)
+      ++next;
+    else
+      values[kept++] = values[index];
+  }
+  values.resize(kept);
+}
+
+}  // namespace
+
+void reject_samples(SampleList& list, std::span<const std::size_t> indices, std::vector<Reject> rejects) {
+  if (indices.empty()) return;
+  write_rows(list);
+  erase_texts(list.files, indices);
+  erase_texts(list.mask_files, indices);
+  erase_values(list.rows, indices);
+  erase_values(list.ranges, indices);
+  erase_values(list.masks, indices);
   std::ranges::move(rejects, std::back_inserter(list.rejects));
   std::ranges::sort(list.rejects, {}, &Reject::row);
 }
@@ -311,22 +332,26 @@ std::string SampleFile::read(ByteBuffer& buffer) const {
 }
 
 SampleFile open_sample(const RootFolder& root, const SampleList& list, std::size_t index) {
-  SampleFile sample;
   if (!list.ranges.empty()) {
-    sample = open_range(list, list.ranges[index]);
+    SampleFile sample = open_range(list, list.ranges[index]);
     if (!list.shapes.empty()) sample.pixels = list.shapes[index];
     return sample;
   }
-  sample.file = root.open(list.file(index));
+  return open_file(root, list.file(index));
+}
+
+SampleFile open_file(const RootFolder& folder, std::string_view file) {
+  SampleFile sample;
+  sample.file = folder.open(file);
   sample.error = sample.file.error;
   sample.bytes = sample.file.bytes;
   sample.stamp = sample.file.stamp;
   return sample;
 }
 
-SampleFile open_added_mask(const SampleList& list, std::size_t index) {
+SampleFile open_mask_range(const SampleList& list, std::size_t index) {
   SampleFile mask = open_range(list, list.masks[index]);
-  mask.pixels = list.mask_shapes[index];
+  if (!list.mask_shapes.empty()) mask.pixels = list.mask_shapes[index];
   return mask;
 }
 

@@ -69,7 +69,8 @@ struct SampleList {
   std::vector<SampleColumn> columns;     ///< kept beside the labels
   std::vector<FileRange> ranges;         ///< where it lies; empty: each is a file of its own below the root
   std::vector<SampleShape> shapes;       ///< of pixels that lie there; no channels, or empty: an image file
-  std::vector<FileRange> masks;          ///< pixels of masks that a program added; else empty
+  TextList mask_files;                   ///< of masks that the list names: below their folder, or members
+  std::vector<FileRange> masks;          ///< of masks that lie in containers: files, or pixels of a shape
   std::vector<SampleShape> mask_shapes;  ///< of these
 
   [[nodiscard]] std::size_t size() const { return files.size(); }
@@ -192,8 +193,10 @@ struct SampleFile {
 /// Opens a sample. Throws MachineError, and bad_data for a range that does not lie in its container.
 /// Thread-safe.
 [[nodiscard]] SampleFile open_sample(const RootFolder& root, const SampleList& list, std::size_t index);
-/// Opens the mask that a program added with a sample.
-[[nodiscard]] SampleFile open_added_mask(const SampleList& list, std::size_t index);
+/// Opens a file below a folder as a sample. Throws MachineError. Thread-safe.
+[[nodiscard]] SampleFile open_file(const RootFolder& folder, std::string_view file);
+/// Opens a sample's mask that lies in a container.
+[[nodiscard]] SampleFile open_mask_range(const SampleList& list, std::size_t index);
 
 /// The stamp of a sample without opening it; throws MachineError. Thread-safe.
 [[nodiscard]] FileStamp stamp_sample(const RootFolder& root, const SampleList& list, std::size_t index);

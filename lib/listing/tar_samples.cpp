@@ -170,11 +170,15 @@ std::vector<TarGroup> read_tar(const SampleContainer& container, const TarInput&
 TarSamples::TarSamples(SampleList& list, const LabelColumns& columns, std::vector<std::string> include)
     : list_(list),
       include_(std::move(include)),
+      mask_extension_(lower(columns.mask_column)),
       file_names_(include_),
       rows_(list, columns),
       keep_columns_(columns.keep_columns),
       has_kept_(columns.keep_columns.size()) {
   check_columns(columns);
+  if (mask_extension_.starts_with('.') || mask_extension_.find('/') != std::string::npos)
+    throw_usage("`mask_column`: expected the extension of masks in tars, as seg.png, found " +
+                columns.mask_column);
   list_.label_columns = columns.label_column;
 }
 
@@ -183,8 +187,8 @@ void TarSamples::add(const TarInput& input, const std::vector<TarGroup>& groups)
   find_source(input, groups);
   for (const TarGroup& group : groups) {
     take_kept(group);
-    if (source_ == Source::members)
-      add_labelled(input, group);
+    if (source_ == Source::members || !mask_extension_.empty())
+      add_group(input, group);
     else
       add_listed(input, group);
   }
@@ -238,27 +242,48 @@ bool TarSamples::is_image(const TarImage& image) const {
   return include_.empty() ? has_image_extension(image.name) : FileNames(include_).take(image.name);
 }
 
-/// One image of those that belong to a label is the sample: of several the one without a second dot, as
+namespace {
+
+bool has_second_dot(const TarImage* image) {
+  return split_name(image->name).extension.find('.') != std::string::npos;
+}
+
+bool is_array(const TarImage* image) { return split_name(image->name).extension == "npy"; }
+
+}  // namespace
+
+/// The mask beside the images of a group; none where it has none.
+const TarImage* TarSamples::mask_of(const TarGroup& group) const {
+  if (mask_extension_.empty()) return nullptr;
+  const auto found = std::ranges::find_if(group.images, [&](const TarImage& image) {
+    return split_name(image.name).extension == mask_extension_;
+  });
+  return found == group.images.end() ? nullptr : &*found;
+}
+
+/// The images that belong together, of which one is the sample: of several the one without a second dot, as
 /// a.jpg beside a.mask.png.
-void TarSamples::add_labelled(const TarInput& input, const TarGroup& group) {
+std::vector<const TarImage*> TarSamples::images_of(const TarGroup& group) {
   std::vector<const TarImage*> images;
+  const TarImage* const mask = mask_of(group);
   for (const TarImage& image : group.images) {
+    if (&image == mask) continue;
     if (is_image(image))
       images.push_back(&image);
     else
       static_cast<void>(file_names_.take(image.name));
   }
-  if (images.empty() && group.label_from.empty()) return;  // a README, say
-  const auto has_second_dot = [](const TarImage* image) {
-    return split_name(image->name).extension.find('.') != std::string::npos;
-  };
-  const auto is_array = [](const TarImage* image) { return split_name(image->name).extension == "npy"; };
   // Arrays beside an image are its features, say.
   if (!std::ranges::all_of(images, is_array)) std::erase_if(images, is_array);
   if (images.size() > 1 && std::ranges::count_if(images, has_second_dot) + 1 == std::ssize(images))
     std::erase_if(images, has_second_dot);
-  const std::string file = input.name + "/" + (images.empty() ? group.key : images.front()->name);
-  if (images.empty()) return reject(file, group.label.labels, "has a label and no image");
+  return images;
+}
+
+/// Says why a group is no sample; nothing where it is one.
+std::string TarSamples::problem_of(const TarGroup& group, const std::vector<const TarImage*>& images) const {
+  const bool has_label = !group.label_from.empty();
+  if (images.empty()) return has_label ? "has a label and no image" : "has a mask and no image";
   // WebDataset takes photo.v1.jpg and photo.v2.jpg for two files of one sample.
   const std::string dot_advice =
       !has_second_dot(images.front())
@@ -266,27 +291,47 @@ void TarSamples::add_labelled(const TarInput& input, const TarGroup& group) {
           : "; all up to the first dot of a name is its key, as in WebDataset: \"" +
                 printable_text(group.key) + "\" here";
   if (images.size() > 1)
-    return reject(file, group.label.labels,
-                  "has " + std::to_string(images.size()) + " images, " + printable_text(images[0]->name) +
-                      " and " + printable_text(images[1]->name) + (images.size() > 2 ? " among them" : "") +
-                      "; `include` chooses one" + dot_advice);
-  const TarImage& image = *images.front();
-  if (!image.error.empty()) return reject(file, group.label.labels, image.error);
-  if (group.label_from.empty())
-    return reject(file, {},
-                  "has no label: expected " +
-                      (dot_advice.empty() ? ".cls or .json of the same name"
-                                          : printable_text(group.key) + ".cls or .json") +
-                      " beside it" + dot_advice + std::string(has_text(group.images) ? kTextAdvice : ""));
-  if (!group.label.error.empty()) return reject(file, {}, group.label.error);
-  if (!group.kept.error.empty()) return reject(file, group.label.labels, group.kept.error);
+    return "has " + std::to_string(images.size()) + " images, " + printable_text(images[0]->name) + " and " +
+           printable_text(images[1]->name) + (images.size() > 2 ? " among them" : "") +
+           "; `include` chooses one" + dot_advice;
+  if (!images.front()->error.empty()) return images.front()->error;
+  const TarImage* const mask = mask_of(group);
+  if (!mask_extension_.empty() && mask == nullptr)
+    return "has no mask: expected " + printable_text(group.key) + "." + mask_extension_ + " beside it" +
+           dot_advice;
+  if (mask != nullptr && !mask->error.empty())
+    return "its mask " + printable_text(mask->name) + ": " + mask->error;
+  if (source_ == Source::members && !has_label)
+    return "has no label: expected " +
+           (dot_advice.empty() ? ".cls or .json of the same name"
+                               : printable_text(group.key) + ".cls or .json") +
+           " beside it" + dot_advice + std::string(has_text(group.images) ? kTextAdvice : "");
+  if (source_ == Source::members && !group.label.error.empty()) return group.label.error;
+  return group.kept.error;
+}
+
+/// Adds members that belong together as one sample, with their label where the list has labels.
+void TarSamples::add_group(const TarInput& input, const TarGroup& group) {
+  const std::vector<const TarImage*> images = images_of(group);
+  const TarImage* const mask = mask_of(group);
+  if (images.empty() && mask == nullptr && group.label_from.empty()) return;  // a README, say
+  const std::string file = input.name + "/" + (images.empty() ? group.key : images.front()->name);
+  const bool has_label = source_ == Source::members;
+  std::vector<std::string> texts;
+  if (has_label && group.label.error.empty()) texts = group.label.labels;
+  if (std::string problem = problem_of(group, images); !problem.empty())
+    return reject(file, std::move(texts), std::move(problem));
   rows_.hash().add(file);
-  for (const std::string& label : group.label.labels) rows_.hash().add(label);
+  for (const std::string& label : texts) rows_.hash().add(label);
   for (const KeptValue& value : kept_) rows_.hash().add(value.text);
-  const std::vector<std::string_view> labels(group.label.labels.begin(), group.label.labels.end());
-  std::string error = rows_.take(file, labels, kept_);
-  if (error.empty()) return list_.ranges.push_back(image.range);
-  rows_.reject(file, group.label.labels, std::move(error));
+  if (mask != nullptr) rows_.hash().add(mask->name);
+  const std::vector<std::string_view> labels(texts.begin(), texts.end());
+  std::string error = has_label ? rows_.take(file, labels, kept_) : rows_.take_unlabelled(file, kept_);
+  if (!error.empty()) return rows_.reject(file, std::move(texts), std::move(error));
+  list_.ranges.push_back(images.front()->range);
+  if (mask == nullptr) return;
+  list_.mask_files.add(input.name + "/" + mask->name);
+  list_.masks.push_back(mask->range);
 }
 
 void TarSamples::add_listed(const TarInput& input, const TarGroup& group) {
@@ -314,8 +359,10 @@ void TarSamples::finish() {
   check_kept();
   if (source_ == Source::members) rows_.finish();
   const std::vector<std::uint32_t> rows = list_.rows;
-  const bool are_tars = source_ == Source::folders && tars_are_classes();
-  if (source_ == Source::folders && !are_tars) reject_without_folder();
+  // What pixels show is said by masks: folders need not be classes.
+  const bool has_classes = source_ == Source::folders && mask_extension_.empty();
+  const bool are_tars = has_classes && tars_are_classes();
+  if (has_classes && !are_tars) reject_without_folder();
   for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
   const std::string tars = inputs_.front() + (inputs_.size() > 1 ? ", …" : "");
   if (list_.row_count == 0)
@@ -327,7 +374,8 @@ void TarSamples::finish() {
     list_.notices.emplace_back(
         "labels are the ids in .cls; the .json beside them have the names of their classes: `label_column` "
         "class takes these");
-  if (source_ == Source::folders) number_classes(are_tars);
+  if (has_classes) number_classes(are_tars);
+  if (source_ == Source::folders && !has_classes) list_.class_ids.assign(list_.size(), -1);
   if (source_ == Source::folders) rows_.finish_unlabelled(rows);
 }
 

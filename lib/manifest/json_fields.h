@@ -45,6 +45,8 @@ inline constexpr std::uint64_t kMergedVersion = 2;
 inline constexpr std::uint64_t kColumnsVersion = 3;
 /// Version of the manifest of images with masks.
 inline constexpr std::uint64_t kMasksVersion = 3;
+/// Version of the manifest of images with views.
+inline constexpr std::uint64_t kViewsVersion = 4;
 
 /// Opens sealed JSON of a format and of a version up to `max_version`; throws bad_data for another.
 [[nodiscard]] nlohmann::ordered_json open_format(std::string_view text, const std::string& name,

@@ -134,6 +134,7 @@ Json sample_json(const SampleShape& sample) {
   if (sample.height != 0) json.update(Json{{"height", sample.height}, {"width", sample.width}});
   json.update(Json{{"channels", sample.channels}, {"layout", name_of(sample.layout)}, {"dtype", "uint8"}});
   if (sample.has_mask) json["mask"] = "uint8";
+  if (sample.has_view) json["view"] = "uint8";
   return json;
 }
 
@@ -153,6 +154,10 @@ SampleShape parse_sample(const Json& object) {
     throw_bad_data("sample: channels: expected 1 to 4, found " + std::to_string(sample.channels));
   sample.has_mask = object.contains("mask");
   if (sample.has_mask && object.at("mask") != "uint8") throw_bad_data("sample: mask: expected uint8");
+  sample.has_view = object.contains("view");
+  if (sample.has_view && object.at("view") != "uint8") throw_bad_data("sample: view: expected uint8");
+  if (sample.has_view && (sample.has_mask || sample.height == 0))
+    throw_bad_data("sample: view: expected images of one size, without masks");
   return sample;
 }
 
@@ -184,7 +189,9 @@ Json shared_stats_json(const SharedStats& stats) {
 
 std::string manifest_text(const Manifest& manifest) {
   Json json{{"format", kImagePacks.format},
-            {"version", manifest.sample.has_mask ? kMasksVersion : version_of(manifest)},
+            {"version", manifest.sample.has_view   ? kViewsVersion
+                        : manifest.sample.has_mask ? kMasksVersion
+                                                   : version_of(manifest)},
             {"pack_id", hash_text(manifest.pack_id)},
             {"tool", manifest.tool},
             {"spec", spec_json(manifest.spec)},
@@ -215,13 +222,17 @@ std::string manifest_text(const Manifest& manifest) {
 
 Manifest parse_manifest(std::string_view text, const std::string& name) {
   return with_name(name, [&] {
-    const Json json = open_format(text, name, kImagePacks.format, kMasksVersion);
+    const Json json = open_format(text, name, kImagePacks.format, kViewsVersion);
     Manifest manifest;
     parse_common(json, kChunkSamples, manifest);
     manifest.sample = parse_sample(json.at("sample"));
     if (const std::uint64_t found = count_field(json, "version");
-        (found == kMasksVersion) != manifest.sample.has_mask)
-      throw_bad_data(std::string("version: expected ") + (manifest.sample.has_mask ? "3" : "1 or 2") +
+        (found == kMasksVersion) != manifest.sample.has_mask ||
+        (found == kViewsVersion) != manifest.sample.has_view)
+      throw_bad_data(std::string("version: expected ") +
+                     (manifest.sample.has_view   ? "4"
+                      : manifest.sample.has_mask ? "3"
+                                                 : "1 or 2") +
                      ", found " + std::to_string(found));
     manifest.chunk_samples = count_field(json, "chunk_samples");
     manifest.chunk_bytes = count_field(json, "chunk_bytes");

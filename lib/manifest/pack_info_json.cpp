@@ -58,6 +58,7 @@ Json images_json(const PackInfo& info, const ImagesInfo& images) {
   if (!images.columns.empty()) json["columns"] = columns_json(images.columns);
   if (images.own_sizes) json["own_sizes"] = true;
   if (images.has_masks) json["masks"] = true;
+  if (images.has_views) json["views"] = true;
   if (images.sizes)
     json["sizes"] = {{"height", spread_json(images.sizes->height)},
                      {"width", spread_json(images.sizes->width)},

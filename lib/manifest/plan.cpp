@@ -1,5 +1,6 @@
 #include "manifest/plan.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -59,7 +60,8 @@ void check_counts(const PackPlan& plan) {
       throw_bad_data("packs: more samples than the " + std::to_string(plan.rows) + " rows");
     samples += pack.samples;
   }
-  if (plan.sample.has_mask == plan.masks.empty())
+  const bool are_members = !plan.containers.empty() && plan.names_masks();
+  if (plan.sample.has_pair() != (are_members || !plan.masks.empty()))
     throw_bad_data("masks: expected a folder with samples that have masks, and none without");
   if (plan.tasks < 1 || plan.tasks > plan.parts())
     throw_bad_data("tasks: expected 1 to " + std::to_string(plan.parts()) + ", found " +
@@ -73,6 +75,11 @@ void check_counts(const PackPlan& plan) {
 std::uint64_t PackPlan::parts() const {
   return std::accumulate(packs.begin(), packs.end(), std::uint64_t{0},
                          [](std::uint64_t sum, const PlannedPack& pack) { return sum + pack.parts; });
+}
+
+bool PackPlan::names_masks() const {
+  const std::vector<SpecEntry>& spec = packs.front().spec;
+  return std::ranges::find(spec, "mask-column", &SpecEntry::name) != spec.end();
 }
 
 std::string plan_text(const PackPlan& plan) {

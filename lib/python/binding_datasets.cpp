@@ -112,6 +112,16 @@ py::object read_masks(const Images& dataset, const IndexArray& samples) {
   return masks;
 }
 
+/// As the images.
+py::array read_views(const Images& dataset, const IndexArray& samples) {
+  const std::span<const std::uint64_t> all = indices_of(samples);
+  py::array views = empty_images(dataset.sample_shape(), all.size());
+  auto* const out = static_cast<std::uint8_t*>(views.mutable_data());
+  const auto bytes = static_cast<std::size_t>(views.size());
+  read_interruptible(dataset, [&] { dataset.read_views(all, {out, bytes}); });
+  return views;
+}
+
 /// int64 (n,), or float32 (n, columns).
 py::array read_labels(const Images& dataset, const IndexArray& samples) {
   const std::span<const std::uint64_t> all = indices_of(samples);
@@ -183,6 +193,7 @@ void bind_datasets(py::module_& module) {
       .def("read", &read_images, py::arg("samples"))
       .def("sample", &read_sample, py::arg("sample"))
       .def("masks", &read_masks, py::arg("samples"))
+      .def("views", &read_views, py::arg("samples"))
       .def("labels", &read_labels, py::arg("samples"))
       .def("stored_jpeg", &read_jpeg, py::arg("sample"))
       .def("info_json", [](const Images& self) { return pack_info_json(self.info()); })

@@ -46,8 +46,8 @@ struct BatchBuffer {
   std::vector<float> label_values;
   std::vector<std::uint64_t> samples;
   std::vector<std::uint8_t> left_out;  ///< 1 for a sample that could not be read, by its position
-  ImageBatch batch;                    ///< views of the above, and of masks
-  std::optional<BatchMemory> masks;    ///< where the samples have some
+  ImageBatch batch;                    ///< spans of the above, and of pairs
+  std::optional<BatchMemory> pairs;    ///< masks or views, where the samples have some
 };
 
 /// What making one slice of a batch took.

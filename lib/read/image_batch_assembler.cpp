@@ -24,7 +24,7 @@ namespace {
 ImageBatchAssembler::ImageBatchAssembler(const ImageBatchContext& context)
     : context_(context),
       image_bytes_(context.copier.images().sample_bytes()),
-      mask_bytes_(context.copier.masks() == nullptr ? 0 : context.copier.masks()->sample_bytes()),
+      pair_bytes_(context.copier.pairs() == nullptr ? 0 : context.copier.pairs()->sample_bytes()),
       samples_(context.source.chunks(), context.grid, context.cache, context.chunks) {
   stored_.reserve(context.source.chunks().max_stored_bytes());
   if (context.cache.reads_samples()) reads_.reserve(context.chunks.slice_samples);
@@ -133,9 +133,9 @@ bool ImageBatchAssembler::write_sample(std::size_t at, const std::uint8_t* store
   const std::uint64_t number = samples_.number(each);
   const SampleUse use{context_.seed, task.epoch, number, pass + context_.echo * each.repeat};
   std::uint8_t* const out = buffer.pixels.data() + each.at * image_bytes_;
-  std::uint8_t* const mask = mask_bytes_ == 0 ? nullptr : buffer.masks->data() + each.at * mask_bytes_;
+  std::uint8_t* const pair = pair_bytes_ == 0 ? nullptr : buffer.pairs->data() + each.at * pair_bytes_;
   try {
-    counts_.decode_seconds += context_.copier.write(stored, use, out, mask);
+    counts_.decode_seconds += context_.copier.write(stored, use, out, pair);
   } catch (const ImageError& error) {
     if (context_.cache.skips_corrupt()) return false;
     const ChunkSet& chunks = context_.source.chunks();
@@ -150,9 +150,9 @@ void ImageBatchAssembler::move_sample(std::size_t from, std::size_t to, BatchBuf
   if (from == to) return;
   const std::size_t bytes = image_bytes_, columns = context_.source.label_columns();
   std::memcpy(buffer.pixels.data() + to * bytes, buffer.pixels.data() + from * bytes, bytes);
-  if (mask_bytes_ != 0)
-    std::memcpy(buffer.masks->data() + to * mask_bytes_, buffer.masks->data() + from * mask_bytes_,
-                mask_bytes_);
+  if (pair_bytes_ != 0)
+    std::memcpy(buffer.pairs->data() + to * pair_bytes_, buffer.pairs->data() + from * pair_bytes_,
+                pair_bytes_);
   buffer.samples[to] = buffer.samples[from];
   if (columns == 0) buffer.labels[to] = buffer.labels[from];
   for (std::size_t i = 0; i < columns; ++i)
@@ -166,7 +166,7 @@ void ImageBatchAssembler::show(const BatchTask& task, std::size_t count, BatchBu
     batch.pixels = {buffer.pixels.data(), bytes};
   else
     batch.values = {reinterpret_cast<const float*>(buffer.pixels.data()), bytes / sizeof(float)};
-  if (mask_bytes_ != 0) batch.masks = {buffer.masks->data(), count * mask_bytes_};
+  if (pair_bytes_ != 0) show_pairs(count * pair_bytes_, buffer);
   batch.samples = std::span(buffer.samples).first(count);
   if (context_.source.label_columns() == 0)
     batch.labels = std::span(buffer.labels).first(count);
@@ -176,6 +176,16 @@ void ImageBatchAssembler::show(const BatchTask& task, std::size_t count, BatchBu
   batch.shape.batch = count;
   batch.epoch = task.epoch;
   batch.index = task.index;
+}
+
+void ImageBatchAssembler::show_pairs(std::size_t bytes, BatchBuffer& buffer) const {
+  const std::uint8_t* const data = buffer.pairs->data();
+  if (context_.source.chunks().sample().has_mask)
+    buffer.batch.masks = {data, bytes};
+  else if (context_.copier.images().dtype() == Dtype::uint8)
+    buffer.batch.views = {data, bytes};
+  else
+    buffer.batch.view_values = {reinterpret_cast<const float*>(data), bytes / sizeof(float)};
 }
 
 void ImageBatchAssembler::copy_label(std::uint64_t sample, std::size_t at, BatchBuffer& buffer) const {

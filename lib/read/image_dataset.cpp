@@ -103,6 +103,17 @@ void ImageDataset::read_masks(std::span<const std::uint64_t> samples, std::span<
   });
 }
 
+void ImageDataset::read_views(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const {
+  const ChunkSet& chunks = impl_->source.chunks();
+  if (!chunks.sample().has_view) throw_usage("read_views: the samples have no views");
+  const std::unique_ptr<ImageReader> images = image_reader(chunks);
+  const std::vector<std::size_t> offsets =
+      impl_->offsets("read_views", samples, out, [](const auto& shape) { return shape.view_bytes(); });
+  impl_->visit(samples, [&](std::size_t at, ChunkSet::SampleLocation location, const std::uint8_t* stored) {
+    images->read_view(location, stored, out.data() + offsets[at]);
+  });
+}
+
 std::int64_t ImageDataset::label(std::uint64_t sample) const {
   require_below("label: sample", sample, size());
   return impl_->source.label(sample);

@@ -104,8 +104,8 @@ BatchBuffer make_buffer(const ImageSource& source, const ImageCopier& copier, co
                         std::size_t batch_size) {
   BatchBuffer buffer{
       BatchMemory(allocator, batch_bytes(copier.images(), batch_size)), {}, {}, {}, {}, {}, {}};
-  if (const SampleWriter* const masks = copier.masks())
-    buffer.masks.emplace(allocator, batch_bytes(*masks, batch_size));
+  if (const SampleWriter* const pairs = copier.pairs())
+    buffer.pairs.emplace(allocator, batch_bytes(*pairs, batch_size));
   buffer.samples.resize(batch_size);
   buffer.left_out.resize(batch_size);
   if (source.label_columns() == 0)

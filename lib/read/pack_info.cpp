@@ -33,6 +33,7 @@ void set_shape(ImagesInfo& info, const SampleShape& sample) {
   info.channels = sample.channels;
   info.layout = sample.layout;
   info.has_masks = sample.has_mask;
+  info.has_views = sample.has_view;
 }
 
 /// Predicts how well the chunks fit HDF5's chunk cache, by default and with the advised settings.

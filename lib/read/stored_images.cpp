@@ -21,6 +21,9 @@ class FixedReader final : public ImageReader {
   void read_mask(Location, const std::uint8_t* stored, std::uint8_t* out) override {
     std::memcpy(out, stored + sample_.pixel_bytes(), sample_.mask_bytes());
   }
+  void read_view(Location, const std::uint8_t* stored, std::uint8_t* out) override {
+    std::memcpy(out, stored + sample_.pixel_bytes(), sample_.view_bytes());
+  }
 
  private:
   const SampleShape& sample_;
@@ -58,30 +61,31 @@ class SizedReader final : public ImageReader {
   SizedImageDecoder decoder_;
 };
 
-/// Copies by a writer of images and one of their masks.
+/// Copies by a writer of images, and one of their masks or views: of the same boxes and flips.
 template <class Writer>
 class CopierOf : public ImageCopier {
  public:
   CopierOf(const ChunkSet& chunks, const SampleFormat& format) : chunks_(chunks), images_(format) {
-    if (chunks.sample().has_mask) masks_.emplace(mask_format(format));
+    if (chunks.sample().has_mask) pairs_.emplace(mask_format(format));
+    if (chunks.sample().has_view) pairs_.emplace(format);
   }
 
  protected:
   const ChunkSet& chunks_;
   Writer images_;
-  std::optional<Writer> masks_;
+  std::optional<Writer> pairs_;
 };
 
 class FixedCopier final : public CopierOf<SampleWriter> {
  public:
   using CopierOf::CopierOf;
   [[nodiscard]] const SampleWriter& images() const override { return images_; }
-  [[nodiscard]] const SampleWriter* masks() const override { return masks_ ? &*masks_ : nullptr; }
-  [[nodiscard]] bool copies() const override { return !masks_ && images_.copies(); }
+  [[nodiscard]] const SampleWriter* pairs() const override { return pairs_ ? &*pairs_ : nullptr; }
+  [[nodiscard]] bool copies() const override { return !pairs_ && images_.copies(); }
   double write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out,
-               std::uint8_t* mask) override {
+               std::uint8_t* pair) override {
     images_.write(stored, use, out);
-    if (mask != nullptr) masks_->write(stored + chunks_.sample().pixel_bytes(), use, mask);
+    if (pair != nullptr) pairs_->write(stored + chunks_.sample().pixel_bytes(), use, pair);
     return 0;
   }
 };
@@ -93,12 +97,12 @@ class SizedCopier final : public CopierOf<SizedImageWriter> {
     for (const auto& part : chunks_.parts()) images_.check(*part);
   }
   [[nodiscard]] const SampleWriter& images() const override { return images_.finish(); }
-  [[nodiscard]] const SampleWriter* masks() const override { return masks_ ? &masks_->finish() : nullptr; }
+  [[nodiscard]] const SampleWriter* pairs() const override { return pairs_ ? &pairs_->finish() : nullptr; }
   double write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out,
-               std::uint8_t* mask) override {
+               std::uint8_t* pair) override {
     const StoredImage image = stored_image(chunks_, chunks_.find_sample(use.sample), stored);
     const double seconds = images_.write(image, kept_, use, out);
-    if (mask != nullptr) masks_->write_mask(image, use, mask);
+    if (pair != nullptr) pairs_->write_mask(image, use, pair);
     return seconds;
   }
   std::uint64_t keep_pixels(std::uint64_t bytes) override {

@@ -15,7 +15,9 @@ namespace {
 std::string shape_text(const SampleShape& sample) {
   return std::to_string(sample.height) + "x" + std::to_string(sample.width) + "x" +
          std::to_string(sample.channels) + " " + name_of(sample.layout) +
-         (sample.has_mask ? " with masks" : "");
+         (sample.has_mask   ? " with masks"
+          : sample.has_view ? " with views"
+                            : "");
 }
 
 Labels decode_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64_t sample_count,
@@ -40,7 +42,9 @@ void ImageSamples::encode(PartSpecBytes& bytes) const {
   store_little(bytes.data() + 16, sample.height);
   store_little(bytes.data() + 20, sample.width);
   store_little(bytes.data() + 24, sample.channels);
-  store_little(bytes.data() + kFieldsAt, sample.has_mask ? kImageAndMask : 0);
+  store_little(bytes.data() + kFieldsAt, sample.has_view   ? kImageAndView
+                                         : sample.has_mask ? kImageAndMask
+                                                           : 0);
 }
 
 void ImageSamples::decode(const PartSpecBytes& bytes) {
@@ -50,10 +54,11 @@ void ImageSamples::decode(const PartSpecBytes& bytes) {
   sample = {load_little<std::uint32_t>(bytes.data() + 16), load_little<std::uint32_t>(bytes.data() + 20),
             load_little<std::uint32_t>(bytes.data() + 24), static_cast<Layout>(layout)};
   const auto fields = load_little<std::uint32_t>(bytes.data() + kFieldsAt);
-  if (fields > kImageAndMask)
+  if (fields > kImageAndView)
     throw_bad_data(std::to_string(fields) + " fields a sample, this reader knows up to " +
-                   std::to_string(kImageAndMask));
+                   std::to_string(kImageAndView));
   sample.has_mask = fields == kImageAndMask;
+  sample.has_view = fields == kImageAndView;
 }
 
 ByteBuffer ImageSamples::encode_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,

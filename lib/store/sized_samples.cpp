@@ -85,6 +85,7 @@ void SizedSamples::decode(const PartSpecBytes& bytes) {
   ImageSamples::decode(bytes);
   if (load_little<std::uint32_t>(bytes.data() + kFieldsAt) == 0)
     throw_bad_data("0 fields a sample, expected at least " + std::to_string(kImageAlone));
+  if (sample.has_view) throw_bad_data("views, which images of their own sizes cannot have");
 }
 
 void SizedSamples::append_sizes(const PartSamples& samples, ByteBuffer& bytes) const {

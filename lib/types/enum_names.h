@@ -32,6 +32,7 @@ enum class OnCorrupt;
 enum class OnError;
 enum class Order;
 enum class Quoting : std::uint8_t;
+enum class PairKind;
 enum class RankRemainder;
 enum class RowNorm;
 enum class SharedRows : std::uint8_t;
@@ -92,6 +93,8 @@ template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<OnError>{"skip", "fail"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Order>{"shuffle", "input"};
+template <>
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<PairKind>{"mask", "view"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Quoting>{"none", "double", "auto"};
 template <>

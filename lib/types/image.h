@@ -57,18 +57,23 @@ struct Image {
 };
 
 /// The shape of one sample of 8-bit values: an image, and behind it a mask where it has one, of as many rows
-/// and columns, a class id each.
+/// and columns, a class id each; or a view, a second image of the same shape.
 struct SampleShape {
   std::uint32_t height = 0;
   std::uint32_t width = 0;
   std::uint32_t channels = 0;
   Layout layout = Layout::nhwc;
   bool has_mask = false;
-  /// Bytes of a pixel and of its class.
-  [[nodiscard]] std::uint32_t values() const { return channels + (has_mask ? 1 : 0); }
+  bool has_view = false;
+  [[nodiscard]] bool has_pair() const { return has_mask || has_view; }
+  /// Bytes of a pixel, and of its class or of the view's.
+  [[nodiscard]] std::uint32_t values() const {
+    return channels + (has_mask ? 1 : 0) + (has_view ? channels : 0);
+  }
   [[nodiscard]] std::uint64_t pixel_bytes() const { return std::uint64_t{height} * width * channels; }
   [[nodiscard]] std::uint64_t mask_bytes() const { return has_mask ? std::uint64_t{height} * width : 0; }
-  [[nodiscard]] std::uint64_t byte_count() const { return pixel_bytes() + mask_bytes(); }
+  [[nodiscard]] std::uint64_t view_bytes() const { return has_view ? pixel_bytes() : 0; }
+  [[nodiscard]] std::uint64_t byte_count() const { return pixel_bytes() + mask_bytes() + view_bytes(); }
   /// The mask's own shape, as that of a gray image.
   [[nodiscard]] SampleShape mask() const { return {height, width, 1, Layout::nhwc}; }
   bool operator==(const SampleShape&) const = default;

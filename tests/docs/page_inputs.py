@@ -28,7 +28,7 @@ def write_table(path, header, rows):
 
 
 def write_photos():
-    """photos/, icons/, imagenet/, streets/, shards/, MNIST's files and train.h5."""
+    """photos/, icons/, imagenet/, streets/, segmented/, noisy/, clean/, shards/, MNIST's files and train.h5."""
     write_images("photos", NAMES)
     write_table("photos/labels.csv", "file,label,age,city", (f"{name},{name[:3]},{index},Rome" for index, name in enumerate(NAMES)))
     write_images("icons", ["ant/0.png", "bee/0.png"], "RGBA")
@@ -38,6 +38,14 @@ def write_photos():
     os.mkdir("streets/masks")
     for index in range(16):
         Image.new("P", (300, 280)).save(f"streets/masks/{index}.png")
+    write_table("streets/train.csv", "image,mask", (f"images/{index}.jpg,masks/{index}.png" for index in range(16)))
+    write_images("noisy", [f"{index}.jpg" for index in range(16)])
+    write_images("clean", [f"{index}.png" for index in range(16)])
+    os.mkdir("segmented")
+    with tarfile.open("segmented/000.tar", "w") as tar:
+        for index in range(16):
+            tar.add(f"streets/images/{index}.jpg", f"{index}.jpg")
+            tar.add(f"streets/masks/{index}.png", f"{index}.seg.png")
     os.mkdir("shards")
     with tarfile.open("shards/000.tar", "w") as tar:
         for name in NAMES:

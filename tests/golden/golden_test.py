@@ -3,7 +3,7 @@ sample, resume loaders from their states, and finish the plans with the same byt
 Usage: golden_test.py BIN [--record NAME]; --record adds NAME.tar.xz, for a release or a new layout. 0.1.0 has no
 merged ratings, 0.1.0-ratings has them, and a plan of ratings, which is no longer finished; both have no images of their own sizes, 0.1.0-own-sizes has;
 these three have no states, 0.1.0-states has; all four have no times of ratings, 0.1.0-times has; all five have no masks, 0.1.0-masks
-has."""
+has; all six have no views, 0.1.0-views has."""
 import hashlib
 import json
 import os
@@ -36,6 +36,8 @@ PACKS = {
     "masks-shard": [*IMAGES, "--pair", "masks", "--container", "shard"],
     "masks-hdf5": [*IMAGES, "--pair", "masks", "--codec", "deflate", "--part-bytes", "3600"],
     "masks-own-sizes": ["pack-images", "images", "--labels", "images/labels.csv", "--pair", "masks", "--sizes", "own", "--progress", "none"],
+    "views-shard": [*IMAGES, "--pair", "views", "--pair-kind", "view", "--container", "shard"],
+    "views-hdf5": [*IMAGES, "--pair", "views", "--pair-kind", "view", "--codec", "deflate", "--part-bytes", "4600"],
     "ratings-shard": [*RATINGS, *SPLIT],
     "times-shard": ["pack-sparse", "timed.csv", *RATINGS[2:], *SPLIT, "--keep-times"],
     "times-hdf5": ["pack-sparse", "timed.csv", "--progress", "none", *SPLIT, "--keep-times", "--container", "hdf5"],
@@ -92,6 +94,8 @@ def contents(pack):
         return {**found, "rows": len(rows), "ids": hashlib.sha256(ids.encode()).hexdigest()}
     images = chunkhit.ImageDataset(pack)
     pixels, labels = zip(*(images[index] for index in range(len(images))))  # labels: masks, where the pack has some
+    if info.get("views"):
+        found["views"] = hash_of(images.views(slice(None)))
     return {**found, "samples": len(images), "pixels": hash_of(*(pixels if info.get("own_sizes") else [np.stack(pixels)])), "labels": hash_of(*(labels if info.get("own_sizes") and info.get("masks") else [np.stack(labels)])),
             "classes": [each["name"] for each in info["classes"]]}
 
@@ -125,13 +129,15 @@ def packs_in(folder):
 
 def write_inputs(folder):
     rng = np.random.default_rng(1)
-    for name in ("images", "masks"):
+    for name in ("images", "masks", "views"):
         os.makedirs(os.path.join(folder, name))
     with open(os.path.join(folder, "images/labels.csv"), "w") as table:
         table.write("file,label,x,y\n")
         for index in range(22):
             coarse = rng.integers(0, 256, (2, 3, 3), dtype=np.uint8)
-            Image.fromarray(coarse).resize((12, 8), Image.BICUBIC).save(os.path.join(folder, f"images/{index:02}.png"))
+            image = Image.fromarray(coarse).resize((12, 8), Image.BICUBIC)
+            image.save(os.path.join(folder, f"images/{index:02}.png"))
+            Image.fromarray(255 - np.asarray(image)[::-1] // 2).save(os.path.join(folder, f"views/{index:02}.png"))
             classes = np.kron(rng.integers(0, 4, (4, 6)), np.ones((2, 2))).astype(np.uint8)
             Image.fromarray(classes).save(os.path.join(folder, f"masks/{index:02}.png"))
             table.write(f"{index:02}.png,{('ant', 'bee', 'cat')[index % 3]},{index / 4},{-index}\n")

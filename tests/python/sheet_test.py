@@ -1,4 +1,5 @@
 """The sheet of a dry run: images before and after, side by side."""
+import colorsys
 import os
 import subprocess
 
@@ -114,6 +115,40 @@ def test_colors_hidden_by_transparency_were_shown_beside_a_background(tmp_path, 
         if channels == "rgb":
             np.testing.assert_array_equal(before, after)
     np.testing.assert_array_equal(pair(dry_run(tmp_path), 0)[0], pixels[0, :, :, :3])
+
+
+@pytest.mark.parametrize("options", [{}, dict(sizes="own"), dict(layout="nchw", container="shard")])
+def test_classes_of_masks_are_colors_over_the_sample(photos, options):
+    folder, pixels = photos
+    values = np.arange(256, dtype=np.uint8)
+    mask = np.zeros((TILE, TILE), np.uint8)
+    mask[8:72, 8:72] = np.repeat(np.repeat(values.reshape(16, 16), 4, 0), 4, 1)
+    (folder / "masks/a").mkdir(parents=True)
+    for number in range(1, 20):
+        Image.fromarray(mask).save(folder / f"masks/a/{number:02}.png")
+    sheet = dry_run(folder, pair=folder / "masks", **options)
+    colors = np.array([np.rint(255 * np.array(colorsys.hsv_to_rgb(value * 2 ** 0.5 % 1, 0.85, 0.9))) for value in values])
+    colors[255] = 128
+    before, after = pair(sheet, 3)
+    np.testing.assert_array_equal(before, pixels[3 * 20 // 16], "the file stays as it is")
+    laid = np.where(mask[..., None] == 0, before, np.rint(0.55 * colors[mask] + 0.45 * before))
+    np.testing.assert_allclose(after.astype(int), laid, atol=1)
+    np.testing.assert_array_equal(after[mask == 0], before[mask == 0])
+    assert np.all(pair(sheet, 0)[1] == BLANK), "an image without a mask is a reject"
+
+
+def test_a_mask_is_cropped_as_its_sample(photos):
+    folder, pixels = photos
+    mask = np.zeros((TILE, TILE), np.uint8)
+    mask[40:, 70:] = 255
+    (folder / "masks/a").mkdir(parents=True)
+    for number in range(20):
+        Image.fromarray(mask).save(folder / f"masks/a/{number:02}.png")
+    sample, classes = pixels[0][32:96, 32:96], mask[32:96, 32:96, None]
+    laid = np.where(classes == 0, sample, np.rint(0.55 * 128 + 0.45 * sample)).astype(np.uint8)
+    shown = np.asarray(Image.fromarray(laid).resize((TILE, TILE), Image.BILINEAR))
+    after = pair(dry_run(folder, pair=folder / "masks", crop=64), 0)[1]
+    np.testing.assert_allclose(after.astype(int), shown, atol=1)
 
 
 @pytest.mark.parametrize("name", ["sheet.jpg", "sheet", "png"])

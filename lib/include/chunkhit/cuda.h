@@ -85,6 +85,8 @@ class DeviceImageLoader {
         dtype_(dtype),
         feed_(ImageLoader(paths, host_options(options, dtype)), device,
               [this](const ImageBatch& host, cudaStream_t stream, Made& made) { copy(host, stream, made); }) {
+    if (feed_.loader().info().images().has_views)
+      throw Error(ErrorCode::usage, "DeviceImageLoader: the pack has views, which ImageLoader gives");
     stored_ = feed_.loader().batch_shape();
     if (augments_on_device(options_)) augment_ = options_.augment;
     shape_ = written_shape();

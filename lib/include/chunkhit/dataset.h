@@ -56,6 +56,8 @@ class CHUNKHIT_API ImageDataset {
   /// Copies the masks of samples likewise: (height, width) class ids each. Throws as `read`, and usage where
   /// there are none.
   void read_masks(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const;
+  /// Copies the views of samples likewise, in the shape of their images.
+  void read_views(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const;
   /// Returns a sample's class id, or -1.
   [[nodiscard]] std::int64_t label(std::uint64_t sample) const;
   /// Returns a sample's float labels; empty if labels are class ids.

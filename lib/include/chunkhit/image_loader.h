@@ -115,6 +115,8 @@ struct ImageBatch {
   std::span<const std::uint8_t> pixels;    ///< filled for Dtype::uint8
   std::span<const float> values;           ///< filled for Dtype::float32
   std::span<const std::uint8_t> masks;     ///< (batch, height, width) class ids, where the pack has masks
+  std::span<const std::uint8_t> views;     ///< second images, as `pixels`, where the pack has views
+  std::span<const float> view_values;      ///< the same, as `values`
   std::span<const std::int64_t> labels;    ///< class ids of info().classes, -1: none; empty for float labels
   std::span<const float> label_values;     ///< (batch, label columns), filled for float labels
   std::span<const std::uint64_t> samples;  ///< indices of the samples in the source

@@ -19,6 +19,9 @@ enum class LabelType { automatic, classes, numbers };
 /// Columns of a CSV that names the samples; of tars, keys of the .json files beside the images.
 struct LabelCsvSpec {
   std::string file_column = "file";  ///< paths, relative to the root
+  /// Paths of masks, relative to PackImagesSpec::pair; of tars the extension of masks: "seg.png". Empty:
+  /// none.
+  std::string mask_column{};
   /// Several columns are float labels: each by its name, "a,b", or "first-last" by their positions.
   std::vector<std::string> label_column{"label"};
   /// Further columns that are kept, by name: whole numbers, numbers or texts of up to 1,024 bytes.
@@ -74,6 +77,10 @@ enum class Exif { apply, ignore };
 /// How much of an image file is checked; region: JPEG is decoded no further than the last row that is used.
 enum class Check { whole, region };
 
+/// What stands beside each image of PackImagesSpec::pair. mask: a class map; view: a second image of the same
+/// upright size, such as another exposure, a depth rendering, or the clean version of a noisy image.
+enum class PairKind { mask, view };
+
 /// Whether all samples have one shape, or each image has a size of its own.
 enum class Sizes { fixed, own };
 
@@ -110,8 +117,11 @@ struct PackImagesSpec {
   /// Folder of masks: for each image a file of its name below the root, or with the extension .png, .npy,
   /// .bmp or .gif, of one value a pixel (gray levels; of PNG also indices of a palette) and of the upright
   /// image's size. They are resized by nearest pixels. Without `labels` folders are no classes then: all
-  /// class ids are -1. Empty: no masks.
+  /// class ids are -1. With `columns.mask_column` it holds the files of that column, and empty is the root.
+  /// Empty: no masks.
   std::string pair;
+  /// view: `pair` holds images of any type, made as the images are, with `sizes` fixed.
+  PairKind pair_kind = PairKind::mask;
   TransformSpec transform;
   Sizes sizes = Sizes::fixed;
   OwnSizesSpec own_sizes;

@@ -197,6 +197,7 @@ struct InputSizes {
 struct ImagesInfo {
   bool own_sizes = false;    ///< each image has its own size; height, width and chunk_samples are 0
   bool has_masks = false;    ///< each image has a mask of its height and width, uint8
+  bool has_views = false;    ///< each image has a second one of its shape, uint8
   std::uint32_t height = 0;  ///< height of a sample, pixels
   std::uint32_t width = 0;
   std::uint32_t channels = 0;  ///< uint8 values per pixel

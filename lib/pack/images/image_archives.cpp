@@ -268,9 +268,13 @@ class TarList {
           if (image.error.empty()) ranges.try_emplace(input.name + "/" + image.name, image.range);
     });
     spool_.finish();
+    const auto range_of = [&](std::string_view member) {
+      const auto found = ranges.find(std::string(member));
+      return found != ranges.end() ? found->second : FileRange{0, 0, FileRange::kNone};
+    };
     for (std::size_t index = 0; index < list_.size(); ++index) {
-      const auto found = ranges.find(std::string(list_.file(index)));
-      list_.ranges.push_back(found != ranges.end() ? found->second : FileRange{0, 0, FileRange::kNone});
+      list_.ranges.push_back(range_of(list_.file(index)));
+      if (!list_.mask_files.empty()) list_.masks.push_back(range_of(list_.mask_files[index]));
     }
     return std::move(list_);
   }
@@ -380,6 +384,7 @@ SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options
     throw_usage("`labels`: belongs to one IDX file, found " + count_text(options.inputs.size(), "input"));
   if (!spec.columns.keep_columns.empty())
     throw_usage("`keep_columns`: is for a CSV or for .json files in tars, found IDX");
+  if (!spec.columns.mask_column.empty()) throw_usage("`mask_column`: is for a CSV or for tars, found IDX");
   const std::string& path = options.inputs.front();
   const FileStamp source = stamp_of_input(path);
   IdxReader images(path, options.stop);

@@ -81,6 +81,9 @@ void show_labels(Spec& spec, Fields& fields) {
   fields.record_if(!spec.labels.empty() && !is_written,
                    Field{"file_column", "CSV column of the file paths, below ROOT", "NAME"},
                    columns.file_column, TextForm{});
+  fields.record_if(!columns.mask_column.empty(),
+                   Field{"mask_column", "CSV column of masks, below pair or ROOT; of tars: seg.png", "NAME"},
+                   columns.mask_column, TextForm{});
   fields.record_if(true, Field{"label_column", "Label column, or key of a tar's .json; a,b or a-d: floats"},
                    columns.label_column, RepeatedForm{});
   fields.record_if(!columns.keep_columns.empty(),
@@ -98,6 +101,9 @@ void show_labels(Spec& spec, Fields& fields) {
       !spec.pair.empty(),
       Field{"pair", "Folder of masks (class maps), a file for each image, of its name", "FOLDER"}, spec.pair,
       PathForm{});
+  fields.record_if(!spec.pair.empty() && spec.pair_kind != PairKind::mask,
+                   Field{"pair_kind", "What pair holds: masks, or second images of the same size (view)"},
+                   spec.pair_kind, WordForm{});
   fields(Field{"classes", "Take class ids from a list (one name per line) or a pack", "FILE|PACK"},
          spec.classes, PathForm{});
   fields(Field{"follow_symlinks", "Follow links to folders and out of ROOT (DVC, git-annex, Hugging Face)"},

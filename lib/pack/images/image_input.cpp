@@ -360,6 +360,10 @@ void check_folder_columns(const PackImagesSpec& spec, const PackImagesOptions& o
   if (!options.inputs.empty() || !spec.labels.empty()) return;
   std::error_code failed;
   if (!std::filesystem::is_directory(options.root, failed)) return;  // a missing tar, say: opening it fails
+  if (!spec.columns.mask_column.empty())
+    throw_usage(
+        "`mask_column`: is for a CSV or for tars, found class folders: give the CSV with `labels`; masks of "
+        "the images' names are found by `pair` alone");
   const LabelCsvSpec plain;
   const char* given = spec.columns.label_column != plain.label_column ? "`label_column`"
                       : !spec.columns.keep_columns.empty()            ? "`keep_columns`"
@@ -392,6 +396,15 @@ PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions 
   if (options.inputs.empty() && spec.labels.empty()) options.inputs = find_tars(spec, options.root);
   check_folder_columns(spec, options);
   return options;
+}
+
+PackImagesSpec with_masks(PackImagesSpec spec, const PackImagesOptions& checked) {
+  if (spec.columns.mask_column.empty()) return spec;
+  const bool are_members = !checked.inputs.empty();
+  if (are_members && !spec.pair.empty())
+    throw_usage("`pair`: `mask_column` names masks that are members of the tars; leave out one of them");
+  if (spec.pair.empty()) spec.pair = are_members ? std::string(kMemberMasks) : checked.root;
+  return spec;
 }
 
 PackImagesOptions checked_output(const PackImagesSpec& spec, PackImagesOptions options) {
@@ -427,7 +440,9 @@ std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const Pac
 ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions& options, SampleList list) {
   const RootFolder root(options.root, spec.follow_symlinks);
   if (!spec.pair.empty() && !list.ranges.empty() && list.masks.empty())
-    throw Error(ErrorCode::usage, "`pair`: is for images that are files of a folder, not parts of archives");
+    throw_usage(
+        "`pair`: is for images that are files of a folder, not parts of archives; `mask_column` seg.png "
+        "takes masks that are members of tars");
   ImageInput input{std::move(list), {}, {}, {}, {}};
   input.first = probe_shape(spec, root, input.list);
   input.packs = divide_list(input.list, spec);

@@ -39,6 +39,9 @@ struct ImageInput {
 /// Checks spec and options; fills in the root where it is that of the labels.
 [[nodiscard]] PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions options);
 
+/// The spec with `pair` filled in where a CSV names masks below the root, or tars hold them. Throws usage.
+[[nodiscard]] PackImagesSpec with_masks(PackImagesSpec spec, const PackImagesOptions& checked);
+
 /// Throws usage where a sheet is asked for, which only a preview writes.
 void check_no_sheet(const PackImagesOptions& options);
 /// Throws usage where the sheet's name is none of a PNG.

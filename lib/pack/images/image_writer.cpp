@@ -38,11 +38,13 @@ void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options
       {"`inputs`", !options.inputs.empty()},
       {"`labels`", !spec.labels.empty()},
       {"`file_column`", spec.columns.file_column != plain.file_column},
+      {"`mask_column`", !spec.columns.mask_column.empty()},
       {"`label_type`", spec.columns.label_type != plain.label_type},
       {"`label_separator`", !spec.columns.label_separator.empty()},
       {"`include`", !spec.folders.include.empty()},
       {"`split_folders`", !spec.folders.split_folders.empty()},
       {"`pair`", !spec.pair.empty()},
+      {"`pair_kind`", spec.pair_kind != PairKind::mask},
       {"`follow_symlinks`", spec.follow_symlinks}};
   for (const auto& [field, is_given] : given)
     if (is_given)

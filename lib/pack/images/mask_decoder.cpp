@@ -20,6 +20,11 @@ constexpr std::array<std::string_view, 8> kExtensions{".png", ".npy", ".bmp", ".
 /// Of files that people take for masks.
 constexpr std::array<std::string_view, 6> kOtherExtensions{".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".JPG"};
 
+/// Of views: what decoders read.
+constexpr std::array<std::string_view, 14> kViewExtensions{".jpg", ".jpeg", ".png", ".webp", ".bmp",
+                                                           ".tif", ".tiff", ".npy", ".ppm",  ".gif",
+                                                           ".tga", ".JPG",  ".PNG", ".JPEG"};
+
 /// Of a file beside its pixels: an ICC profile, say.
 constexpr std::uint64_t kMaxHeadBytes = 1 << 20;
 
@@ -53,20 +58,42 @@ std::unique_ptr<OpenedImage> open_pixels(Bytes file, DecodeMonitor& monitor) {
 }  // namespace
 
 std::optional<RootFolder> mask_folder(const PackImagesSpec& spec) {
-  if (spec.pair.empty() || spec.pair == kWriterLabels) return std::nullopt;
+  if (spec.pair.empty() || spec.pair == kWriterLabels || spec.pair == kMemberMasks) return std::nullopt;
   return RootFolder(spec.pair, spec.follow_symlinks);
 }
 
+namespace {
+
+/// Opens what may be the mask or view of an image.
+MaskFile open_pair(const InputFolders& folders, std::string_view image, std::string name) {
+  MaskFile mask{std::move(name), {}};
+  // Where masks lie beside the images, an image is not its own.
+  const bool is_image = mask.name == image && folders.masks->is(folders.images);
+  if (!is_image) mask.file = open_file(*folders.masks, mask.name);
+  mask.is_there = !is_image && !mask.file.error.starts_with("no such file");
+  return mask;
+}
+
+MaskFile open_view(const InputFolders& folders, std::string_view image) {
+  const std::string stem(without_extension(image));
+  MaskFile view = open_pair(folders, image, std::string(image));
+  for (std::size_t i = 0; i < kViewExtensions.size() && !view.is_there; ++i)
+    view = open_pair(folders, image, stem + std::string(kViewExtensions[i]));
+  if (view.is_there && view.file.error.empty()) return view;
+  if (view.is_there) throw ImageError("its view " + view.name + ": " + view.file.error);
+  folders.masks->check_mounted(std::string(image));
+  throw ImageError("has no view: expected " + std::string(image) +
+                   ", or of another extension (.jpg, .png, …), in the folder of `pair`");
+}
+
+}  // namespace
+
 MaskFile open_mask(const InputFolders& folders, std::string_view image) {
+  if (folders.kind == PairKind::view) return open_view(folders, image);
   const RootFolder& masks = *folders.masks;
   const std::string stem(without_extension(image));
   const auto open = [&](std::string_view extension) {
-    MaskFile mask{stem + std::string(extension), {}};
-    // Where masks lie beside the images, an image is not its own.
-    const bool is_image = mask.name == image && masks.is(folders.images);
-    if (!is_image) mask.file = masks.open(mask.name);
-    mask.is_there = !is_image && !mask.file.error.starts_with("no such file");
-    return mask;
+    return open_pair(folders, image, stem + std::string(extension));
   };
   for (const std::string_view extension : kExtensions) {
     MaskFile mask = open(extension);
@@ -82,15 +109,25 @@ MaskFile open_mask(const InputFolders& folders, std::string_view image) {
   throw ImageError("has no mask: expected " + stem + ".png, or .npy, .bmp, .gif, in the folder of `pair`");
 }
 
+MaskFile open_mask(const InputFolders& folders, const SampleList& list, std::size_t index) {
+  if (list.mask_files.empty()) return open_mask(folders, list.file(index));
+  MaskFile mask{std::string(list.mask_files[index]), {}, true};
+  const bool is_member = !list.masks.empty();
+  mask.file = is_member ? open_mask_range(list, index) : open_file(*folders.masks, mask.name);
+  if (mask.file.error.empty()) return mask;
+  if (!is_member && mask.file.error.starts_with("no such file")) folders.masks->check_mounted(mask.name);
+  throw ImageError("its mask " + mask.name + ": " + mask.file.error);
+}
+
 FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask) {
   return {image.bytes + mask.bytes, image.mtime_ns + mask.mtime_ns};
 }
 
 FileStamp joined_stamp(const InputFolders& folders, const SampleList& list, std::size_t index,
                        const FileStamp& image) {
-  if (!folders.masks) return image;
+  if (!folders.masks && list.mask_files.empty()) return image;
   try {
-    return joined_stamp(image, open_mask(folders, list.file(index)).file.stamp);
+    return joined_stamp(image, open_mask(folders, list, index).file.stamp);
   } catch (const ImageError&) {
     return image;
   }
@@ -120,8 +157,8 @@ void check_shape(std::uint32_t width, std::uint32_t height, const MaskDecoder::S
 void MaskDecoder::make(const InputFolders& folders, const SampleList& list, std::size_t index,
                        const Size& image, std::uint8_t* out) {
   stamp_ = {};
-  if (!list.masks.empty()) return make_added(list, index, image, out);
-  const MaskFile mask = open_mask(folders, list.file(index));
+  if (!list.mask_shapes.empty()) return make_added(list, index, image, out);
+  const MaskFile mask = open_mask(folders, list, index);
   stamp_ = mask.file.stamp;
   try {
     if (mask.file.bytes >
@@ -144,7 +181,7 @@ void MaskDecoder::make(const InputFolders& folders, const SampleList& list, std:
 
 void MaskDecoder::make_added(const SampleList& list, std::size_t index, const Size& image,
                              std::uint8_t* out) {
-  const SampleFile mask = open_added_mask(list, index);
+  const SampleFile mask = open_mask_range(list, index);
   static_cast<void>(mask.read(file_));
   try {
     check_shape(mask.pixels.width, mask.pixels.height, image);

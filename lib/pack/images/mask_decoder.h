@@ -1,5 +1,5 @@
-// Masks: for each image of a list a class map, in the file of its name below another folder, or as a program
-// added it.
+// Masks: for each image of a list a class map, in the file of its name below another folder, in a file or
+// member that the list names, or as a program added it. And the files of views, which are found likewise.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,21 @@ namespace chunkhit {
 struct InputFolders {
   const RootFolder& images;
   const std::optional<RootFolder>& masks;
+  PairKind kind = PairKind::mask;
 };
 
-/// The mask of an image's file.
+/// The mask, or view, of an image's file.
 struct MaskFile {
   std::string name;  ///< below the folder
-  RootFolder::File file;
+  SampleFile file;
   bool is_there = false;
 };
 
-/// Opens the mask of an image: the file of its name with the first extension of a mask that is there. Throws
-/// ImageError where there is none, MachineError.
+/// Opens the mask of a sample: the file or member that the list names, else the file of the image's name with
+/// the first extension of a mask that is there. Throws ImageError where there is none, MachineError.
+[[nodiscard]] MaskFile open_mask(const InputFolders& folders, const SampleList& list, std::size_t index);
+/// The same for an image of which a list names no mask. A view is the file of the image's name, or of its
+/// name with another extension.
 [[nodiscard]] MaskFile open_mask(const InputFolders& folders, std::string_view image);
 
 /// The stamp of an image and of its mask as one: another one where either changed.

@@ -90,6 +90,8 @@ MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& opti
   rest -= more_parts * part_bytes + more_bytes;
   const std::uint64_t kept = std::min(kMaxKeptBytes - kMinKeptBytes, rest / 2 / plan.threads);
   plan.kept_bytes = kMinKeptBytes + kept;
+  if (!spec.pair.empty() && spec.pair_kind == PairKind::view)
+    plan.kept_bytes /= 2;  // each thread has 2 decoders
   plan.decode_bytes = reserved + rest - kept * plan.threads;
   return plan;
 }

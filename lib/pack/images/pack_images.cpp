@@ -90,9 +90,10 @@ PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, st
 
 }  // namespace
 
-PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& given) {
+PackImagesReport pack_images(const PackImagesSpec& given_spec, const PackImagesOptions& given) {
   check_no_sheet(given);
-  const PackImagesOptions options = checked_options(spec, given);
+  const PackImagesOptions options = checked_options(given_spec, given);
+  const PackImagesSpec spec = with_masks(given_spec, options);
   check_memory(spec, options);
   RunFrame frame = start_run(options);
   std::optional<ImageInput> input = read_image_input(spec, options);
@@ -124,10 +125,11 @@ PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackIma
   check_sheet_name(given);
   const PackImagesOptions options = checked_options(given_spec, given);
   const RunFrame frame("pack-images", options.command_line, options.stop);
-  check_memory(given_spec, options);
-  const std::optional<ImageInput> input = read_image_input(given_spec, options);
+  PackImagesSpec spec = with_masks(given_spec, options);
+  check_memory(spec, options);
+  const std::optional<ImageInput> input = read_image_input(spec, options);
   if (!input) return {};
-  const PackImagesSpec spec = with_part_samples(given_spec, options, input->list);
+  spec = with_part_samples(spec, options, input->list);
   const FirstImage& first = input->first;
   const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, *input), frame.held_bytes());
   static_cast<void>(check_outputs(spec, options, *input));

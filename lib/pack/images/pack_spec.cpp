@@ -132,9 +132,18 @@ void check_resizing(const PackImagesSpec& spec) {
       transform.resize != Resize::none || spec.own_sizes.max_side != 0 || spec.own_sizes.short_side != 0;
   if (!resizes && transform.resample != plain.resample)
     throw_usage(
-        "`resample`: is for images that are resized: give `resize` or `fit`, or with `sizes` own `max_side` "
-        "or "
-        "`short_side`");
+        "`resample`: is for images that are resized: give `resize` or `fit`, or with `sizes` own "
+        "`max_side` or `short_side`");
+}
+
+/// The same for pairs.
+void check_pair(const PackImagesSpec& spec) {
+  if (spec.pair_kind == PairKind::mask) return;
+  if (!spec.columns.mask_column.empty())
+    throw_usage("`pair_kind` view: excludes `mask_column`, which names masks");
+  if (spec.pair.empty()) throw_usage("`pair_kind` view: is for `pair`, the folder of the views");
+  if (spec.sizes == Sizes::own)
+    throw_usage("`pair_kind` view: is for `sizes` fixed; images of their own sizes have masks alone");
 }
 
 void check_split(const std::vector<SplitShare>& split) {
@@ -173,7 +182,9 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   std::map<std::string, std::string> computed{
       {"labels", labels},
       {"classes", spec.classes.empty() ? "sorted" : names_hash(is_sets ? list.label_columns : list.classes)},
-      {"pair", is_written ? "writer" : "folder"},
+      {"pair", is_written                  ? "writer"
+               : spec.pair == kMemberMasks ? "members"
+                                           : "folder"},
       {"codec", codec_text(codec_choice(spec))},
       {"chunk-bytes", std::to_string(plan.chunk_bytes)},
       {"chunk-samples", std::to_string(plan.chunk_samples)}};
@@ -242,6 +253,7 @@ void check_spec(const PackImagesSpec& spec) {
     throw_usage("`resize`: long_side is what `max_side` of `sizes` own does");
   check_sizes(spec);
   check_resizing(spec);
+  check_pair(spec);
   check_classes(spec);
   check_split_folders(spec);
   check_split(spec.split);

@@ -18,6 +18,8 @@ namespace chunkhit {
 
 /// PackImagesSpec::labels of an ImageWriter; no path holds a NUL.
 inline constexpr std::string_view kWriterLabels{"\0writer", 7};
+/// PackImagesSpec::pair of masks that are members of tars, as their images are.
+inline constexpr std::string_view kMemberMasks{"\0members", 8};
 /// What is recorded as `labels` of class folders.
 inline constexpr const char* kClassFolders = "folders";
 

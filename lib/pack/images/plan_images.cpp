@@ -112,10 +112,11 @@ PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions
   RunFrame frame("pack-images", options.command_line, options.stop);
   if (options.on_progress) options.on_progress({});
   PlanReport report{.path = options.output};
-  std::optional<ImageInput> input = read_image_input(given_spec, options);
+  PackImagesSpec spec = with_masks(given_spec, options);
+  std::optional<ImageInput> input = read_image_input(spec, options);
   report.interrupted = !input;
   if (!input) return report;
-  const PackImagesSpec spec = with_part_samples(given_spec, options, input->list);
+  spec = with_part_samples(spec, options, input->list);
   report.rows = input->list.row_count;
   report.rejected = input->list.rejects.size();
   report.notices = std::move(input->notices);
@@ -131,7 +132,8 @@ PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions
   for (const PackSamples& samples : input->packs)
     OutputPack(kImagePacks, pack_path(options.output, samples.name), options.force);
   PackPlan plan = plan_of(options, frame.record, input->list, input->first);
-  if (!spec.pair.empty()) plan.masks = std::filesystem::canonical(spec.pair).string();
+  if (!spec.pair.empty() && input->list.masks.empty())
+    plan.masks = std::filesystem::canonical(spec.pair).string();
   plan.tasks = tasks;
   if (const auto before = read_plan(options.output); before && before->tasks != tasks)
     report.notices.push_back("replaces a plan of " + count_text(before->tasks, "task") +

@@ -80,6 +80,7 @@ class PlanRows {
   std::uint64_t row_count_;
   std::uint64_t part_count_;
   std::size_t container_count_;
+  bool names_masks_;
   std::vector<PlanFrame> index_;
   SampleList header_;
 };

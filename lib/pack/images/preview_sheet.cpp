@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <numbers>
 #include <string>
 
 #include "base/file.h"
@@ -46,6 +48,26 @@ constexpr std::array<std::uint16_t, 10> kDigits{
     0b111'101'111'101'111, 0b111'101'111'001'111};
 constexpr std::uint32_t kDotPixels = 2;
 
+/// Share of a mask's color in what is drawn, the rest is the image's.
+constexpr double kMaskShare = 0.55;
+
+using Color = std::array<std::uint8_t, 3>;
+
+/// The color of a value of masks: gray for 255, which losses often ignore; else a hue, in steps of an
+/// irrational part of the circle, so that those in use differ. Reports draw the same.
+Color mask_color(std::uint8_t value) {
+  constexpr double kValue = 0.9, kSaturation = 0.85;
+  if (value == UINT8_MAX) return {128, 128, 128};
+  const double turn = std::fmod(value * std::numbers::sqrt2, 1.0) * 6;
+  Color color;
+  for (std::size_t channel = 0; channel < color.size(); ++channel) {
+    const double at = std::fmod(turn + (channel == 0 ? 5 : channel == 1 ? 3 : 1), 6.0);
+    const double part = std::clamp(std::min(at, 4 - at), 0.0, 1.0);
+    color[channel] = static_cast<std::uint8_t>(std::nearbyint(255 * kValue * (1 - kSaturation * part)));
+  }
+  return color;
+}
+
 struct Position {
   std::uint32_t x = 0;
   std::uint32_t y = 0;
@@ -74,6 +96,19 @@ Image rgb_of(ImageView image) {
       for (std::uint32_t c = 0; c < 3; ++c)
         rgb.row(y)[3 * x + c] = image.row(y)[x * image.channels + (image.channels < 3 ? 0 : c)];
   return rgb;
+}
+
+/// Lays the colors of a mask over its image; 0 leaves it as it is.
+void draw_mask(const std::uint8_t* mask, Image& rgb) {
+  for (std::size_t pixel = 0; pixel < std::size_t{rgb.width} * rgb.height; ++pixel) {
+    if (mask[pixel] == 0) continue;
+    const Color color = mask_color(mask[pixel]);
+    for (std::size_t channel = 0; channel < color.size(); ++channel) {
+      std::uint8_t& value = rgb.pixels[3 * pixel + channel];
+      value =
+          static_cast<std::uint8_t>(std::nearbyint(kMaskShare * color[channel] + (1 - kMaskShare) * value));
+    }
+  }
 }
 
 /// Draws an image into a tile, as large as it fits.
@@ -131,9 +166,10 @@ class SheetPainter {
       resize_empty(sample_, context_.sample.byte_count());
       decoder_.make(list, index, sample_.data());
       const SampleShape& shape = context_.sample;
-      draw_image(rgb_of({sample_.data(), shape.width, shape.height, shape.channels,
-                         std::size_t{shape.width} * shape.channels}),
-                 {at.x + kTile + kBetween, at.y}, sheet);
+      Image shown = rgb_of({sample_.data(), shape.width, shape.height, shape.channels,
+                            std::size_t{shape.width} * shape.channels});
+      if (shape.has_mask) draw_mask(sample_.data() + shape.pixel_bytes(), shown);
+      draw_image(shown, {at.x + kTile + kBetween, at.y}, sheet);
     } catch (const ImageError& error) {
       seen.reject = error.reason();
       return seen;
@@ -154,7 +190,6 @@ class SheetPainter {
   /// Samples as pixels of one image, whatever the pack's are.
   static PackImagesSpec shown_spec(PackImagesSpec spec) {
     spec.sizes = Sizes::fixed;
-    spec.pair.clear();
     spec.transform.layout = Layout::nhwc;
     return spec;
   }

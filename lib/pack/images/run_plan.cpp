@@ -118,14 +118,17 @@ RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, con
 }
 
 /// Throws try_again where the folder of the masks is not there, or is given and lacks that of the first
-/// image.
+/// image, or of the first row where rows name masks.
 void check_masks(const RunPlanOptions& given, const PackPlan& plan, const PackImagesSpec& spec,
-                 const RootFolder& root) {
+                 const PlanRows& rows, const RootFolder& root) {
   constexpr const char* kAdvice = "`pair` names the folder of the masks";
   try {
     const std::optional<RootFolder> masks = mask_folder(spec);
-    if (!given.pair.empty() && plan.containers.empty() && !is_deleted(root, plan.first_file))
-      static_cast<void>(open_mask({root, masks}, plan.first_file));
+    if (given.pair.empty() || !plan.containers.empty() || is_deleted(root, plan.first_file)) return;
+    if (plan.names_masks())
+      static_cast<void>(open_mask({root, masks, spec.pair_kind}, rows.part(0), 0));
+    else
+      static_cast<void>(open_mask({root, masks, spec.pair_kind}, plan.first_file));
   } catch (const ImageError& error) {
     throw_elsewhere(given.pair + ": " + plan.first_file + " " + error.reason(), kAdvice);
   } catch (const Error& error) {
@@ -169,14 +172,24 @@ PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const P
   return task;
 }
 
+/// The folder of the masks on this machine: the given one, or the plan's, which may be that of the images.
+std::string masks_here(const RunPlanOptions& given, const PackPlan& plan) {
+  if (plan.masks.empty() && !given.pair.empty())
+    throw_usage(plan.sample.has_mask ? "`pair`: the plan's masks are members of tars, below `root`"
+                                     : "`pair`: the plan's images have no masks");
+  if (!plan.containers.empty()) return plan.sample.has_mask ? std::string(kMemberMasks) : "";
+  if (!given.pair.empty()) return given.pair;
+  return plan.masks == plan.root && !given.root.empty() ? given.root : plan.masks;
+}
+
 /// Parses the specs of the packs.
-std::vector<PackImagesSpec> pack_specs(const PackPlan& plan, const std::string& masks) {
-  if (plan.masks.empty() && !masks.empty()) throw_usage("`pair`: the plan's images have no masks");
+std::vector<PackImagesSpec> pack_specs(const RunPlanOptions& given, const PackPlan& plan) {
+  const std::string masks = masks_here(given, plan);
   std::vector<PackImagesSpec> specs;
   for (const PlannedPack& pack : plan.packs) {
     try {
       specs.push_back(spec_of(pack.spec));
-      specs.back().pair = masks.empty() ? plan.masks : masks;
+      specs.back().pair = masks;
     } catch (const Error& error) {
       throw_bad_data(std::string("plan.json: ") + error.what());
     }
@@ -205,12 +218,12 @@ class PlanRun {
         plan_(plan),
         options_(run_options(given, plan)),
         frame_("pack-images", plan.command_line, given.stop),
-        specs_(pack_specs(plan, given.pair)),
+        specs_(pack_specs(given, plan)),
         chunks_(pack_chunks(plan, specs_)),
         rows_(given.folder, plan, options_.root),
         root_(open_root(plan, options_, specs_.front())),
         tasks_(given.tasks.begin(), given.tasks.end()) {
-    check_masks(given, plan, specs_.front(), root_);
+    check_masks(given, plan, specs_.front(), rows_, root_);
   }
 
   RunPlanReport run() {

@@ -81,7 +81,8 @@ TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header)
   TransformPlan plan = plan_transform(sample_transform(spec, header), swapped ? header.height : header.width,
                                       swapped ? header.width : header.height, header.channels, header.scales,
                                       effective_orientation(spec, header));
-  plan.sample.has_mask = !spec.pair.empty();
+  plan.sample.has_mask = !spec.pair.empty() && spec.pair_kind == PairKind::mask;
+  plan.sample.has_view = !spec.pair.empty() && spec.pair_kind == PairKind::view;
   return plan;
 }
 
@@ -182,7 +183,7 @@ void SampleDecoder::free_large_buffers() {
 SampleFile SampleDecoder::open(const SampleList& list, std::size_t index) {
   stamp_ = {};
   warnings_.clear();
-  SampleFile opened = open_sample(context_.root, list, index);
+  SampleFile opened = open_file(list, index);
   if (!opened.error.empty()) throw ImageError(opened.error);
   stamp_ = opened.stamp;
   check_limit(opened.bytes, context_.spec);
@@ -251,6 +252,67 @@ void SampleDecoder::make_image(const SampleList& list, std::size_t index, const 
 void SampleDecoder::make(const SampleList& list, std::size_t index, std::uint8_t* slot) {
   make_image(list, index, [&] { transform(read(list, index), slot); });
   if (context_.sample.has_mask) make_mask(list, index, slot + context_.sample.pixel_bytes());
+  if (context_.sample.has_view) make_view(list, index, slot + context_.sample.pixel_bytes());
+}
+
+SampleFile SampleDecoder::open_file(const SampleList& list, std::size_t index) {
+  return open_sample(context_.root, list, index);
+}
+
+namespace {
+
+/// Makes second images, each from its own file, as the first ones are made.
+class ViewDecoder final : public SampleDecoder {
+ public:
+  using SampleDecoder::SampleDecoder;
+  /// Writes the view of an image. Throws as `make`.
+  void make(const SampleList& list, std::size_t index, const InputImage& image, std::uint8_t* out) {
+    name_.clear();
+    image_ = {image.width, image.height};
+    try {
+      make_with_retries(list.file(index), [&] { transform(read(list, index), out); });
+    } catch (const ImageError& error) {
+      throw ImageError(name_.empty() ? error.reason() : "its view " + name_ + ": " + error.reason());
+    }
+  }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  SampleFile open_file(const SampleList& list, std::size_t index) override {
+    MaskFile view = open_mask(context_.folders(), list, index);
+    name_ = view.name;
+    return std::move(view.file);
+  }
+
+  /// A view of another shape is a reject, not the end of the run.
+  void check_plan(std::string_view, const ImageHeader&) override {
+    if (input_.width != image_.width || input_.height != image_.height)
+      throw ImageError("has " + std::to_string(input_.width) + " x " + std::to_string(input_.height) +
+                       " pixels, expected " + std::to_string(image_.width) + " x " +
+                       std::to_string(image_.height) + " as its image");
+    if (plan_.sample != context_.sample)
+      throw ImageError("gives " + shape_text(plan_.sample) + ", expected " + shape_text(context_.sample) +
+                       " as its image (width x height x channels)");
+  }
+
+  std::string name_;
+  MaskDecoder::Size image_{};
+};
+
+}  // namespace
+
+void SampleDecoder::make_view(const SampleList& list, std::size_t index, std::uint8_t* out) {
+  if (!view_) view_ = std::make_unique<ViewDecoder>(context_);
+  auto& view = static_cast<ViewDecoder&>(*view_);
+  try {
+    view.make(list, index, input_, out);
+  } catch (const ImageError&) {
+    stamp_ = joined_stamp(stamp_, view.stamp());
+    throw;
+  }
+  stamp_ = joined_stamp(stamp_, view.stamp());
+  if (view.warnings().empty()) return;
+  warnings_ += (warnings_.empty() ? "its view " : "; its view ") + view.name() + ": " + view.warnings();
 }
 
 void SampleDecoder::make_mask(const SampleList& list, std::size_t index, std::uint8_t* out) {

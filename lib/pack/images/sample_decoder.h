@@ -1,4 +1,5 @@
-// From a row of the list to the bytes of its sample: read, decode, turn, transform.
+// From a row of the list to the bytes of its sample: read, decode, turn, transform; its mask or view
+// likewise.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ struct DecoderContext {
   MemoryBudget budget;           ///< for images that need more than kept_bytes
   std::uint64_t kept_bytes = 0;  ///< what each decoder may hold without a share of the budget
   std::optional<RootFolder> masks = mask_folder(spec);
-  [[nodiscard]] InputFolders folders() const { return {root, masks}; }
+  [[nodiscard]] InputFolders folders() const { return {root, masks, spec.pair_kind}; }
 };
 
 /// Makes samples, of one shape unless a subclass plans otherwise. Each thread has its own: it keeps buffers
@@ -80,12 +81,17 @@ class SampleDecoder {
   void make_image(const SampleList& list, std::size_t index, const std::function<void()>& make);
   /// Makes the mask of the image that was made last.
   void make_mask(const SampleList& list, std::size_t index, std::uint8_t* out);
+  /// Makes its view.
+  void make_view(const SampleList& list, std::size_t index, std::uint8_t* out);
+  /// Opens the file of a sample.
+  [[nodiscard]] virtual SampleFile open_file(const SampleList& list, std::size_t index);
   void free_large_buffers();
 
   DecoderContext& context_;
   InputImage input_;
   ImageTransform transform_;
   MaskDecoder mask_;
+  std::unique_ptr<SampleDecoder> view_;  // of the second images, once one was needed
   ByteBuffer file_;
   Image stored_;
   TransformPlan plan_;

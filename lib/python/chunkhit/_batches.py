@@ -15,6 +15,7 @@ class ImageBatch(Tuple[Any, Any]):
              also (batch, 1): labels[:, 0] goes with an output (batch,), with which (batch, 1) would broadcast
     masks    uint8 (batch, height, width): a class id per pixel, cropped, flipped and resized (nearest) as the images; None
              where the pack has none
+    views    second images, of the type and shape of `images`, of the same crops and flips; None where the pack has none
     samples  uint64 (batch,): which samples of the source these are
     keys     their names: the file of each, as the input named it
     epoch    which epoch this is of
@@ -26,6 +27,7 @@ class ImageBatch(Tuple[Any, Any]):
     """
 
     masks: Any = None
+    views: Any = None
     _labels: Any
     samples: Any
     epoch: int
@@ -53,12 +55,14 @@ class ImageBatch(Tuple[Any, Any]):
         return np.asarray(samples, np.uint64)
 
     @classmethod
-    def of(cls, core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int, masks: Any = None) -> "ImageBatch":
+    def of(cls, core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int, masks: Any = None,
+           views: Any = None) -> "ImageBatch":
         """A batch of these parts, of a loader of the binding."""
         batch = cls((images, labels if masks is None else masks))
         batch.core = core
         batch._labels = labels
         batch.masks = masks
+        batch.views = views
         batch.samples = samples
         batch.epoch = epoch
         batch.index = index

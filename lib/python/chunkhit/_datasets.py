@@ -151,6 +151,10 @@ class ImageDataset(OfImages, Dataset):
         are none."""
         return self._core.masks(self._numbers(samples))
 
+    def views(self, samples: Any) -> Any:
+        """The views of samples, in the shape of their images; raises Error "usage" where there are none."""
+        return self._core.views(self._numbers(samples))
+
     def labels(self) -> NDArray[Any]:
         """Those of all samples: int64 (n,), or float32 (n, columns); no image is read."""
         return np.asarray(self._core.labels(self._numbers(slice(None))))

@@ -79,6 +79,7 @@ class ImageInfo(PackInfo, total=False):
                of HDF5 files: what h5py's rdcc_* are, and what they are best set to
     own_sizes  True where each image has its own size; height, width and chunk_samples are missing or 0 then
     masks      True where each image has a mask
+    views      True where each image has a second one
     sizes      min, median and max of height, width, stored_bytes; jpeg and raw, the numbers of images stored so
 
     And the keys of chunkhit.PackInfo. Keys that do not apply are missing.
@@ -101,6 +102,7 @@ class ImageInfo(PackInfo, total=False):
     advised_cache: Dict[str, float]
     own_sizes: bool
     masks: bool
+    views: bool
     sizes: Dict[str, Any]
 
 

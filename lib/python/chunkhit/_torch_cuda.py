@@ -29,8 +29,8 @@ def to_device(array: Any, device: torch.device) -> Any:
 
 
 class DeviceImages:
-    """Copies (images, labels, samples, ..., masks) and makes float32 of the images there: (x / 255 - mean) / std. `stats`: mean and std
-    where `normalize` gives none."""
+    """Copies (images, labels, samples, ..., masks, views) and makes float32 of images and views there: (x / 255 - mean) / std.
+    `stats`: mean and std where `normalize` gives none."""
 
     def __init__(self, device: torch.device, is_float: bool, info: ImageInfo, layout: Optional[str],
                  normalize: Optional[Normalize], stats: Dict[str, Any]) -> None:
@@ -49,10 +49,11 @@ class DeviceImages:
 
     def __call__(self, found: Any) -> Tuple[Any, ...]:
         # Images last: the driver may end what is on the stream before it copies from memory that is not pinned.
-        labels, samples, masks, images = (to_device(found[part], self._device) for part in (1, 2, 5, 0))
+        labels, samples, masks, views, images = (to_device(found[part], self._device) for part in (1, 2, 5, 6, 0))
         if self._is_float:
-            images = images.to(torch.float32).div_(255).sub_(self._mean).div_(self._std)
-        return images, labels, samples, *found[3:5], masks
+            images, views = (None if pixels is None else pixels.to(torch.float32).div_(255).sub_(self._mean).div_(self._std)
+                             for pixels in (images, views))
+        return images, labels, samples, *found[3:5], masks, views
 
 
 class DeviceRows:

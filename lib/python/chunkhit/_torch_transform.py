@@ -54,7 +54,7 @@ class Transform:
                 error.add_note(f"transform: batch {batch.index} of epoch {batch.epoch}")
             raise
         labels, masks = (targets, None) if batch.masks is None else (batch.labels, targets)
-        return ImageBatch.of(batch.core, images, labels, batch.samples, batch.epoch, batch.index, masks)
+        return ImageBatch.of(batch.core, images, labels, batch.samples, batch.epoch, batch.index, masks, batch.views)
 
     def _apply(self, batch: ImageBatch) -> Tuple[Any, Any]:
         keywords = {"batch": batch} if self._takes_batch else {}
@@ -219,7 +219,7 @@ class TransformFeed:
         self._fill(core)
         batch, state, event = found
         if event:
-            hand_over((batch.images, batch.labels, batch.samples, batch.masks), event, self._device)
+            hand_over((batch.images, batch.labels, batch.samples, batch.masks, batch.views), event, self._device)
         return batch, state
 
     def _fill(self, core: Any) -> None:

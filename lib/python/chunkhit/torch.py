@@ -97,8 +97,8 @@ class TensorLoader:
         return self._feed.take(self._core)  # type: ignore[attr-defined]
 
 
-def image_batch(core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int, masks: Any) -> ImageBatch:
-    return ImageBatch.of(core, tensor(images), tensor(labels), tensor(samples), epoch, index, tensor(masks))
+def image_batch(core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int, masks: Any, views: Any) -> ImageBatch:
+    return ImageBatch.of(core, tensor(images), tensor(labels), tensor(samples), epoch, index, tensor(masks), tensor(views))
 
 
 @has_options("image_loader", _loaders.ImageLoader, elsewhere=_loaders.ELSEWHERE)
@@ -155,6 +155,8 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             if is_float:
                 options.update(dtype="uint8", normalize=None, normalize_like=None)
         super().__init__(paths, **options)
+        if sample_transform is not None and self.info.get("views"):
+            raise Error("sample_transform: would change images without their views; augment= changes both", "usage")
         if sample_transform is not None and self.info.get("masks"):
             raise Error("sample_transform: would change images without their masks; augment= and transform= change both", "usage")
         self._notices: List[str] = []

@@ -244,8 +244,8 @@ std::unique_ptr<ChunkReader> open_single_hdf5(const std::string& path, const Hdf
   if (!contents) {
     contents = read_external_contents(input, names);
   } else if (names.labels.value_or("labels") != "labels") {
-    if (contents->spec.holds_own_sizes() || contents->spec.images().sample.has_mask)
-      throw_usage(path + ": images of their own sizes, or with masks, have their own labels only");
+    if (contents->spec.holds_own_sizes() || contents->spec.images().sample.has_pair())
+      throw_usage(path + ": images of their own sizes, or with masks or views, have their own labels only");
     PartContents external = read_external_contents(input, names);
     contents->samples.labels = std::move(external.samples.labels);
     contents->spec.label_columns = std::move(external.spec.label_columns);
@@ -315,7 +315,7 @@ class ImagesWriter final : public Hdf5PartWriter {
   ImagesWriter(const std::string& path, const PartSpec& spec)
       : Hdf5PartWriter(path, spec, spec.chunk_samples * spec.images().sample.byte_count()) {
     samples_ = create_samples(output_.check(), output_.file(), spec_);
-    if (!spec_.images().sample.has_mask)
+    if (!spec_.images().sample.has_pair())
       write_part_attributes(output_.check(), output_.file(), samples_.get(), spec_);
   }
 
@@ -335,12 +335,12 @@ class ImagesWriter final : public Hdf5PartWriter {
   void finish_hdf5(const PartSamples& samples) override {
     const Hdf5Session session;
     Hdf5Handle view;
-    if (spec_.images().sample.has_mask) {
+    if (spec_.images().sample.has_pair()) {
       view = create_views(output_.check(), output_.file(), spec_.images().sample, sample_count_);
       write_part_attributes(output_.check(), output_.file(), view.get(), spec_);
     }
     write_sample_columns(output_.check(), output_.file(),
-                         (spec_.images().sample.has_mask ? view : samples_).get(), spec_, samples);
+                         (spec_.images().sample.has_pair() ? view : samples_).get(), spec_, samples);
     output_.check()(view.close(), "close /images");
     output_.check()(samples_.close(), "close the samples");
     output_.close();
@@ -352,7 +352,7 @@ class ImagesWriter final : public Hdf5PartWriter {
     const Hdf5Check& check = output_.check();
     const Hdf5Handle file = open_hdf5_file(check, output_.pending().aside_path());
     const Hdf5Handle images = open_dataset(check, file.get(), kImagesName);
-    if (spec_.images().sample.has_mask)
+    if (spec_.images().sample.has_pair())
       check_library_index(check, open_dataset(check, file.get(), kSamplesName).get(), chunks_);
     else
       check_library_index(check, images.get(), chunks_);

@@ -49,7 +49,7 @@ std::array<hsize_t, 4> image_dimensions(const SampleShape& sample, hsize_t count
 }
 
 std::vector<hsize_t> sample_dimensions(const SampleShape& sample, hsize_t count) {
-  if (sample.has_mask) return {count, sample.byte_count()};
+  if (sample.has_pair()) return {count, sample.byte_count()};
   const std::array dimensions = image_dimensions(sample, count);
   return {dimensions.begin(), dimensions.end()};
 }
@@ -66,7 +66,7 @@ Hdf5Handle create_samples(const Hdf5Check& check, hid_t file, const PartSpec& sp
   check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
   check(H5Pset_obj_track_times(list.get(), false), "leave out times");
   set_filter(check, list.get(), spec.codec);
-  const char* const name = spec.images().sample.has_mask ? kSamplesName : kImagesName;
+  const char* const name = spec.images().sample.has_pair() ? kSamplesName : kImagesName;
   return {check(H5Dcreate2(file, name, H5T_NATIVE_UINT8, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
                 "create the samples"),
           H5Dclose};
@@ -75,9 +75,12 @@ Hdf5Handle create_samples(const Hdf5Check& check, hid_t file, const PartSpec& sp
 Hdf5Handle create_views(const Hdf5Check& check, hid_t file, const SampleShape& sample,
                         std::uint64_t sample_count) {
   check(H5Fset_libver_bounds(file, H5F_LIBVER_EARLIEST, H5F_LIBVER_V110), "set the version bounds");
+  const auto images = image_dimensions(sample, sample_count);
   const std::array masks{hsize_t{sample_count}, hsize_t{sample.height}, hsize_t{sample.width}};
-  static_cast<void>(create_view(check, file, kMasksName, sample, masks, sample.pixel_bytes()));
-  return create_view(check, file, kImagesName, sample, image_dimensions(sample, sample_count), 0);
+  const bool has_mask = sample.has_mask;
+  static_cast<void>(create_view(check, file, has_mask ? kMasksName : kViewsName, sample,
+                                has_mask ? std::span<const hsize_t>(masks) : images, sample.pixel_bytes()));
+  return create_view(check, file, kImagesName, sample, images, 0);
 }
 
 }  // namespace chunkhit

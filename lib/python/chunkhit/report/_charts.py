@@ -59,9 +59,9 @@ def pack_color(index: int) -> str:
 
 
 def mask_colors() -> List[str]:
-    """Colors of the 256 values of masks: steps of an irrational part of the hues, so that those in use differ."""
+    """Colors of the 256 values of masks: steps of an irrational part of the hues, so that those in use differ; 255 is gray."""
     return ["#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hsv_to_rgb(value * 2 ** 0.5 % 1, 0.85, 0.9))
-            for value in range(256)]
+            for value in range(255)] + ["#808080"]
 
 
 def plain(number: float) -> str:
