@@ -144,7 +144,7 @@ def finish(out, golden, dependency):
     check(found == golden, "differ:", [name for name in found.keys() | golden.keys() if found.get(name) != golden.get(name)])
 
 
-ARRAY = ["--cpus-per-task=1", "--mem=100M", "--export=ALL"]
+ARRAY = ["--cpus-per-task=1", "--mem=4G", "--export=ALL"]
 
 
 def test_an_array_then_a_last_job(space, _):
