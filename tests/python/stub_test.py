@@ -3,6 +3,7 @@ import importlib.util
 import inspect
 import pydoc
 import re
+import shutil
 import subprocess
 import sys
 import typing
@@ -129,7 +130,9 @@ def test_infos_have_the_keys_that_help_explains(packs, ratings, tmp_path):
     chunkhit.pack_sparse(tmp_path / "timed.csv", tmp_path / "timed", keep_times=True)
     with chunkhit.ImageWriter(tmp_path / "masked") as writer:
         writer.add(np.zeros((4, 4, 3), np.uint8), mask=np.zeros((4, 4), np.uint8))
-    images = [tmp_path / "masked", packs / "hdf5", packs / "shard", packs / "hdf5/part-00000.h5", tmp_path / "own", tmp_path / "split/a",
+    shutil.copytree(packs / "images", tmp_path / "images")
+    chunkhit.pack_images(packs / "images", tmp_path / "viewed", pair=tmp_path / "images", pair_kind="view")
+    images = [tmp_path / "masked", tmp_path / "viewed", packs / "hdf5", packs / "shard", packs / "hdf5/part-00000.h5", tmp_path / "own", tmp_path / "split/a",
               tmp_path / "kept", tmp_path / "merged"]
     for paths, info, reader in ((images, chunkhit.ImageInfo, chunkhit.ImageDataset),
                                 ([ratings[0] / "whole", ratings[0] / "split/test", tmp_path / "ages", tmp_path / "timed"],

@@ -244,8 +244,10 @@ std::unique_ptr<ChunkReader> open_single_hdf5(const std::string& path, const Hdf
   if (!contents) {
     contents = read_external_contents(input, names);
   } else if (names.labels.value_or("labels") != "labels") {
-    if (contents->spec.holds_own_sizes() || contents->spec.images().sample.has_pair())
-      throw_usage(path + ": images of their own sizes, or with masks or views, have their own labels only");
+    if (contents->spec.holds_own_sizes() || contents->spec.images().sample.has_mask)
+      throw_usage(path + ": images of their own sizes, or with masks, have their own labels only");
+    if (contents->spec.images().sample.has_view)
+      throw_usage(path + ": images with views have their own labels only");
     PartContents external = read_external_contents(input, names);
     contents->samples.labels = std::move(external.samples.labels);
     contents->spec.label_columns = std::move(external.spec.label_columns);
