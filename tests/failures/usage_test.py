@@ -29,7 +29,7 @@ with Workspace() as space:
                              ([root, "-o", space("x"), "--pad-color", "white", "--resize", "8x8"], "--pad-color: is for --fit, which pads"),
                              ([root, "-o", space("x"), "--resample", "lanczos", "--crop", "4"],
                               "--resample: is for images that are resized: give --resize or --fit, or with --sizes own --max-side or --short-side"),
-                             ([root, "-o", space("x"), "--resample", "box", "--sizes", "own"], "give --max-side or --short-side"),
+                             ([root, "-o", space("x"), "--resample", "box", "--sizes", "own"], "or with --sizes own --max-side or --short-side"),
                              ([root, "-o", space("x"), "--on-error", "fail", "--max-errors", "3"],
                               "--max-errors is for bad images that are left out: give --on-error skip"),
                              (["s3://bucket/photos", "-o", space("x")],

@@ -157,7 +157,7 @@ def test_a_column_that_cannot_be_is_an_error(named, tmp_path):
         assert error.value.code == code and not (tmp_path / "out").exists()
 
     raises('column "image" is given twice', "usage", mask_column="image")
-    raises('a column "seg", found "image", "mask", "label"; give mask_column mask', "bad_data", mask_column="seg")
+    raises('a column "seg" for mask_column, found "image", "mask", "label"; give mask_column mask', "bad_data", mask_column="seg")
     raises("mask_column: is for a CSV .*, found class folders", "usage", labels=None, file_column=None)
     with pytest.raises(chunkhit.Error, match="mask_column: has no meaning for an ImageWriter"):
         chunkhit.ImageWriter(tmp_path / "out", mask_column="mask")

@@ -425,6 +425,8 @@ def test_images_of_one_shape_and_of_their_own_sizes_are_no_one_source(pairs, tmp
     folder, _ = pairs
     chunkhit.pack_images(folder / "images", tmp_path / "fixed", resize=(48, 40))
     chunkhit.pack_images(folder / "images", tmp_path / "own", sizes="own")
-    for both in (("fixed", "own"), ("own", "fixed")):
-        with pytest.raises(chunkhit.Error, match="own/.*: images of their own sizes, .*fixed/.*: images of one shape; they cannot be read as one"):
-            chunkhit.ImageDataset([tmp_path / each for each in both])
+    kinds = {"fixed": "images of one shape", "own": "images of their own sizes"}
+    for first, other in (("fixed", "own"), ("own", "fixed")):
+        words = f"{other}/.*: {kinds[other]}, .*{first}/.*: {kinds[first]}; they cannot be read as one"
+        with pytest.raises(chunkhit.Error, match=words):
+            chunkhit.ImageDataset([tmp_path / first, tmp_path / other])

@@ -458,7 +458,7 @@ def test_a_forked_child_may_end_with_the_loader_of_its_parent(packs, nginx):
 
 def test_nothing_is_packed_into_a_url(packs):
     for url in ("s3://bucket/train", "https://127.0.0.1/train"):
-        with pytest.raises(chunkhit.Error, match=f"{url}: is a URL, expected a local folder: write there, and upload") as raised:
+        with pytest.raises(chunkhit.Error, match=f"output: {url} is on a server, expected a folder here: a pack is written to a local one") as raised:
             chunkhit.pack_images(packs / "images", url)
         assert raised.value.code == "usage"
 
