@@ -51,7 +51,8 @@ int scan_packs(const std::string& path, const Scan& scan, void (*print)(const st
   for (const std::string& pack : packs) {
     std::string text;
     code = std::max(code, scan(pack, text));
-    if (!text.empty()) texts.emplace_back(std::filesystem::path(pack).filename().string(), std::move(text));
+    if (!text.empty())
+      texts.emplace_back(std::filesystem::path(pack).lexically_relative(path).string(), std::move(text));
   }
   if (texts.size() == 1 && packs.front() == path)
     print(texts.front().second);

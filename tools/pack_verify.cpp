@@ -50,7 +50,7 @@ constexpr const char* kExamples =
     "  pack-verify --quick train";
 
 void add_flags(Command& command) {
-  command.add_argument("PATH", "Pack, folder of a split, manifest.json, part, or external HDF5 file");
+  command.add_argument("PATH", "Pack, folder of packs or splits, manifest.json, part, or external HDF5 file");
   command.add_switch("--quick", "Manifest, sizes and structure only; no sample is read");
   command.add_switch("--json", "Print JSON; for a split one object with the pack folders as keys");
   command.add_switch("--structure", "External HDF5 file: only open it, within limits of time and memory");

@@ -242,8 +242,13 @@ std::vector<std::string> packs_of(const std::string& path) {
   std::error_code error;
   std::vector<std::string> packs;
   if (!fs::is_directory(path, error) || holds_pack(path)) return {path};
+  const auto add_packs = [&](const fs::path& folder) {
+    for (const auto& entry : fs::directory_iterator(folder, error))
+      if (entry.is_directory(error) && holds_pack(entry.path())) packs.push_back(entry.path().string());
+  };
+  add_packs(path);
   for (const auto& entry : fs::directory_iterator(path, error))
-    if (entry.is_directory(error) && holds_pack(entry.path())) packs.push_back(entry.path().string());
+    if (entry.is_directory(error) && !holds_pack(entry.path())) add_packs(entry.path());
   std::sort(packs.begin(), packs.end());
   return packs.empty() ? std::vector{path} : packs;
 }

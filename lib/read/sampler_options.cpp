@@ -108,6 +108,7 @@ Samples samples_of_classes(const std::vector<std::string>& classes, const Choosa
     return found->second != nullptr;
   });
   std::vector<std::string> there;
+  there.reserve(by_id.size());
   for (const auto& [id, is_found] : by_id) there.push_back(class_name(from, id));
   std::ranges::sort(there);
   for (const auto& [name, is_found] : wanted)
@@ -262,6 +263,7 @@ std::unordered_map<std::int64_t, double> weights_by_class(
     if (!named.emplace(name, weight).second) throw_usage("sampler: class \"" + name + "\" is given twice");
   }
   std::vector<std::string> there;
+  there.reserve(counts.size());
   for (const auto& [id, count] : counts) there.push_back(class_name(from, id));
   std::ranges::sort(there);
   for (const auto& [name, weight] : spec.class_weights)

@@ -207,6 +207,18 @@ def test_split_covers_every_row_once(space):
     check(len(set(rows)) == len(rows) == 391, "rows of the split")
 
 
+def test_a_folder_of_packs_and_splits_is_verified_as_a_whole(space):
+    folder = space("all")
+    pack(space("photos"), f"{folder}/one", "--max-errors", "10%")
+    pack(space("photos"), f"{folder}/split", "--split", "train=0.8,val=0.2", "--max-errors", "10%")
+    named = {"one", "split/train", "split/val"}
+    check(set(json.loads(run("pack-verify", "--quick", "--json", folder))) == named, "packs of the folder")
+    check(set(json.loads(run("pack-info", "--json", folder))) == named, "packs of the folder")
+    os.truncate(f"{folder}/split/train/part-00000.h5", 1000)
+    run("pack-verify", "--quick", folder, expect=65)
+    shutil.rmtree(folder)
+
+
 def test_rejects_are_an_input_again(space):
     text = run("pack-images", space("photos"), "--labels", space("out-codec-none1/rejects.csv"), "--resize", "16x12",
                "--accept-warnings", "--output", space("again"), "--max-errors", "100%", expect=(0, 1, 65))[1]
