@@ -19,7 +19,7 @@ import torch
 
 import chunkhit
 import chunkhit.torch
-from training_clock import time_epoch
+from training_clock import time_epoch, use_all_cpus
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 QUICKSTART = os.path.normpath(os.path.join(HERE, "../../build/quickstart"))
@@ -135,6 +135,7 @@ def main():
     if len(options.packs) not in (0, 2):
         arguments.error("expected two packs, TRAIN and TEST, or none")
     begin = time.perf_counter()
+    use_all_cpus()
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
         train_pack, test_pack = packs(options, folder)

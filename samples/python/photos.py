@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
-from training_clock import training_times
+from training_clock import training_times, use_all_cpus
 
 import chunkhit
 import chunkhit.torch
@@ -125,6 +125,7 @@ def ways(options, files, folder):
 
 
 def measure(options, classes, prepare):
+    use_all_cpus()
     torch.manual_seed(0)
     begin = time.perf_counter()
     batches = prepare()

@@ -19,7 +19,7 @@ import threading
 import numpy as np
 import torch
 from torch.nn import functional
-from training_clock import training_times
+from training_clock import training_times, use_all_cpus
 
 import chunkhit
 import chunkhit.torch
@@ -48,6 +48,7 @@ class Training:
     """A model, and what a step of its training does."""
 
     def __init__(self, items, options, steps):
+        use_all_cpus()
         torch.manual_seed(0)
         self.model = MultVae(items, options.hidden, options.latent).to(options.device)
         self.optimizer = torch.optim.Adam(self.model.parameters(), options.rate)
