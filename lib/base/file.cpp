@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -154,6 +155,7 @@ class LocalFile final : public FileBytes {
     if (fd_)
       ::posix_fadvise(fd_->get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
   }
+  [[nodiscard]] bool is_cached(std::uint64_t offset, std::uint64_t bytes) const override;
   [[nodiscard]] std::uint64_t stamp() const override;
 
  private:
@@ -222,6 +224,19 @@ bool LocalFile::has_bad_sector(std::uint64_t offset, std::size_t bytes) const {
   for (std::uint64_t at = offset; at < end; at = (at / kSectorBytes + 1) * kSectorBytes)
     if (!reads(at)) return errno == EIO;
   return false;
+}
+
+bool LocalFile::is_cached(std::uint64_t offset, std::uint64_t bytes) const {
+  constexpr std::uint64_t kStep = 256 << 10;
+  if (!fd_ || bytes == 0) return false;
+  std::uint8_t byte = 0;
+  const iovec to{&byte, 1};
+  const auto reads_at_once = [&](std::uint64_t at) {
+    return ::preadv2(fd_->get(), &to, 1, static_cast<off_t>(at), RWF_NOWAIT) == 1;
+  };
+  for (std::uint64_t at = 0; at < bytes; at += kStep)
+    if (!reads_at_once(offset + at)) return false;
+  return reads_at_once(offset + bytes - 1);
 }
 
 std::uint64_t LocalFile::stamp() const {

@@ -17,9 +17,6 @@ namespace {
 
 // Number of changes of a file during reading after which it is given up.
 constexpr int kMaxChanges = 8;
-// A marker address for samples that are read one by one from the file.
-constexpr std::uint8_t kInFile = 0;
-
 // Smaller chunks are loaded as a whole, and so are those of which more than a share of the samples is wanted.
 constexpr std::uint64_t kMinBytesOfSome = 256 << 10;
 constexpr std::uint64_t kMaxShareOfSome = 4;
@@ -81,11 +78,21 @@ bool ChunkCache::stays(ChunkSet::Location location) const {
          (is_in_place(location) && spec_.check_hashes != CheckHashes::always);
 }
 
+/// Whether samples of a chunk are read from the file this time: copying all of them to memory of ours, while
+/// the system has them in memory, would only take time. Their hash was compared before.
+bool ChunkCache::stays_in_file(const Entry& entry, ChunkSet::Location location) const {
+  if (!spec_.reads_cached || !chunks_.is_raw(location.part)) return false;
+  const ChunkReader& part = chunks_.part(location);
+  const bool was_read = !checks(part) || entry.stamp.load(std::memory_order_relaxed) != 0;
+  return was_read && part.is_cached(location.chunk);
+}
+
 const std::uint8_t* ChunkCache::address(std::size_t chunk, ChunkSet::Location location) const {
   if (spec_.cache == Cache::decoded) return arena_.data() + arena_starts_[chunk];
   if (spec_.reads_samples) return &kInFile;
   if (is_in_place(location)) return entries_[chunk].stored.data();
-  return entries_[chunk].decoded;
+  const Entry& entry = entries_[chunk];
+  return spec_.reads_cached && entry.decoded == nullptr ? &kInFile : entry.decoded;
 }
 
 void ChunkCache::want(std::size_t chunk) {
@@ -119,10 +126,13 @@ void ChunkCache::settle(std::size_t chunk) {
     idle_.splice(idle_.end(), spare_, entry.idle);
   }
   entry.is_idle = idles;
-  // A chunk that is used in place and checked always is checked again at each use.
-  const bool is_ready = entry.state.load(std::memory_order_relaxed) == State::ready;
-  if (spec_.check_hashes == CheckHashes::always && is_ready && entry.wanted == 0 && entry.pins == 0 &&
-      is_in_place(chunks_.find(chunk)))
+  // A chunk that is used in place and checked always is checked again at each use; for one in its file it is
+  // asked again whether the system has it.
+  const bool is_asked_again =
+      (spec_.check_hashes == CheckHashes::always && is_in_place(chunks_.find(chunk))) ||
+      (spec_.reads_cached && entry.decoded == nullptr);
+  if (is_asked_again && entry.wanted == 0 && entry.pins == 0 &&
+      entry.state.load(std::memory_order_relaxed) == State::ready)
     entry.state.store(State::absent, std::memory_order_relaxed);
   let_idle_go(spec_.kept_chunks);
 }
@@ -280,6 +290,9 @@ void ChunkCache::read(std::size_t chunk, ChunkSet::Location location, ByteBuffer
   const bool in_place = is_in_place(location), is_raw = chunks_.is_raw(location.part);
   const bool keeps_stored = spec_.cache == Cache::compressed || (spec_.cache == Cache::decoded && is_raw);
   const auto begin = std::chrono::steady_clock::now();
+  if (stays_in_file(entry, location)) return count_fetch(chunks_.stored(location).stored_bytes, 0, 0);
+  // Taken before, so that a write in between is detected by the next comparison.
+  const std::uint64_t stamp = spec_.reads_cached && is_raw ? chunks_.part(location).file().stamp() : 0;
   // What arrives in other memory is decoded from there, or kept there, unless it has a place of its own here.
   PreparedChunk arrived;
   if (!keeps_stored) arrived = prepared_->take(chunk, checks(chunks_.part(location)));
@@ -290,6 +303,7 @@ void ChunkCache::read(std::size_t chunk, ChunkSet::Location location, ByteBuffer
   else if (!in_place && spec_.cache != Cache::decoded)
     take_buffer(entry);
   if (!has_arrived) stored = fetch(chunk, location, scratch);
+  if (stamp != 0) entry.stamp.store(stamp, std::memory_order_relaxed);
   const double fetch_seconds = seconds_since(begin);
   if (!in_place && stored.data() != address(chunk, location)) decode(chunk, location, stored);
   count_fetch(chunks_.stored(location).stored_bytes, fetch_seconds, seconds_since(begin) - fetch_seconds);
@@ -444,8 +458,11 @@ bool ChunkCache::try_sample(std::size_t chunk, std::uint64_t offset, MutableByte
     if (!leaves_out(error)) throw_with_advice(error);
   }
   const std::lock_guard lock(mutex_);
-  State expected = spec_.reads_samples ? State::ready : State::absent;
-  if (entries_[chunk].state.compare_exchange_strong(expected, State::corrupt)) ++stats_.corrupt_chunks;
+  Entry& entry = entries_[chunk];
+  const State state = entry.state.load(std::memory_order_relaxed);
+  if (entry.decoded != nullptr || state == State::loading || state == State::corrupt) return false;
+  entry.state.store(State::corrupt, std::memory_order_relaxed);
+  ++stats_.corrupt_chunks;
   return false;
 }
 
@@ -458,12 +475,19 @@ void ChunkCache::read_samples(std::span<SampleRead> samples) {
   const auto read_alone = [&](SampleRead& each) {
     if (!try_sample(each.chunk, each.in_chunk * step, {each.out, step})) each.out = nullptr;
   };
-  for (SampleRead& each : samples) {
-    const ChunkSet::Location location = chunks_.find(each.chunk);
+  for (std::size_t i = 0, count = 0; i < samples.size(); i += count) {
+    const SampleRead& first = samples[i];
+    // Those that follow each other in the file and in memory are read at once.
+    const auto follows = [&](const SampleRead& each) {
+      return each.chunk == first.chunk && each.in_chunk == first.in_chunk + count &&
+             each.out == first.out + count * step;
+    };
+    for (count = 1; i + count < samples.size() && follows(samples[i + count]);) ++count;
+    const ChunkSet::Location location = chunks_.find(first.chunk);
     try {
-      chunks_.part(location).fetch_raw(location.chunk, each.in_chunk * step, {each.out, step});
+      chunks_.part(location).fetch_raw(location.chunk, first.in_chunk * step, {first.out, count * step});
     } catch (const Error&) {
-      read_alone(each);
+      std::ranges::for_each(samples.subspan(i, count), read_alone);
     }
   }
   for (SampleRead& each : samples) {

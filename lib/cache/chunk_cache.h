@@ -27,6 +27,9 @@ struct ChunkCacheSpec {
   std::size_t chunks_ahead = 1;  ///< decoded chunks that may be wanted at a time, as a rule
   /// Cache::none where all parts are raw: chunks take no memory, samples are read one by one.
   bool reads_samples = false;
+  /// Cache::none: samples of raw chunks that were read before are read one by one, too, while the system has
+  /// them in memory.
+  bool reads_cached = false;
   PreparedChunksSpec prepared = {};
 };
 
@@ -121,14 +124,18 @@ class ChunkCache {
   /// Returns whether it did: false where OnCorrupt::skip leaves it out. Throws as `acquire`.
   [[nodiscard]] bool read_to(std::size_t chunk, MutableBytes out);
 
-  /// Whether chunks take no memory, and samples are read one by one.
+  /// Whether chunks take no memory, and samples are read one by one: of all, or of one that a Pin holds.
   [[nodiscard]] bool reads_samples() const { return spec_.reads_samples; }
+  [[nodiscard]] static bool reads_samples(const std::uint8_t* held) { return held == &kInFile; }
 
   [[nodiscard]] bool skips_corrupt() const { return spec_.on_corrupt == OnCorrupt::skip; }
   [[nodiscard]] ChunkCacheStats stats() const;
   void reset_stats();
 
  private:
+  // A marker address for samples that are read one by one from the file.
+  static constexpr std::uint8_t kInFile = 0;
+
   enum class State : std::uint8_t { absent, loading, ready, corrupt };
   struct Entry {
     std::atomic<State> state{State::absent};
@@ -145,6 +152,7 @@ class ChunkCache {
 
   [[nodiscard]] bool is_in_place(ChunkSet::Location location) const;
   [[nodiscard]] bool stays(ChunkSet::Location location) const;
+  [[nodiscard]] bool stays_in_file(const Entry& entry, ChunkSet::Location location) const;
   [[nodiscard]] const std::uint8_t* address(std::size_t chunk, ChunkSet::Location location) const;
   [[nodiscard]] bool begin_loading(Entry& entry, std::unique_lock<std::mutex>& lock);
   void read(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);

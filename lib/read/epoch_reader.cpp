@@ -62,6 +62,7 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
                       plan_.kept_chunks,
                       plan_.chunks_ahead,
                       plan_.reads_samples,
+                      reads_cached(),
                       {spec.cache_dir, spec.cache_disk_bytes, plan_.max_asked}}),
       ring_(ring),
       setting_{spec_.threads, spec_.prefetch},
@@ -103,6 +104,16 @@ bool EpochReader::reads_to_batch() const {
   return spec_.copies && spec_.order.shuffle == Shuffle::none && spec_.batches.echo == 1 &&
          !order_.sampler_id() && plan_.cache == Cache::none && !plan_.reads_samples && plan_.max_asked == 0 &&
          chunks_.is_raw() && 2 * grid_.chunk_samples() <= spec_.batches.batch_size;
+}
+
+/// Whether samples are worth being read one by one in an order of chunks: each costs a call of the system,
+/// or each run of those that follow each other.
+bool EpochReader::reads_cached() const {
+  constexpr std::uint64_t kMinBytes = 4096;
+  return plan_.cache == Cache::none && !plan_.reads_samples && plan_.max_asked == 0 && !is_global(spec_) &&
+         spec_.check_hashes != CheckHashes::always && chunks_.is_raw() && !chunks_.holds_rows() &&
+         (spec_.order.shuffle == Shuffle::none ||
+          chunks_.stored_bytes() >= kMinBytes * chunks_.sample_count());
 }
 
 // Chunks are read ahead for the next batches' order, and one more by each thread.

@@ -69,6 +69,7 @@ class EpochReader {
   void require_nothing_left(std::uint64_t epoch) const;
   void begin_epoch(std::uint64_t epoch);
   [[nodiscard]] bool keeps_chunks() const;
+  [[nodiscard]] bool reads_cached() const;
   [[nodiscard]] bool reads_to_batch() const;
   [[nodiscard]] PipelineSize pipeline_size(const TunerSetting& setting) const;
   void tune();

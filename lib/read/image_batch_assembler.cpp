@@ -27,7 +27,7 @@ ImageBatchAssembler::ImageBatchAssembler(const ImageBatchContext& context)
       pair_bytes_(context.copier.pairs() == nullptr ? 0 : context.copier.pairs()->sample_bytes()),
       samples_(context.source.chunks(), context.grid, context.cache, context.chunks) {
   stored_.reserve(context.source.chunks().max_stored_bytes());
-  if (context.cache.reads_samples()) reads_.reserve(context.chunks.slice_samples);
+  if (context.copier.copies()) reads_.reserve(context.chunks.slice_samples);
 }
 
 void ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
@@ -39,10 +39,8 @@ void ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
     end = context_.chunks.reads_to_batch ? read_whole_chunk(begin, buffer) : begin;
     if (end > begin) continue;
     end = samples_.hold(begin, counts_, stored_);
-    if (context_.cache.reads_samples() && context_.copier.copies())
-      read_samples(begin, end, buffer);
-    else
-      copy_samples(begin, end, task, batch.pass, buffer);
+    if (context_.copier.copies()) read_samples(begin, end, buffer);
+    copy_samples(begin, end, task, batch.pass, buffer);
   }
   samples_.release();
   // Labels lie far apart: fetched in a loop of their own, they do not wait for one another.
@@ -86,18 +84,24 @@ std::size_t ImageBatchAssembler::read_whole_chunk(std::size_t begin, BatchBuffer
   return end;
 }
 
+/// Whether a sample's bytes are read from the file to their place in the batch.
+bool ImageBatchAssembler::reads_to_batch(std::size_t index) const {
+  return context_.copier.copies() && ChunkCache::reads_samples(samples_.all()[index].decoded);
+}
+
 /// Reads samples one by one straight into the batch.
 void ImageBatchAssembler::read_samples(std::size_t begin, std::size_t end, BatchBuffer& buffer) {
-  const CopyClock clock;
   const std::span<const BatchSamples::Sample> all = samples_.all();
   reads_.clear();
   for (std::size_t i = begin; i < end; ++i)
-    if (all[i].decoded != nullptr)
+    if (reads_to_batch(i))
       reads_.push_back({all[i].chunk, all[i].in_chunk, buffer.pixels.data() + all[i].at * image_bytes_});
+  if (reads_.empty()) return;
+  const CopyClock clock;
   context_.cache.read_samples(reads_);
   auto read = reads_.begin();
   for (std::size_t i = begin; i < end; ++i)
-    if (all[i].decoded != nullptr && (read++)->out == nullptr) samples_.leave_out(i);
+    if (reads_to_batch(i) && (read++)->out == nullptr) samples_.leave_out(i);
   clock.add_to(counts_);
 }
 
@@ -113,7 +117,7 @@ void ImageBatchAssembler::copy_samples(std::size_t begin, std::size_t end, const
     const BatchSamples::Sample& each = all[i];
     if (i + 1 < end && all[i + 1].decoded != nullptr && step != 0)
       prefetch(all[i + 1].decoded + all[i + 1].in_chunk * step);
-    if (each.decoded == nullptr) continue;
+    if (each.decoded == nullptr || reads_to_batch(i)) continue;
     const std::uint8_t* const stored =
         context_.cache.sample(each.chunk, each.in_chunk, each.decoded, sample_);
     if (stored == nullptr) {

@@ -51,6 +51,7 @@ class SampleReader {
                         plan_.kept_chunks,
                         1,
                         plan_.reads_samples,
+                        false,
                         {options.cache_dir, options.cache_disk_bytes, plan_.max_asked}}) {}
 
   /// Calls use(at, location, chunk) for each of `samples`, samples[at], in the order of chunks, so that each

@@ -222,6 +222,10 @@ class ChunkReader {
   /// Compares the hash of bytes in memory, or of those in the file.
   void check(std::size_t chunk_index, Bytes stored) const;
   void check_in_file(std::size_t chunk_index) const;
+  /// Whether the system seems to have a chunk in memory (InputFile::is_cached).
+  [[nodiscard]] bool is_cached(std::size_t chunk_index) const {
+    return file_.is_cached(chunks()[chunk_index].offset, chunks()[chunk_index].stored_bytes);
+  }
   /// Reads some of the bytes of a chunk that is stored raw.
   void fetch_raw(std::size_t chunk_index, std::uint64_t offset, MutableBytes out) const {
     read_stored(chunk_index, raw_offset(chunk_index) + offset, out);

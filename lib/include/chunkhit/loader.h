@@ -41,7 +41,8 @@ enum class Cache {
   decoded,     ///< all samples in memory, ready to copy
   compressed,  ///< the stored bytes in memory, decompressed on use
   none,  ///< reads the files in every epoch, ahead of use. Uncompressed samples are read one by one in order
-         ///< global, and where cache_bytes is too small for the chunks of a window
+         ///< global, where cache_bytes is too small for the chunks of a window, and where the system has the
+         ///< file in its page cache and their chunk was read before
 };
 
 /// When the stored hash of a chunk is compared with its bytes. Where samples are read one by one, their whole
