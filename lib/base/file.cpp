@@ -1,9 +1,11 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -226,6 +228,12 @@ bool LocalFile::has_bad_sector(std::uint64_t offset, std::size_t bytes) const {
   return false;
 }
 
+/// Whether a file's system is memory itself, as /dev/shm.
+bool is_in_memory(int fd) {
+  struct statfs system {};
+  return ::fstatfs(fd, &system) == 0 && system.f_type == TMPFS_MAGIC;
+}
+
 bool LocalFile::is_cached(std::uint64_t offset, std::uint64_t bytes) const {
   constexpr std::uint64_t kStep = 256 << 10;
   if (!fd_ || bytes == 0) return false;
@@ -235,7 +243,7 @@ bool LocalFile::is_cached(std::uint64_t offset, std::uint64_t bytes) const {
     return ::preadv2(fd_->get(), &to, 1, static_cast<off_t>(at), RWF_NOWAIT) == 1;
   };
   for (std::uint64_t at = 0; at < bytes; at += kStep)
-    if (!reads_at_once(offset + at)) return false;
+    if (!reads_at_once(offset + at)) return errno == EOPNOTSUPP && is_in_memory(fd_->get());
   return reads_at_once(offset + bytes - 1);
 }
 

@@ -18,6 +18,8 @@ constexpr std::uint64_t kHeadBytes = 64 << 10;
 // While a file is opened, small reads take so much around them: an index lies at the end of its part.
 constexpr std::uint64_t kSmallBytes = 4096;
 constexpr std::uint64_t kTailBytes = 4 << 20;
+// What is kept of the end of a file while it is opened.
+constexpr std::uint64_t kMaxIndexBytes = 16 << 20;
 // Files that are read from begin to end are asked for in such pieces.
 constexpr std::uint64_t kPieceBytes = 4 << 20;
 constexpr std::uint64_t kPiecesAhead = 3;
@@ -82,6 +84,15 @@ std::shared_ptr<Transfer> RemoteFile::ask(std::uint64_t offset, std::uint64_t en
   return transfer;
 }
 
+/// Under the lock: where the first transfer behind `offset` begins.
+std::uint64_t RemoteFile::next_asked(std::uint64_t offset) const {
+  std::uint64_t next = bytes_;
+  for (const Transfers* const list : {&ahead_, &opening_})
+    for (const auto& each : *list)
+      if (each->offset() > offset) next = std::min(next, each->offset());
+  return next;
+}
+
 /// Under the lock: asks for bytes that nothing was asked ahead for, up to where something was.
 std::shared_ptr<Transfer> RemoteFile::request_at(std::uint64_t offset, std::uint64_t end) const {
   if (is_opening_ && end - offset <= kSmallBytes) {
@@ -93,10 +104,10 @@ std::shared_ptr<Transfer> RemoteFile::request_at(std::uint64_t offset, std::uint
   // Once a part is open, its chunks are asked for one by one.
   const bool is_sequential = is_opening_ && offset == last_end_ && offset > 0;
   if (is_sequential) end = std::min(bytes_, std::max(end, offset + kPieceBytes));
-  for (const Transfers* const list : {&ahead_, &opening_})
-    for (const auto& each : *list)
-      if (each->offset() > offset) end = std::min(end, each->offset());
-  std::shared_ptr<Transfer> asked = ask(offset, end, ahead_);
+  end = std::min(end, next_asked(offset));
+  // An index is read again, for the hash of the part.
+  const bool is_index = is_opening_ && bytes_ - offset <= kMaxIndexBytes;
+  std::shared_ptr<Transfer> asked = ask(offset, end, is_index ? opening_ : ahead_);
   for (std::uint64_t piece = 0; is_sequential && piece < kPiecesAhead; ++piece) {
     const std::uint64_t begin = end + piece * kPieceBytes;
     if (begin < bytes_ && find(begin) == nullptr)
@@ -155,10 +166,14 @@ void RemoteFile::read_at(std::uint64_t offset, MutableBytes out) const {
 
 void RemoteFile::read_ahead(std::uint64_t offset, std::uint64_t byte_count) const {
   if (offset >= bytes_) return;
+  const std::uint64_t end = offset + std::min(byte_count, bytes_ - offset);
   const std::lock_guard lock(mutex_);
   leave_parent();
-  if (find(offset) == nullptr)
-    static_cast<void>(ask(offset, offset + std::min(byte_count, bytes_ - offset), ahead_));
+  // Some of it may be there, or be asked for.
+  while (offset < end) {
+    const std::shared_ptr<Transfer> found = find(offset);
+    offset = (found ? found : ask(offset, std::min(end, next_asked(offset)), ahead_))->end();
+  }
 }
 
 void RemoteFile::forget_ahead() const {

@@ -45,6 +45,7 @@ class RemoteFile final : public FileBytes {
   using Transfers = std::list<std::shared_ptr<Transfer>>;
   [[nodiscard]] std::shared_ptr<Transfer> find(std::uint64_t offset) const;
   [[nodiscard]] std::shared_ptr<Transfer> ask(std::uint64_t offset, std::uint64_t end, Transfers& list) const;
+  [[nodiscard]] std::uint64_t next_asked(std::uint64_t offset) const;
   [[nodiscard]] std::shared_ptr<Transfer> request_at(std::uint64_t offset, std::uint64_t end) const;
   void drop(const std::shared_ptr<Transfer>& transfer) const;
   void leave_parent() const;
