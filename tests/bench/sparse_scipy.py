@@ -4,7 +4,8 @@
 usage: sparse_scipy.py BUILD_FOLDER RATINGS.csv [ROUNDS]      (make_ratings.py makes the CSV; 3 rounds)
 Prints medians: seconds to read and pack the CSV beside pandas' read_csv and scipy's CSR, as most write it and as fast as it goes
 (typed columns, factorize), a batch of 500 shuffled rows beside mat[rows].toarray(), the bytes of a rating, and the share of a
-simulated training that waits for data.
+simulated training that waits for data. CPU time of a dense batch in Python, one thread, beside toarray(out=buffer): NumPy arrays,
+torch tensors that may be written, and those that may not.
 """
 import json
 import os
@@ -24,6 +25,10 @@ SMALL_PARENT = "import os, sys; pid = os.posix_spawn(sys.argv[1], sys.argv[1:], 
 
 build, csv = sys.argv[1:3]
 rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+sys.path.insert(0, os.path.join(build, "lib/python"))
+import chunkhit  # noqa: E402
+import chunkhit.torch  # noqa: E402
+
 folder = tempfile.mkdtemp(prefix="chunkhit-sparse-")
 
 
@@ -69,6 +74,27 @@ def toarray_ms():
     return 1e3 / 40 * seconds(lambda: [matrix[batch].toarray() for batch in rows])
 
 
+def buffer_cpu_ms():
+    """CPU time of a batch: of scipy into one buffer, and of loaders, the first epoch left out."""
+    rows = np.random.default_rng(1).permutation(matrix.shape[0])[:500 * 100].reshape(100, 500)
+    buffer = np.empty((500, matrix.shape[1]), np.float32)
+
+    def cpu_ms(count, work):
+        begin = time.process_time()
+        work()
+        return 1e3 / count * (time.process_time() - begin)
+
+    found = {"buffer_cpu_ms": cpu_ms(len(rows), lambda: [matrix[batch].toarray(out=buffer) for batch in rows])}
+    for name, kind, options in (("numpy", chunkhit.SparseLoader, {}), ("torch", chunkhit.torch.SparseLoader, {}),
+                                ("torch_read_only", chunkhit.torch.SparseLoader, {"writable": False})):
+        loader = kind(os.path.join(folder, "shards"), batch_size=500, shuffle="global", threads=1, **options)
+        epochs = iter(range(3))
+        run = lambda: [batch.index for batch in loader.epoch(next(epochs))]  # noqa: E731
+        run()
+        found[name + "_cpu_ms"] = cpu_ms(2 * len(loader), lambda: (run(), run()))
+    return found
+
+
 def medians(of):
     return {name: statistics.median(each[name] for each in of) for name in of[0]}
 
@@ -79,13 +105,13 @@ def one_round():
     memory = []
     pack_s = seconds(lambda: memory.append(pack("shards")))
     found = {"pandas_scipy_s": pandas_s, "typed_columns_s": typed_s, "pack_sparse_s": pack_s, "pack_sparse_gb": memory[0],
-             "toarray_ms": toarray_ms()}
+             "toarray_ms": toarray_ms()} | buffer_cpu_ms()
     return found | json.loads(subprocess.check_output([f"{build}/tests/sparse_bench", os.path.join(folder, "shards")]))
 
 
 def report(found):
     def line(what, value, aim):
-        print(f"{what:58} {value:12} aim {aim}")
+        print(f"{what:75} {value:12} aim {aim}")
     line("reading and packing, beside pandas + scipy", f"{found['pandas_scipy_s'] / found['pack_sparse_s']:.1f} times", 8)
     line("the same, beside typed columns and factorize", f"{found['typed_columns_s'] / found['pack_sparse_s']:.1f} times", 4.5)
     line("reading and packing", f"{os.path.getsize(csv) / found['pack_sparse_s'] / 1e6:.0f} MB/s", 300)
@@ -93,6 +119,10 @@ def report(found):
     line("shards, bytes a rating", f"{bytes_a_rating('shards'):.3f}", 1.25)
     line("shards, binarised, bytes a rating", f"{bytes_a_rating('binary'):.3f}", 0.85)
     line("dense f32 batch, one thread, beside toarray", f"{found['toarray_ms'] / found['dense_f32_ms']:.0f} times", 25)
+    for name, what in (("numpy", "NumPy"), ("torch", "torch"), ("torch_read_only", "torch, writable=False")):
+        line(f"the same in Python, beside toarray(out=buffer), CPU: {what}",
+             f"{found['buffer_cpu_ms'] / found[name + '_cpu_ms']:.1f} times", 5)
+    line("CPU time of toarray(out=buffer)", f"{found['buffer_cpu_ms']:.2f} ms", "")
     line("dense f32 / f16 / u8 batch, one thread",
          f"{found['dense_f32_ms']:.2f} / {found['dense_f16_ms']:.2f} / {found['dense_u8_ms']:.2f} ms", "1.3 ms")
     line("CSR batch, one thread, beside toarray", f"{found['toarray_ms'] / found['csr_ms']:.0f} times", 300)
