@@ -31,8 +31,11 @@ std::string class_text(const std::string& name) {
 
 void print_labels(const LabelSummary& labels) {
   if (labels.kind == LabelKind::numbers) {
-    std::printf("labels: numbers, %s of float32%s\n", count_text(labels.columns.size(), "column").c_str(),
+    std::printf("labels: numbers, %s of float32%s", count_text(labels.columns.size(), "column").c_str(),
                 labels.is_detected ? " (detected)" : "");
+    for (std::size_t at = 0; at < std::min(labels.columns.size(), kShownClasses); ++at)
+      std::printf("%s %s", at == 0 ? ":" : ",", class_text(labels.columns[at]).c_str());
+    std::printf("%s\n", labels.columns.size() > kShownClasses ? ", …" : "");
     return;
   }
   if (labels.classes.empty() && labels.class_count == 0) {

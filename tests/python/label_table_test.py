@@ -37,6 +37,10 @@ def command(*arguments, code=0):
     return done.stdout
 
 
+def tool(name, *arguments):
+    return subprocess.check_output([os.path.join(os.environ["CHUNKHIT_TOOLS"], name), *map(str, arguments)], text=True)
+
+
 def test_the_extension_of_ids_is_appended(folder, tmp_path):
     ids = table(folder, "image_id,breed", [*(f"{n:03},{'ab'[n % 2]}" for n in range(12)), "012,"])
     said = command(folder, "--labels", ids, "--file-column", "image_id", "--label-column", "breed", "--max-errors", "1",
@@ -82,7 +86,7 @@ def test_a_cell_holds_several_names(folder, tmp_path):
     tags = table(folder, "image,tags", [f"{n:03}.jpg,{names[n % 4]}" for n in range(12)])
     flags = ("--labels", tags, "--file-column", "image", "--label-column", "tags", "--label-separator", " ", "--order", "input")
     said = command(folder, *flags, "-o", tmp_path / "out", "--save-config", tmp_path / "recipe.toml")
-    assert "labels: numbers, 3 columns of float32\n" in said
+    assert "labels: numbers, 3 columns of float32: cat, dog, owl\n" in said
     dataset = chunkhit.ImageDataset(tmp_path / "out")
     assert dataset.info["labels"]["columns"] == ["cat", "dog", "owl"]
     assert dataset.labels()[:4].tolist() == [[1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 0, 1]]
@@ -107,7 +111,44 @@ def test_rejects_of_sets_of_names_can_be_packed_again(folder, tmp_path):
         (folder / "bad.jpg").unlink()
     assert "2 of 4 rows packed, 2 rejected" in said
     lines = (tmp_path / "out/rejects.csv").read_text().splitlines()
-    assert lines[0] == "row,file,a,b,reason" and lines[1].startswith("2,bad.jpg,1,0,") and lines[2] == "3,002.jpg,,,label is missing"
+    assert lines[0] == "row,file,label,reason" and lines[1].startswith("2,bad.jpg,a,") and lines[2] == "3,002.jpg,,label is missing"
+    Image.new("RGB", (8, 8)).save(folder / "bad.jpg")
+    try:
+        said = command(folder, "--labels", tmp_path / "out/rejects.csv", "--label-separator", " ", "--classes", tmp_path / "out",
+                       "--max-errors", "1", "-o", tmp_path / "mended")
+    finally:
+        (folder / "bad.jpg").unlink()
+    assert chunkhit.ImageDataset(tmp_path / "mended").labels().tolist() == [[1, 0]], said
+
+
+@pytest.mark.parametrize("header, cells, flags", [
+    ("image,tags", ["cat", "dog", "cat, dog", "owl ,cat"], ["--file-column", "image", "--label-column", "tags", "--label-separator", ","]),
+    ("file,a,b,c", ["1,0,1", "0,0,1", "0,1,0", "1,1,1"], ["--label-column", "a-c"]),
+    ("file,a,x,b", ["0.5,t,-1", "2,u,0", "1e-3,v,1", "7,w,16777216"], ["--label-column", "b,a", "--keep-columns", "x"]),
+])
+@pytest.mark.parametrize("container", ["hdf5", "shard"])
+def test_the_list_of_a_pack_has_the_columns_that_it_was_packed_from(folder, tmp_path, header, cells, flags, container):
+    """A list of 0 and 1 for each name could not be packed with the options that the names were packed with."""
+    quoted = [f'"{cell}"' if "tags" in header else cell for cell in cells]
+    rows = table(folder, header, [f"{n:03}.jpg,{quoted[n % 4]}" for n in range(12)])
+    command(folder, "--labels", rows, *flags, "--container", container, "-o", tmp_path / "out")
+    listed = tmp_path / "list.csv"
+    listed.write_text(tool("pack-info", tmp_path / "out", "--list"))
+    assert listed.read_text().splitlines()[0] == ("file,b,a,x,row" if "x" in header else f"{header},row")
+    command(folder, "--labels", listed, *flags, "--container", container, "-o", tmp_path / "again")
+    before, after = (chunkhit.ImageDataset(tmp_path / name) for name in ("out", "again"))
+    assert before.info["labels"] == after.info["labels"]
+    labels = [dict(zip(dataset.keys(), dataset.labels().tolist())) for dataset in (before, after)]
+    assert labels[0] == labels[1] and len(labels[0]) == 12
+
+
+@pytest.mark.parametrize("cells, separator, words", [
+    (["cat|dog", "dog"], " ", "no cell holds the --label-separator ' ': each is one name, as \"cat|dog\"; is it '|'?"),
+    (["cat", "dog"], ",", "no cell holds the --label-separator ',': each is one name, as \"cat\"; is it the right one?"),
+])
+def test_a_separator_that_no_cell_holds_was_not_noticed(folder, tmp_path, cells, separator, words):
+    tags = table(folder, "file,label", [f"{n:03}.jpg,{cells[n % 2]}" for n in range(12)])
+    assert f'note: column "label": {words}\n' in command(folder, "--labels", tags, "--label-separator", separator, "-o", tmp_path / "out")
 
 
 def test_a_plan_has_the_labels_of_sets(folder, tmp_path):
