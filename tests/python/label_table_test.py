@@ -142,6 +142,34 @@ def test_the_list_of_a_pack_has_the_columns_that_it_was_packed_from(folder, tmp_
     assert labels[0] == labels[1] and len(labels[0]) == 12
 
 
+def test_names_and_counts_of_labels_of_0_and_1_are_shown(folder, tmp_path):
+    names = ["cat", "dog", "cat dog", "owl cat"]
+    tags = table(folder, "file,label", [f"{n:03}.jpg,{names[n % 4]}" for n in range(12)])
+    command(folder, "--labels", tags, "--label-separator", " ", "-o", tmp_path / "out", "--split", "train=0.5,val=0.5")
+    info = tool("pack-info", tmp_path / "out/train")
+    assert "labels     float32, 3 columns of 0 and 1; samples with 1:\n" in info
+    counts = chunkhit.ImageDataset(tmp_path / "out/train").labels().sum(axis=0).astype(int).tolist()
+    assert [line.split()[:3] for line in info.splitlines() if line.endswith("#")] == \
+        [[str(at), name, str(count)] for at, (name, count) in enumerate(zip(("cat", "dog", "owl"), counts))]
+    for described in (chunkhit.pack_info(tmp_path / "out/train"), json.loads(tool("pack-info", tmp_path / "out/train", "--json")),
+                      chunkhit.pack_info(next((tmp_path / "out/train").glob("part-*.h5")))):
+        assert described["label_counts"] == counts
+    for kind in (chunkhit.ImageDataset, chunkhit.ImageLoader):
+        found = kind([tmp_path / "out/train", tmp_path / "out/val"])
+        assert (found.classes, found.class_to_idx) == (["cat", "dog", "owl"], {"cat": 0, "dog": 1, "owl": 2})
+        assert found.class_counts == [9, 6, 3]
+    sheet = chunkhit.show(tmp_path / "out/train")
+    assert "3 label columns" in repr(sheet) and "owl" in sheet._repr_html_()
+
+
+def test_labels_of_other_numbers_are_not_counted(folder, tmp_path):
+    rows = table(folder, "file,x,y", [f"{n:03}.jpg,{n % 2},{n / 2}" for n in range(12)])
+    chunkhit.pack_images(folder, tmp_path / "out", labels=rows, label_column="x,y")
+    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    assert (dataset.classes, dataset.class_counts) == ([], []) and "label_counts" not in dataset.info
+    assert "labels     float32, 2 columns: x, y\n" in tool("pack-info", tmp_path / "out")
+
+
 @pytest.mark.parametrize("cells, separator, words", [
     (["cat|dog", "dog"], " ", "no cell holds the --label-separator ' ': each is one name, as \"cat|dog\"; is it '|'?"),
     (["cat", "dog"], ",", "no cell holds the --label-separator ',': each is one name, as \"cat\"; is it the right one?"),
@@ -149,6 +177,16 @@ def test_the_list_of_a_pack_has_the_columns_that_it_was_packed_from(folder, tmp_
 def test_a_separator_that_no_cell_holds_was_not_noticed(folder, tmp_path, cells, separator, words):
     tags = table(folder, "file,label", [f"{n:03}.jpg,{cells[n % 2]}" for n in range(12)])
     assert f'note: column "label": {words}\n' in command(folder, "--labels", tags, "--label-separator", separator, "-o", tmp_path / "out")
+
+
+def test_a_dataset_of_label_columns_is_packed_again(folder, tmp_path):
+    """Its classes were taken for names of class ids."""
+    tags = table(folder, "file,label", [f"{n:03}.jpg,{('cat', 'dog', 'cat dog')[n % 3]}" for n in range(12)])
+    chunkhit.pack_images(folder, tmp_path / "out", labels=tags, label_separator=" ")
+    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    chunkhit.pack_dataset(dataset, tmp_path / "again", label_column=dataset.classes, order="input")
+    again = chunkhit.ImageDataset(tmp_path / "again")
+    assert again.classes == ["cat", "dog"] and again.labels().tolist() == dataset.labels().tolist()
 
 
 def test_a_plan_has_the_labels_of_sets(folder, tmp_path):
