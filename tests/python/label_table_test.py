@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 
+import numpy
 import pytest
 from PIL import Image
 
@@ -177,6 +178,24 @@ def test_labels_of_other_numbers_are_not_counted(folder, tmp_path):
 def test_a_separator_that_no_cell_holds_was_not_noticed(folder, tmp_path, cells, separator, words):
     tags = table(folder, "file,label", [f"{n:03}.jpg,{cells[n % 2]}" for n in range(12)])
     assert f'note: column "label": {words}\n' in command(folder, "--labels", tags, "--label-separator", separator, "-o", tmp_path / "out")
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"subset": ["dog"]}, r"subset: .* labels are numbers \(cat, dog\): give the numbers of samples, in Python "
+                          r"numpy.flatnonzero\(dataset.labels\(\)\[:, 1\]\)$"),
+    ({"sampler": "balanced"}, r"sampler: .* labels are numbers \(cat, dog\): give a weight for each sample$"),
+    ({"sampler": {"dog": 1.0}}, r"sampler: .* labels are numbers \(cat, dog\): give a weight for each sample$"),
+])
+def test_classes_of_labels_of_0_and_1_say_what_is_in_their_place(folder, tmp_path, options, words):
+    tags = table(folder, "file,label", [f"{n:03}.jpg,{('cat', 'dog', 'cat dog')[n % 3]}" for n in range(12)])
+    chunkhit.pack_images(folder, tmp_path / "out", labels=tags, label_separator=" ")
+    with pytest.raises(chunkhit.Error, match=words):
+        chunkhit.ImageLoader(tmp_path / "out", batch_size=2, **options)
+    chunkhit.export_pack(tmp_path / "out", tmp_path / "dogs.npz", classes=["dog"])
+    with numpy.load(tmp_path / "dogs.npz") as exported:
+        assert len(exported["labels"]) == 8 and exported["labels"][:, 1].all()
+    dogs = numpy.flatnonzero(chunkhit.ImageDataset(tmp_path / "out").labels()[:, 1])
+    assert chunkhit.ImageLoader(tmp_path / "out", batch_size=2, subset=dogs).epoch_samples == 8
 
 
 def test_a_dataset_of_label_columns_is_packed_again(folder, tmp_path):
