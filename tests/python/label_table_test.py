@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import tarfile
 
 import numpy
 import pytest
@@ -70,6 +71,34 @@ def test_no_extension_is_appended_where_a_file_exists_or_none_has_the_name(folde
     said = command(folder, "--labels", table(folder, "file,label", rows), "-o", tmp_path / "out", "--max-errors", "1",
                    code=0 if "001.jpg,a" in rows else 65)
     assert "have no extension" not in said and "no such file" in said
+
+
+@pytest.mark.parametrize("first", ["000", "000.jpg", "images/000.jpg"])
+def test_names_of_files_in_other_folders_say_where_they_are(folder, tmp_path, first):
+    """Files in class folders were "no such file", each on its own."""
+    os.rename(folder, folder.parent / "of_class")
+    folder.mkdir()
+    os.rename(folder.parent / "of_class", folder / "cat")
+    try:
+        rows = table(folder, "file,label", [f"{first},a", f"{first.replace('000', '001')},b"])
+        said = command(folder, "--labels", rows, "-o", tmp_path / "out", code=65)
+    finally:
+        os.rename(folder / "cat", folder.parent / "of_class")
+        folder.rmdir()
+        os.rename(folder.parent / "of_class", folder)
+    assert (f"{rows}: file names are paths below {folder}: none of them is there, the first is {first}, but cat/000.jpg is; write the folders "
+            "into the table") in said
+
+
+def test_a_list_of_tars_says_what_to_give(folder, tmp_path):
+    with tarfile.open(tmp_path / "0.tar", "w") as tar:
+        for n in range(12):
+            tar.add(folder / f"{n:03}.jpg", f"{'ab'[n % 2]}/{n:03}.jpg")
+    command(tmp_path, "-o", tmp_path.parent / "of_tars", "--force")
+    (tmp_path / "list.csv").write_text(tool("pack-info", tmp_path.parent / "of_tars", "--list"))
+    said = command(tmp_path, "--labels", tmp_path / "list.csv", "-o", tmp_path.parent / "again", "--force", code=65)
+    assert "where files are members of tars, give the tars as ROOT" in said
+    assert "12 of 12 rows packed" in command(tmp_path / "0.tar", "--labels", tmp_path / "list.csv", "-o", tmp_path.parent / "again", "--force")
 
 
 @pytest.mark.parametrize("column", ["cat,dog,owl", "cat-owl", ["cat", "dog", "owl"]])

@@ -23,6 +23,7 @@
 #include "manifest/plan.h"
 #include "pack/images/image_archives.h"
 #include "pack/images/image_run.h"
+#include "pack/images/mask_decoder.h"
 #include "pack/images/pack_spec.h"
 #include "pack/images/pack_task.h"
 #include "pack/images/plan_rows.h"
@@ -183,6 +184,8 @@ FirstImage probe_shape(const PackImagesSpec& spec, const RootFolder& root, const
       if (first_reject.empty()) first_reject = file + ": " + error.reason();
     }
   }
+  if (first_reject.ends_with("is not a folder"))
+    first_reject += "; where files are members of tars, give the tars as `root`";
   if (list.size() == 1) throw_bad_data("the only file is no image that can be packed: " + first_reject);
   throw_bad_data("none of the " + std::string(list.size() > kProbedRows ? "first " : "") +
                  count_text(std::min(list.size(), kProbedRows), "file") +
@@ -432,7 +435,9 @@ std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const Pac
   if (!list) return std::nullopt;
   if (!spec.labels.empty() && options.inputs.empty()) {
     make_relative(*list, RootFolder(options.root, spec.follow_symlinks));
-    append_extension(*list, options.root, spec.labels == "-" ? "stdin" : spec.labels, spec.follow_symlinks);
+    const std::string table = spec.labels == "-" ? "stdin" : spec.labels;
+    append_extension(*list, options.root, table, spec.follow_symlinks);
+    if (!list->mask_files.empty()) append_mask_extension(*list, spec.pair, table, spec.follow_symlinks);
   }
   return make_image_input(spec, options, std::move(*list));
 }
@@ -445,6 +450,7 @@ ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions&
         "takes masks that are members of tars");
   ImageInput input{std::move(list), {}, {}, {}, {}};
   input.first = probe_shape(spec, root, input.list);
+  check_pairs(spec, {root, mask_folder(spec), spec.pair_kind}, input.list);
   input.packs = divide_list(input.list, spec);
   input.notices = all_notices(input.list, spec, input.first);
   input.labels = summarize_labels(input.list);
