@@ -31,6 +31,7 @@
 #include "pack/output_pack.h"
 #include "pack/pack_folder.h"
 #include "pack/run_fields.h"
+#include "store/part_index.h"
 #include "transform/image_transform.h"
 #include "transform/orientation.h"
 
@@ -407,6 +408,11 @@ PackImagesSpec with_masks(PackImagesSpec spec, const PackImagesOptions& checked)
   if (are_members && !spec.pair.empty())
     throw_usage("`pair`: `mask_column` names masks that are members of the tars; leave out one of them");
   if (spec.pair.empty()) spec.pair = are_members ? std::string(kMemberMasks) : checked.root;
+  // Kept, so that the list of the pack and its rejects name the masks, too.
+  std::vector<std::string>& kept = spec.columns.keep_columns;
+  const std::string& mask = spec.columns.mask_column;
+  if (!spec.labels.empty() && kept.size() < kMaxKeptColumns && is_column_name(mask))
+    if (std::ranges::find(kept, mask) == kept.end()) kept.push_back(mask);
   return spec;
 }
 
