@@ -3,8 +3,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <utility>
@@ -19,12 +17,9 @@ namespace {
 /// So many files are looked for before the folder is walked: one that was deleted says nothing.
 constexpr std::size_t kProbedFiles = 8;
 
-constexpr std::array<std::string_view, 4> kMaskExtensions{".png", ".npy", ".bmp", ".gif"};
-
 bool is_mask(std::string_view file) {
-  std::string lower(file.substr(without_extension(file).size()));
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::ranges::find(kMaskExtensions, lower) != kMaskExtensions.end();
+  const std::string_view extension = file.substr(without_extension(file).size());
+  return std::ranges::find(kMaskExtensions, extension) != kMaskExtensions.end();
 }
 
 bool is_no_other(std::string_view file) { return evident_kind(file).empty(); }

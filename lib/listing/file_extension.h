@@ -1,13 +1,20 @@
 // The extension that a table of files leaves out: ids as file names. And the files below a folder.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
 
 namespace chunkhit {
+
+/// Extensions of masks, in the order in which they are looked for: of files without loss, which the decoder
+/// does not scale.
+inline constexpr std::array<std::string_view, 8> kMaskExtensions{".png", ".npy", ".bmp", ".gif",
+                                                                 ".PNG", ".NPY", ".BMP", ".GIF"};
 
 /// The files below a folder; none where it cannot be walked: opening them says why.
 [[nodiscard]] std::optional<FolderTree> walk_folder(const std::string& folder, bool follow_symlinks);

@@ -9,6 +9,7 @@
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "decode/formats.h"
+#include "listing/class_folders.h"
 #include "listing/file_extension.h"
 #include "pack/images/pack_spec.h"
 #include "pack/images/sample_decoder.h"
@@ -16,10 +17,6 @@
 namespace chunkhit {
 namespace {
 
-/// Of files whose values are classes: without loss, and not scaled by the decoder. The first that is there is
-/// taken.
-constexpr std::array<std::string_view, 8> kExtensions{".png", ".npy", ".bmp", ".gif",
-                                                      ".PNG", ".NPY", ".BMP", ".GIF"};
 /// Of files that people take for masks.
 constexpr std::array<std::string_view, 6> kOtherExtensions{".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".JPG"};
 
@@ -91,7 +88,7 @@ MaskFile open_mask(const InputFolders& folders, std::string_view image) {
   const auto open = [&](std::string_view extension) {
     return open_pair(folders, image, stem + std::string(extension));
   };
-  for (const std::string_view extension : kExtensions) {
+  for (const std::string_view extension : kMaskExtensions) {
     MaskFile mask = open(extension);
     if (!mask.is_there) continue;
     if (!mask.file.error.empty()) throw ImageError("its mask " + mask.name + ": " + mask.file.error);
@@ -135,7 +132,7 @@ std::vector<std::string> pair_names(std::string_view image, PairKind kind) {
   const std::string stem(without_extension(image));
   std::vector<std::string> names{std::string(image)};
   for (const std::string_view extension : kViewExtensions) names.push_back(stem + std::string(extension));
-  for (const std::string_view extension : kExtensions) names.push_back(stem + std::string(extension));
+  for (const std::string_view extension : kMaskExtensions) names.push_back(stem + std::string(extension));
   if (kind == PairKind::mask)
     for (const std::string_view extension : kOtherExtensions) names.push_back(stem + std::string(extension));
   return names;
@@ -153,9 +150,10 @@ std::string likely_pair(std::string_view image, const FolderTree& tree) {
                              : name.starts_with(stem)       ? 1
                              : name.find(stem) != name.npos ? 2
                                                             : 3;
-    if (file != image && found[rank].empty()) found[rank] = std::move(file);
+    if (file != image && evident_kind(file).empty() && found[rank].empty()) found[rank] = std::move(file);
   }
-  return *std::ranges::find_if(found, [](const std::string& file) { return !file.empty(); });
+  const auto best = std::ranges::find_if(found, [](const std::string& file) { return !file.empty(); });
+  return best == found.end() ? "no other image" : *best;
 }
 
 }  // namespace
