@@ -31,8 +31,12 @@ std::string class_text(const std::string& name) {
 
 void print_labels(const LabelSummary& labels) {
   if (labels.kind == LabelKind::numbers) {
-    std::printf("labels: numbers, %s of float32%s\n", count_text(labels.columns.size(), "column").c_str(),
+    std::printf("labels: numbers, %s of float32%s", count_text(labels.columns.size(), "column").c_str(),
                 labels.is_detected ? " (detected)" : "");
+    const std::size_t named = labels.columns.size() > 1 ? std::min(labels.columns.size(), kShownClasses) : 0;
+    for (std::size_t at = 0; at < named; ++at)
+      std::printf("%s %s", at == 0 ? ":" : ",", class_text(labels.columns[at]).c_str());
+    std::printf("%s\n", labels.columns.size() > kShownClasses ? ", …" : "");
     return;
   }
   if (labels.classes.empty() && labels.class_count == 0) {

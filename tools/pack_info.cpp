@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -44,29 +45,46 @@ std::string bar_text(std::uint64_t count, std::uint64_t most) {
   return " " + std::string(std::max<std::size_t>(1, static_cast<std::size_t>(share * kBarWidth + 0.5)), '#');
 }
 
-void print_labels(const PackInfo& info) {
-  const ImagesInfo& images = info.images();
-  if (images.label_kind == LabelKind::numbers) {
-    std::printf("labels     float32, %s\n", count_text(info.label_columns.size(), "column").c_str());
+/// Prints how many samples each class, or label column, has.
+void print_counts(const std::vector<PackClass>& classes) {
+  std::uint64_t most = 1;
+  for (const PackClass& entry : classes) most = std::max(most, entry.samples);
+  for (std::size_t index = 0; index < std::min(classes.size(), kShownClasses); ++index) {
+    const PackClass& entry = classes[index];
+    std::printf("           %5lld  %-24s %12s%s\n", static_cast<long long>(entry.id),
+                printable_text(entry.name).c_str(), count_text(entry.samples).c_str(),
+                bar_text(entry.samples, most).c_str());
+  }
+  const std::string more = count_text(classes.size() - std::min(classes.size(), kShownClasses));
+  if (more != "0") std::printf("           … %s more (--json lists all)\n", more.c_str());
+}
+
+/// Prints label columns, and where `counts` are known how many samples have each.
+void print_label_columns(const std::vector<std::string>& names, const std::vector<std::uint64_t>& counts) {
+  const std::span shown = std::span(names).first(std::min(names.size(), kShownClasses));
+  std::printf("labels     float32, %s", count_text(names.size(), "column").c_str());
+  if (counts.empty()) {
+    std::printf(": %s%s\n", printable_text(joined(shown)).c_str(), shown.size() < names.size() ? ", …" : "");
     return;
   }
+  std::printf(" of 0 and 1; samples with 1:\n");
+  std::vector<PackClass> columns;
+  for (std::size_t column = 0; column < names.size(); ++column)
+    columns.push_back({static_cast<std::int64_t>(column), names[column], counts[column]});
+  print_counts(columns);
+}
+
+void print_labels(const PackInfo& info) {
+  const ImagesInfo& images = info.images();
+  if (images.label_kind == LabelKind::numbers)
+    return print_label_columns(info.label_columns, images.label_counts);
   if (images.classes.size() == 1 && images.classes[0].id == -1) {
     std::printf("labels     none: every sample's is -1%s\n",
                 info.external ? " (--labels names their dataset)" : "");
     return;
   }
   std::printf("labels     int64 class ids, %s classes\n", count_text(images.classes.size()).c_str());
-  std::uint64_t most = 1;
-  for (const PackClass& entry : images.classes) most = std::max(most, entry.samples);
-  for (std::size_t index = 0; index < std::min(images.classes.size(), kShownClasses); ++index) {
-    const PackClass& entry = images.classes[index];
-    const std::string bar = bar_text(entry.samples, most);
-    std::printf("           %5lld  %-24s %12s%s\n", static_cast<long long>(entry.id),
-                printable_text(entry.name).c_str(), count_text(entry.samples).c_str(), bar.c_str());
-  }
-  if (images.classes.size() > kShownClasses)
-    std::printf("           … %s more (--json lists all)\n",
-                count_text(images.classes.size() - kShownClasses).c_str());
+  print_counts(images.classes);
 }
 
 void print_columns(const char* title, const std::vector<PackColumn>& columns) {
@@ -160,7 +178,7 @@ void print_provenance(const PackInfo& info) {
   std::printf("\ninput      %s %s\n", info.is_matrix() ? "all" : "list", info.input_xxh3.c_str());
 }
 
-void print_counts(const char* heading, const std::vector<std::pair<std::string, std::uint64_t>>& counts) {
+void print_reasons(const char* heading, const std::vector<std::pair<std::string, std::uint64_t>>& counts) {
   for (const auto& [name, count] : counts)
     std::printf("%-10s %s %s\n", heading, count_text(count).c_str(), printable_text(name).c_str());
 }
@@ -187,12 +205,12 @@ void print_stats(const RatingStats& stats) {
   for (const InputStats& input : stats.inputs)
     std::printf("input      %s %s\n", count_text(input.ratings).c_str(), printable_text(input.file).c_str());
   if (stats.bad_lines > 0) std::printf("bad lines  %s\n", count_text(stats.bad_lines).c_str());
-  print_counts("", stats.reasons);
+  print_reasons("", stats.reasons);
   if (!stats.steps.empty()) std::printf("%-26s %12s %12s %14s\n", "steps", "users", "items", "ratings");
   for (const PackStep& step : stats.steps)
     std::printf("           %-15s %12s %12s %14s\n", step.name.c_str(), count_text(step.users).c_str(),
                 count_text(step.items).c_str(), count_text(step.ratings).c_str());
-  print_counts("left out", stats.left_out);
+  print_reasons("left out", stats.left_out);
 }
 
 /// Warns where more than a tenth of the ratings of a split's pack is left out.
@@ -235,8 +253,7 @@ void print_matrix_info(const PackInfo& info) {
   }
   print_values(matrix);
   if (!matrix.times.empty()) std::printf("times      int64, %s, of each rating\n", matrix.times.c_str());
-  if (!info.label_columns.empty())
-    std::printf("labels     float32, %s\n", count_text(info.label_columns.size(), "column").c_str());
+  if (!info.label_columns.empty()) print_label_columns(info.label_columns, {});
   print_columns("of items", matrix.item_columns);
   print_columns("of users", matrix.user_columns);
   const std::uint64_t files = file_bytes(info);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -90,6 +91,15 @@ std::string joined(std::span<const std::string> texts, std::string_view between)
     if (&text != texts.data()) list += between;
     list += text;
   }
+  return list;
+}
+
+std::string joined_where(std::span<const std::string> texts, std::span<const float> values,
+                         std::string_view between) {
+  std::string list;
+  bool is_first = true;
+  for (std::size_t at = 0; at < texts.size(); ++at)
+    if (values[at] != 0) list.append(std::exchange(is_first, false) ? "" : between).append(texts[at]);
   return list;
 }
 

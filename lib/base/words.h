@@ -28,6 +28,10 @@ namespace chunkhit {
 /// Joins texts with another between each two of them.
 [[nodiscard]] std::string joined(std::span<const std::string> texts, std::string_view between = ", ");
 
+/// The same of the texts whose values are not 0.
+[[nodiscard]] std::string joined_where(std::span<const std::string> texts, std::span<const float> values,
+                                       std::string_view between);
+
 /// Writes text from outside such that it stays on its line and tells a terminal nothing: control characters
 /// as "\n", "\t" or "\x1b", all else as it is.
 [[nodiscard]] std::string printable_text(std::string_view text);

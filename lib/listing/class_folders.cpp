@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
+#include "listing/file_extension.h"
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
 
@@ -37,8 +38,6 @@ constexpr auto kExtensions = std::to_array<std::string_view>(
 constexpr auto kNames = std::to_array<std::string_view>(
     {"thumbs.db", "desktop.ini", "license", "readme", "checksums", "makefile", "ds_store"});
 
-std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 std::string files_text(std::uint64_t count) {
   return std::to_string(count) + (count == 1 ? " file" : " files");
 }
@@ -57,7 +56,7 @@ std::string evident_kind(std::string_view name) {
 /// A glob without a slash matches names, one with a slash whole paths; without globs evident non-images are
 /// skipped.
 bool FileNames::take(const std::string& path) {
-  const std::string name(name_of(path));
+  const std::string name(file_name(path));
   if (include_.empty()) {
     const std::string kind = evident_kind(name);
     if (kind.empty()) return true;

@@ -10,7 +10,6 @@
 
 #include "base/throw_error.h"
 #include "listing/class_folders.h"
-#include "listing/root_folder.h"
 
 namespace chunkhit {
 namespace {
@@ -18,66 +17,132 @@ namespace {
 /// So many files are looked for before the folder is walked: one that was deleted says nothing.
 constexpr std::size_t kProbedFiles = 8;
 
-std::optional<FolderTree> walk(const std::string& root, bool follow_symlinks) {
+bool is_mask(std::string_view file) {
+  const std::string_view extension = file.substr(without_extension(file).size());
+  return std::ranges::find(kMaskExtensions, extension) != kMaskExtensions.end();
+}
+
+bool is_no_other(std::string_view file) { return evident_kind(file).empty(); }
+
+/// Names in a table, and where their files lie.
+struct ListedNames {
+  const TextList& files;
+  std::string what;  ///< for messages: "file names of labels.csv"
+  const std::string& folder;
+  bool follow_symlinks = false;
+  std::string flag = "`root`";
+  bool (*is_kind)(std::string_view file) = is_no_other;
+};
+
+/// What a folder has in the place of files that are not there.
+struct FoundNames {
+  std::map<std::string, std::string> extensions;  ///< of files that have the name of a listed one: the first
+  std::string elsewhere;  ///< a file that has the first listed name, in another folder
+};
+
+bool exists(const RootFolder& folder, std::string_view file) {
   try {
-    const FileDescriptor fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return !folder.open(file).error.starts_with("no such file");
+  } catch (const MachineError&) {
+    return true;
+  }
+}
+
+/// Nothing where a file is listed as it is.
+FoundNames find_names(const ListedNames& names, const FolderTree& tree) {
+  std::vector<std::uint64_t> listed(names.files.size());
+  for (std::size_t index = 0; index < listed.size(); ++index) listed[index] = file_hash(names.files[index]);
+  std::ranges::sort(listed);
+  const auto is_listed = [&](std::string_view file) {
+    return std::ranges::binary_search(listed, file_hash(file));
+  };
+  const std::string_view first = file_name(names.files[0]);
+  FoundNames found;
+  for (std::size_t index = 0; index < tree.count(); ++index) {
+    const std::string file = tree.path(index).substr(2);  // behind "./"
+    if (is_listed(file)) return {};
+    const std::string_view stem = without_extension(file);
+    const bool is_kind = names.is_kind(file);
+    const std::string_view name = file_name(file);
+    if (found.elsewhere.empty() && is_kind && (name == first || file_name(stem) == first))
+      found.elsewhere = file;
+    if (stem.size() < file.size() && is_kind && is_listed(stem))
+      found.extensions.try_emplace(file.substr(stem.size()), file);
+  }
+  return found;
+}
+
+[[noreturn]] void fail_several(const ListedNames& names, const std::map<std::string, std::string>& found) {
+  std::string files;
+  for (const auto& [extension, file] : found) files += (files.empty() ? "" : ", ") + file;
+  throw_bad_data(names.what + " have no extension, and files of these names below " + names.folder +
+                 " have several: " + files +
+                 "; write the extensions into the table, or give a folder of one kind as " + names.flag);
+}
+
+/// The extension that all names lack; empty where none is missing.
+std::string missing_extension(const ListedNames& names) {
+  const RootFolder folder(names.folder, names.follow_symlinks);
+  for (std::size_t index = 0; index < std::min(names.files.size(), kProbedFiles); ++index)
+    if (exists(folder, names.files[index])) return "";
+  const std::optional<FolderTree> tree = walk_folder(names.folder, names.follow_symlinks);
+  if (!tree || names.files.empty()) return "";
+  const FoundNames found = find_names(names, *tree);
+  if (found.extensions.size() > 1) fail_several(names, found.extensions);
+  if (!found.extensions.empty()) return found.extensions.begin()->first;
+  if (!found.elsewhere.empty())
+    throw_bad_data(names.what + " are paths below " + names.folder +
+                   ": none of them is there, the first is " + std::string(names.files[0]) + ", but " +
+                   found.elsewhere + " is; write the folders into the table");
+  return "";
+}
+
+TextList with_extension(const TextList& names, const std::string& extension) {
+  TextList files;
+  for (std::size_t index = 0; index < names.size(); ++index) files.add(std::string(names[index]) + extension);
+  return files;
+}
+
+}  // namespace
+
+std::optional<FolderTree> walk_folder(const std::string& folder, bool follow_symlinks) {
+  try {
+    const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     FolderTree tree;
-    with_retries([&] { tree.read(fd.get(), root, ".", follow_symlinks); });
+    with_retries([&] { tree.read(fd.get(), folder, ".", follow_symlinks); });
     return tree;
   } catch (const Error&) {
     return std::nullopt;
   }
 }
 
-/// The extensions of files that have the name of a listed one, each with its first file; none where a file is
-/// listed as it is.
-std::map<std::string, std::string> extensions_of(const SampleList& list, const FolderTree& tree) {
-  std::vector<std::uint64_t> listed(list.size());
-  for (std::size_t index = 0; index < listed.size(); ++index) listed[index] = file_hash(list.file(index));
-  std::ranges::sort(listed);
-  const auto is_listed = [&](std::string_view file) {
-    return std::ranges::binary_search(listed, file_hash(file));
-  };
-  std::map<std::string, std::string> found;
-  for (std::size_t index = 0; index < tree.count(); ++index) {
-    const std::string file = tree.path(index).substr(2);  // behind "./"
-    if (is_listed(file)) return {};
-    const std::size_t dot = file.rfind('.');
-    if (dot == file.npos || file.find('/', dot) != file.npos || !evident_kind(file).empty()) continue;
-    if (is_listed(std::string_view(file).substr(0, dot))) found.try_emplace(file.substr(dot), file);
-  }
-  return found;
-}
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-[[noreturn]] void fail_several(const std::map<std::string, std::string>& found, const std::string& root,
-                               const std::string& table) {
-  std::string files;
-  for (const auto& [extension, file] : found) files += (files.empty() ? "" : ", ") + file;
-  throw_bad_data(table + ": file names have no extension, and files of these names below " + root +
-                 " have several: " + files +
-                 "; write the extensions into the table, or give a folder of one kind as `root`");
+std::string_view without_extension(std::string_view path) {
+  const std::size_t dot = path.rfind('.'), slash = path.rfind('/');
+  const bool has_extension =
+      dot != std::string_view::npos && (slash == std::string_view::npos || dot > slash + 1);
+  return path.substr(0, has_extension ? dot : path.size());
 }
-
-}  // namespace
 
 void append_extension(SampleList& list, const std::string& root, const std::string& table,
                       bool follow_symlinks) {
-  const RootFolder folder(root, follow_symlinks);
-  for (std::size_t index = 0; index < std::min(list.size(), kProbedFiles); ++index)
-    if (!folder.lacks(list.file(index))) return;
-  const std::optional<FolderTree> tree = walk(root, follow_symlinks);
-  if (!tree) return;
-  const std::map<std::string, std::string> found = extensions_of(list, *tree);
-  if (found.empty()) return;
-  if (found.size() > 1) fail_several(found, root, table);
-  const std::string& extension = found.begin()->first;
-  TextList files;
-  for (std::size_t index = 0; index < list.size(); ++index)
-    files.add(std::string(list.file(index)) + extension);
-  list.files = std::move(files);
+  const ListedNames names{list.files, table + ": file names", root, follow_symlinks};
+  const std::string extension = missing_extension(names);
+  if (extension.empty()) return;
+  list.files = with_extension(list.files, extension);
   for (Reject& reject : list.rejects)
     if (!reject.file.empty()) reject.file += extension;
   list.notices.push_back("file names of " + table + " have no extension: " + extension + " is appended");
+}
+
+void append_mask_extension(SampleList& list, const std::string& folder, const std::string& table,
+                           bool follow_symlinks) {
+  const std::string extension = missing_extension(
+      {list.mask_files, table + ": names of masks", folder, follow_symlinks, "`pair`", is_mask});
+  if (extension.empty()) return;
+  list.mask_files = with_extension(list.mask_files, extension);
+  list.notices.push_back("names of masks in " + table + " have no extension: " + extension + " is appended");
 }
 
 }  // namespace chunkhit

@@ -112,7 +112,7 @@ void notice_whole_numbers(SampleList& list) {
 // Several labels in one text make a class of each combination: "cat|dog" beside "cat" and "dog". Names may
 // hold blanks themselves: these are suspect where there are far fewer words than classes.
 void notice_joined_labels(SampleList& list) {
-  for (const char joint : {'|', ';', ',', ' '}) {
+  for (const char joint : kJoints) {
     std::map<std::string_view, std::uint32_t> uses;
     std::string_view example;
     for (const std::string& name : list.classes) {

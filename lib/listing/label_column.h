@@ -37,6 +37,9 @@ class TextPool {
   std::vector<std::uint32_t> slots_;  // open addressing, at most 3/4 full; number + 1, 0 where free
 };
 
+/// What stands between several names in one text.
+inline constexpr std::array kJoints{'|', ';', ',', ' '};
+
 /// Counts labels that are whole numbers in the input and others as 32-bit floats, from 2^24 on.
 class RoundedNumbers {
  public:

@@ -153,7 +153,8 @@ void check_columns(const LabelColumns& spec) {
   if (names.size() > 1 && !spec.label_separator.empty())
     throw_usage("`label_separator`: is for one `label_column`, whose cells hold several names");
   names.push_back(spec.file_column);
-  if (!spec.mask_column.empty()) names.push_back(spec.mask_column);
+  const bool is_mask_kept = std::ranges::find(spec.keep_columns, spec.mask_column) != spec.keep_columns.end();
+  if (!spec.mask_column.empty() && !is_mask_kept) names.push_back(spec.mask_column);
   names.insert(names.end(), spec.keep_columns.begin(), spec.keep_columns.end());
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());

@@ -77,7 +77,7 @@ void LabelRows::finish() {
   const std::vector<std::uint32_t> rows = kept_.empty() ? std::vector<std::uint32_t>() : list_.rows;
   const bool is_one = list_.label_columns.size() == 1 && sets_.empty();
   if (!sets_.empty())
-    sets_.finish(list_);
+    sets_.finish(list_, labels_are_names_);
   else if (is_one)
     column_.finish(list_, labels_are_names_, label_type_);
   else

@@ -14,17 +14,6 @@ namespace {
 
 constexpr std::size_t kMaxNames = 16384;
 
-/// Returns a row of a reject's texts with its labels at other columns; kept columns stay behind them.
-std::vector<std::string> moved_labels(const std::vector<std::string>& texts,
-                                      const std::vector<std::size_t>& columns, std::size_t count) {
-  std::vector<std::string> moved(count, texts.empty() || texts[0].empty() ? "" : "0");
-  for (std::size_t column = 0; column < columns.size() && column < texts.size(); ++column)
-    moved[columns[column]] = texts[column];
-  if (texts.size() > columns.size())
-    moved.insert(moved.end(), texts.begin() + static_cast<std::ptrdiff_t>(columns.size()), texts.end());
-  return moved;
-}
-
 }  // namespace
 
 std::vector<std::string_view> LabelSets::names_in(std::string_view cell) const {
@@ -39,12 +28,13 @@ std::vector<std::string_view> LabelSets::names_in(std::string_view cell) const {
 
 bool LabelSets::add(std::string_view cell) {
   const std::vector<std::string_view> names = names_in(cell);
+  is_separated_ = is_separated_ || cell.find(separator_) != cell.npos;
   for (const std::string_view name : names) found_.push_back(names_.add(name));
   if (!names.empty()) ends_.push_back(found_.size());
   return !names.empty();
 }
 
-void LabelSets::finish(SampleList& list) {
+void LabelSets::finish(SampleList& list, bool are_names_known) {
   if (names_.count() > kMaxNames)
     throw_bad_data("column \"" + list.label_columns[0] + "\": " + count_text(names_.count()) +
                    " different names, expected at most " + count_text(kMaxNames) +
@@ -55,30 +45,28 @@ void LabelSets::finish(SampleList& list) {
   std::vector<std::uint32_t> columns(sorted.size());
   for (std::uint32_t column = 0; column < sorted.size(); ++column) columns[sorted[column]] = column;
   list.label_kind = LabelKind::numbers;
-  list.label_columns.clear();
+  list.names_column = std::exchange(list.label_columns, {}).front();
+  list.label_separator = separator_;
   for (const std::uint32_t name : sorted) list.label_columns.emplace_back(names_[name]);
   list.values.assign(ends_.size() * columns.size(), 0);
   for (std::size_t sample = 0, at = 0; sample < ends_.size(); ++sample)
     for (; at < ends_[sample]; ++at) list.values[sample * columns.size() + columns[found_[at]]] = 1;
-  write_rejects(list);
+  if (!are_names_known && !is_separated_ && !sorted.empty()) notice_single_names(list);
 }
 
-/// Gives rejects the columns of samples: blanks where a cell has no names, or one that no sample has.
-void LabelSets::write_rejects(SampleList& list) const {
-  for (Reject& reject : list.rejects) {
-    if (reject.labels.empty()) continue;
-    const std::vector<std::string_view> names = names_in(reject.labels[0]);
-    std::vector<std::string> texts(list.label_columns.size(), names.empty() ? "" : "0");
-    for (const std::string_view name : names) {
-      const auto column = std::ranges::find(list.label_columns, name);
-      if (column == list.label_columns.end())
-        texts.assign(texts.size(), "");
-      else if (!texts[0].empty())
-        texts[static_cast<std::size_t>(column - list.label_columns.begin())] = "1";
-    }
-    texts.insert(texts.end(), std::next(reject.labels.begin()), reject.labels.end());
-    reject.labels = std::move(texts);
-  }
+// A separator that no cell holds makes a class of each combination of names.
+void LabelSets::notice_single_names(SampleList& list) const {
+  const auto joint = std::ranges::find_if(kJoints, [&](char one) {
+    return std::ranges::any_of(list.label_columns,
+                               [&](const auto& name) { return name.find(one) != name.npos; });
+  });
+  const auto is_example = [&](const std::string& name) {
+    return joint == kJoints.end() || name.find(*joint) != name.npos;
+  };
+  list.notices.push_back(
+      "column \"" + list.names_column + "\": no cell holds the `label_separator` '" + separator_ +
+      "': each is one name, as \"" + *std::ranges::find_if(list.label_columns, is_example) + "\"" +
+      (joint == kJoints.end() ? "; is it the right one?" : std::string("; is it '") + *joint + "'?"));
 }
 
 void reorder_label_sets(SampleList& list, const std::vector<std::string>& known) {
@@ -101,7 +89,6 @@ void reorder_label_sets(SampleList& list, const std::vector<std::string>& known)
       values[sample * count + columns[column]] = list.values[sample * before + column];
   list.values = std::move(values);
   list.label_columns = known;
-  for (Reject& reject : list.rejects) reject.labels = moved_labels(reject.labels, columns, count);
 }
 
 }  // namespace chunkhit

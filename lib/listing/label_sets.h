@@ -21,17 +21,19 @@ class LabelSets {
   /// Takes the names in the next sample's cell; false where it holds none, so that it cannot be one.
   [[nodiscard]] bool add(std::string_view cell);
   /// Gives the list a label column for each name, sorted as bytes, whose numbers are 1 where a sample has
-  /// it. Throws bad_data for more than 16,384 names.
-  void finish(SampleList& list);
+  /// it, and a notice where no cell holds the separator, unless names are compared with known
+  /// ones. Throws bad_data for more than 16,384 names.
+  void finish(SampleList& list, bool are_names_known);
 
  private:
+  void notice_single_names(SampleList& list) const;
   [[nodiscard]] std::vector<std::string_view> names_in(std::string_view cell) const;
-  void write_rejects(SampleList& list) const;
 
   std::string separator_;
   TextPool names_;
   std::vector<std::uint32_t> found_;  // numbers of the names of all samples
   std::vector<std::uint64_t> ends_;   // end of each sample's in `found_`
+  bool is_separated_ = false;         // a cell holds the separator
 };
 
 /// Gives the label columns of a list of sets the order of `known`, and those that no sample has zeros. Throws

@@ -85,6 +85,9 @@ std::vector<std::string> SampleList::label_text(std::size_t index) const {
   if (label_kind == LabelKind::class_id) {
     const std::int64_t id = class_ids[index];
     texts.push_back(classes.empty() ? std::to_string(id) : classes[static_cast<std::size_t>(id)]);
+  } else if (!names_column.empty()) {
+    texts.push_back(
+        joined_where(label_columns, std::span(values).subspan(index * count, count), label_separator));
   } else {
     for (std::size_t column = 0; column < count; ++column) {
       const float value = values[index * count + column];

@@ -50,6 +50,8 @@ struct SampleList {
   LabelKind label_kind = LabelKind::class_id;
   std::string file_column = "file";        ///< header of the column of files in a CSV
   std::vector<std::string> label_columns;  ///< headers of the columns of labels; {"label"} for class folders
+  std::string names_column;     ///< header of the one column whose cells hold several names; empty: none
+  std::string label_separator;  ///< between these names; each is a label column
   std::string labels_from;  ///< recorded where labels are neither those of folders nor of a CSV: "members"
   std::vector<std::string> classes;   ///< names by id; empty when ids are integers of the input
   bool is_detected = false;           ///< labels are ids or numbers, whichever their texts looked like
@@ -76,8 +78,12 @@ struct SampleList {
   [[nodiscard]] std::size_t size() const { return files.size(); }
   [[nodiscard]] std::string_view file(std::size_t index) const { return files[index]; }
   [[nodiscard]] std::uint64_t row(std::size_t index) const { return rows.empty() ? index : rows[index]; }
-  /// The sample's labels as text, one per label column, and behind them its values of `columns`, such that
-  /// reading them again gives the same ones.
+  /// Headers of the columns that `label_text` is of, without those of `columns`.
+  [[nodiscard]] std::vector<std::string> label_headers() const {
+    return names_column.empty() ? label_columns : std::vector<std::string>{names_column};
+  }
+  /// The sample's labels as text, one per label column, or its names in one, and behind them its values of
+  /// `columns`, such that reading them again gives the same ones.
   [[nodiscard]] std::vector<std::string> label_text(std::size_t index) const;
 };
 

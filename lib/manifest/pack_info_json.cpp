@@ -55,6 +55,7 @@ Json images_json(const PackInfo& info, const ImagesInfo& images) {
             {"std", images.std},
             {"chunk_samples", images.chunk_samples},
             {"chunk_bytes", images.chunk_bytes}};
+  if (!images.label_counts.empty()) json["label_counts"] = images.label_counts;
   if (!images.columns.empty()) json["columns"] = columns_json(images.columns);
   if (images.own_sizes) json["own_sizes"] = true;
   if (images.has_masks) json["masks"] = true;

@@ -201,10 +201,11 @@ ImageSource::ImageSource(const std::vector<PackSource>& sources, const Hdf5Names
       classes_(chunks_, sources_) {
   if (chunks_.sample_count() == 0) throw_bad_data(sources.front().path + ": holds no samples");
   label_columns_ = count_label_columns(chunks_);
-  std::get<ImagesInfo>(info_.contents).columns = common_columns(chunks_);
+  auto& images = std::get<ImagesInfo>(info_.contents);
+  images.columns = common_columns(chunks_);
+  images.label_counts = count_labels(chunks_.parts());
   if (sources.size() > 1 && label_columns_ == 0) {
-    std::vector<PackClass>& classes = std::get<ImagesInfo>(info_.contents).classes;
-    classes = classes_.count(chunks_, classes);
+    images.classes = classes_.count(chunks_, images.classes);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/throw_error.h"
+#include "base/words.h"
 #include "read/image_source.h"
 #include "read/pack_source.h"
 
@@ -96,15 +97,22 @@ std::string label_text(float value, bool is_only_one) {
   return label;
 }
 
+std::string recorded(const PackInfo& info, std::string_view name) {
+  const auto found = std::ranges::find(info.spec, name, [](const auto& entry) { return entry.first; });
+  return found == info.spec.end() ? "" : found->second;
+}
+
 /// Names of the table's columns: as in the CSV that the pack is of, else as pack-images expects them.
 struct Columns {
   std::string file = "file";
   std::vector<std::string> labels;
-  bool has_row = true;  ///< false: another column is named so
+  std::string separator;  ///< between the names in a cell; empty: a column for each label
+  bool has_row = true;    ///< false: another column is named so
 
-  explicit Columns(const ImageSource& source) : labels(source.info().label_columns) {
-    for (const auto& [name, value] : source.info().spec)
-      if (name == "file-column") file = value;
+  explicit Columns(const ImageSource& source)
+      : labels(source.info().label_columns), separator(recorded(source.info(), "label-separator")) {
+    if (std::string name = recorded(source.info(), "file-column"); !name.empty()) file = std::move(name);
+    if (!separator.empty()) labels = {recorded(source.info(), "label-column")};
     if (labels.empty()) labels = {"label"};
     for (const PackColumn& column : source.info().images().columns) labels.push_back(column.name);
     has_row = file != "row" && std::ranges::find(labels, "row") == labels.end();
@@ -133,8 +141,7 @@ class SampleLines {
     append_csv_field(text,
                      root.empty() ? harmless_path(file) : (std::filesystem::path(root) / file).string());
     if (source_.label_columns() == 0) append_csv_field(text += ',', class_text(source_.label(sample)));
-    for (const float value : source_.label_values(sample))
-      text += ',' + label_text(value, source_.label_columns() == 1);
+    append_labels(source_.label_values(sample), text);
     for (const PackColumn& column : source_.info().images().columns) {
       const auto kept = std::ranges::find(samples.columns, column.name, &SampleColumn::name);
       append_csv_field(text += ',', kept->value_text(location.sample));
@@ -149,6 +156,13 @@ class SampleLines {
   }
 
  private:
+  void append_labels(std::span<const float> values, std::string& text) const {
+    if (!columns_.separator.empty()) {
+      const std::vector<std::string>& names = source_.info().label_columns;
+      return append_csv_field(text += ',', joined_where(names, values, columns_.separator));
+    }
+    for (const float value : values) text += ',' + label_text(value, values.size() == 1);
+  }
   [[nodiscard]] std::string class_text(std::int64_t id) const {
     const auto found = names_.find(id);
     return found == names_.end() || found->second.empty() ? std::to_string(id) : found->second;

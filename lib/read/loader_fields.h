@@ -181,7 +181,8 @@ void show_loader(Options& options, Fields& fields) {
                "\"auto\": from 4 to 64. The batches are the same with any of these"},
          options.prefetch, AutomaticForm{});
   fields(Field{"on_corrupt", "Handling of corrupt chunks", "",
-               "\"fail\", or \"skip\": it is left out and counted"},
+               "\"fail\", or \"skip\": it is left out and counted. A missing or truncated part is an error "
+               "with both"},
          options.on_corrupt, WordForm{});
   fields(Field{"allocator", "Gives the memory of batches", "",
                "A function of a number of bytes that returns a writable, 64-byte aligned buffer"},

@@ -82,10 +82,9 @@ std::string advice(const LoaderStats& stats) {
                : "reading stored bytes takes longest: keep them in memory (cache compressed or decoded, more "
                  "cache_bytes), use faster storage, or echo batches (echo = 2)"},
       {stats.decode_seconds,
-       decoded
-           ? kFirstEpoch
-           : "decompressing takes longest: keep samples decoded (cache decoded, more cache_bytes), " + more +
-                 ", or pack with a faster codec (images of their own sizes: --max-side, --store raw)"},
+       decoded ? kFirstEpoch
+               : "decompressing takes longest: keep samples decoded (cache decoded, more cache_bytes), " +
+                     more + ", or pack with a faster codec (images of their own sizes: max_side, store raw)"},
       {stats.assemble_seconds, "copying and converting takes longest: " + more +
                                    ", or ask for smaller batches (of images as uint8, of matrices as CSR) "
                                    "and convert them on the GPU"},

@@ -1,7 +1,11 @@
 // What is known of an open part, or of a pack by its manifest.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "chunkhit/pack_info.h"
 #include "read/pack_source.h"
@@ -11,6 +15,10 @@ namespace chunkhit {
 
 /// Describes a part without its manifest.
 [[nodiscard]] PackInfo part_info(const ChunkReader& part);
+
+/// Counts the samples of parts whose number is 1, by label column. Gives nothing where labels are class ids
+/// or other numbers.
+[[nodiscard]] std::vector<std::uint64_t> count_labels(std::span<const std::unique_ptr<ChunkReader>> parts);
 
 /// Opens and describes a single part, or an external HDF5 file.
 [[nodiscard]] PackInfo single_part_info(const std::string& path, const Hdf5Names& names);

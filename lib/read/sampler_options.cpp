@@ -37,8 +37,9 @@ struct Choosable {
   bool has_classes;                            ///< labels are class ids
   std::size_t label_count;                     ///< numbers that a sample has as its label
   std::function<double(std::uint64_t)> label;  ///< a sample's class id, or its only label
-  std::unordered_map<std::int64_t, std::string> class_names;
-  Samples path_ends;  ///< where the samples of each path of a mixture end
+  std::vector<std::string> label_names{};      ///< of label columns
+  std::unordered_map<std::int64_t, std::string> class_names{};
+  Samples path_ends{};  ///< where the samples of each path of a mixture end
 };
 
 std::string class_name(const Choosable& from, std::int64_t id) {
@@ -46,21 +47,40 @@ std::string class_name(const Choosable& from, std::int64_t id) {
   return found == from.class_names.end() || found->second.empty() ? std::to_string(id) : found->second;
 }
 
+/// Some of the names, for messages.
+std::string some_of(std::span<const std::string> names) {
+  constexpr std::size_t kNamed = 6;
+  return joined(names.first(std::min(names.size(), kNamed))) + (names.size() > kNamed ? ", …" : "");
+}
+
 /// Throws usage for a class that no sample has; names the nearest one of those that are there, or some.
 [[noreturn]] void fail_class(const std::string& option, const std::string& name, const Choosable& from,
                              const std::vector<std::string>& there) {
-  constexpr std::size_t kNamed = 6;
   std::string hint = did_you_mean(name, there);
-  if (hint.empty())
-    hint = "; its classes are " + joined(std::span(there).first(std::min(there.size(), kNamed))) +
-           (there.size() > kNamed ? ", …" : "");
+  if (hint.empty()) hint = "; its classes are " + some_of(there);
   throw_usage(option + ": class \"" + name + "\": no sample of " + from.path + " has it" + hint);
 }
 
-/// The class id of each sample.
-std::vector<std::int64_t> class_ids(const Choosable& from, const char* option) {
-  if (!from.has_classes)
-    throw_usage(std::string(option) + ": needs samples with class labels, which " + from.path + " has not");
+/// Throws usage where classes are asked for and labels are numbers, of which a column may have the name.
+[[noreturn]] void refuse_classes(const Choosable& from, const std::string& option, const std::string& name) {
+  std::string advice;
+  if (from.label_count > 0) advice = "; its labels are numbers (" + some_of(from.label_names) + "): give ";
+  if (from.label_count > 0 && option == "sampler")
+    advice += std::string("a weight for each ") + from.unit;
+  else if (from.label_count > 0) {
+    const auto column = std::ranges::find(from.label_names, name);
+    advice +=
+        "the numbers of " + std::string(from.unit) + "s, in Python numpy.flatnonzero(dataset.labels()[:, ";
+    advice += column == from.label_names.end() ? "COLUMN]"
+                                               : std::to_string(column - from.label_names.begin()) + "]";
+    advice += ")";
+  }
+  throw_usage(option + ": needs samples with class labels, which " + from.path + " has not" + advice);
+}
+
+/// The class id of each sample. `name`: a class that is asked for.
+std::vector<std::int64_t> class_ids(const Choosable& from, const char* option, const std::string& name = "") {
+  if (!from.has_classes) refuse_classes(from, option, name);
   std::vector<std::int64_t> ids(from.chunks.sample_count());
   for (std::uint64_t sample = 0; sample < ids.size(); ++sample)
     ids[sample] = static_cast<std::int64_t>(from.label(sample));
@@ -93,7 +113,7 @@ Samples samples_where(const Choosable& from, const std::function<bool(std::uint6
 }
 
 Samples samples_of_classes(const std::vector<std::string>& classes, const Choosable& from) {
-  const std::vector<std::int64_t> ids = class_ids(from, "subset");
+  const std::vector<std::int64_t> ids = class_ids(from, "subset", classes.front());
   std::map<std::string, bool> wanted;  // whether a sample was found
   for (const std::string& name : classes)
     if (!wanted.emplace(name, false).second) throw_usage("subset: class \"" + name + "\" is given twice");
@@ -365,8 +385,7 @@ SamplingSpec sampling_spec(const ImageLoaderOptions& options, const ImageSource&
                  source.label_columns() == 0,
                  source.label_columns(),
                  {},
-                 {},
-                 {}};
+                 source.info().label_columns};
   from.label = [&source](std::uint64_t sample) {
     return source.label_columns() == 0 ? static_cast<double>(source.label(sample))
                                        : static_cast<double>(source.label_values(sample)[0]);
@@ -382,7 +401,7 @@ SamplingSpec sampling_spec(const ImageLoaderOptions& options, const ImageSource&
 }
 
 SamplingSpec sampling_spec(const SparseLoaderOptions& options, const SparseSource& source) {
-  Choosable from{source.chunks(), source.info().path, "row", false, source.label_columns(), {}, {}, {}};
+  Choosable from{source.chunks(), source.info().path, "row", false, source.label_columns(), {}};
   from.label = [&source](std::uint64_t row) { return static_cast<double>(source.labels(row)[0]); };
   return {.draws = draw_spec(options.sampler, from)};
 }

@@ -138,6 +138,17 @@ def test_an_epoch_of_which_all_is_damaged_is_no_empty_one(sources, tmp_path):
     assert loader.stats().verdict() == "no batch: all 60 samples were left out as damaged"
 
 
+@pytest.mark.parametrize("name", ["hdf5", "raw-shard"])
+@pytest.mark.parametrize("change", [lambda part: part.unlink(), lambda part: os.truncate(part, part.stat().st_size - 1)])
+def test_a_part_that_is_missing_or_truncated_is_never_skipped(sources, tmp_path, name, change):
+    pack = tmp_path / "pack"
+    shutil.copytree(sources / "one/images" / name, pack)
+    change(sorted(pack.glob("part-00001.*"))[0 if name == "hdf5" else -1])
+    with pytest.raises(chunkhit.Error, match="part-00001") as error:
+        chunkhit.ImageLoader(pack, batch_size=16, on_corrupt="skip")
+    assert error.value.code == "bad_data"
+
+
 def test_damage_names_the_samples_of_the_pack_too(sources, tmp_path):
     pack = tmp_path / "pack"
     shutil.copytree(sources / "one/images/raw-shard", pack)

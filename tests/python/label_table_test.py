@@ -2,7 +2,9 @@
 import json
 import os
 import subprocess
+import tarfile
 
+import numpy
 import pytest
 from PIL import Image
 
@@ -37,6 +39,10 @@ def command(*arguments, code=0):
     return done.stdout
 
 
+def tool(name, *arguments):
+    return subprocess.check_output([os.path.join(os.environ["CHUNKHIT_TOOLS"], name), *map(str, arguments)], text=True)
+
+
 def test_the_extension_of_ids_is_appended(folder, tmp_path):
     ids = table(folder, "image_id,breed", [*(f"{n:03},{'ab'[n % 2]}" for n in range(12)), "012,"])
     said = command(folder, "--labels", ids, "--file-column", "image_id", "--label-column", "breed", "--max-errors", "1",
@@ -67,6 +73,34 @@ def test_no_extension_is_appended_where_a_file_exists_or_none_has_the_name(folde
     assert "have no extension" not in said and "no such file" in said
 
 
+@pytest.mark.parametrize("first", ["000", "000.jpg", "images/000.jpg"])
+def test_names_of_files_in_other_folders_say_where_they_are(folder, tmp_path, first):
+    """Files in class folders were "no such file", each on its own."""
+    os.rename(folder, folder.parent / "of_class")
+    folder.mkdir()
+    os.rename(folder.parent / "of_class", folder / "cat")
+    try:
+        rows = table(folder, "file,label", [f"{first},a", f"{first.replace('000', '001')},b"])
+        said = command(folder, "--labels", rows, "-o", tmp_path / "out", code=65)
+    finally:
+        os.rename(folder / "cat", folder.parent / "of_class")
+        folder.rmdir()
+        os.rename(folder.parent / "of_class", folder)
+    assert (f"{rows}: file names are paths below {folder}: none of them is there, the first is {first}, but cat/000.jpg is; write the folders "
+            "into the table") in said
+
+
+def test_a_list_of_tars_says_what_to_give(folder, tmp_path):
+    with tarfile.open(tmp_path / "0.tar", "w") as tar:
+        for n in range(12):
+            tar.add(folder / f"{n:03}.jpg", f"{'ab'[n % 2]}/{n:03}.jpg")
+    command(tmp_path, "-o", tmp_path.parent / "of_tars", "--force")
+    (tmp_path / "list.csv").write_text(tool("pack-info", tmp_path.parent / "of_tars", "--list"))
+    said = command(tmp_path, "--labels", tmp_path / "list.csv", "-o", tmp_path.parent / "again", "--force", code=65)
+    assert "where files are members of tars, give the tars as ROOT" in said
+    assert "12 of 12 rows packed" in command(tmp_path / "0.tar", "--labels", tmp_path / "list.csv", "-o", tmp_path.parent / "again", "--force")
+
+
 @pytest.mark.parametrize("column", ["cat,dog,owl", "cat-owl", ["cat", "dog", "owl"]])
 def test_several_label_columns_are_said_in_three_ways(folder, tmp_path, column):
     rows = table(folder, "file,cat,dog,owl,more", [f"{n:03}.jpg,{n % 2},0.5,{n},x" for n in range(12)])
@@ -82,7 +116,7 @@ def test_a_cell_holds_several_names(folder, tmp_path):
     tags = table(folder, "image,tags", [f"{n:03}.jpg,{names[n % 4]}" for n in range(12)])
     flags = ("--labels", tags, "--file-column", "image", "--label-column", "tags", "--label-separator", " ", "--order", "input")
     said = command(folder, *flags, "-o", tmp_path / "out", "--save-config", tmp_path / "recipe.toml")
-    assert "labels: numbers, 3 columns of float32\n" in said
+    assert "labels: numbers, 3 columns of float32: cat, dog, owl\n" in said
     dataset = chunkhit.ImageDataset(tmp_path / "out")
     assert dataset.info["labels"]["columns"] == ["cat", "dog", "owl"]
     assert dataset.labels()[:4].tolist() == [[1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 0, 1]]
@@ -107,7 +141,114 @@ def test_rejects_of_sets_of_names_can_be_packed_again(folder, tmp_path):
         (folder / "bad.jpg").unlink()
     assert "2 of 4 rows packed, 2 rejected" in said
     lines = (tmp_path / "out/rejects.csv").read_text().splitlines()
-    assert lines[0] == "row,file,a,b,reason" and lines[1].startswith("2,bad.jpg,1,0,") and lines[2] == "3,002.jpg,,,label is missing"
+    assert lines[0] == "row,file,label,reason" and lines[1].startswith("2,bad.jpg,a,") and lines[2] == "3,002.jpg,,label is missing"
+    Image.new("RGB", (8, 8)).save(folder / "bad.jpg")
+    try:
+        said = command(folder, "--labels", tmp_path / "out/rejects.csv", "--label-separator", " ", "--classes", tmp_path / "out",
+                       "--max-errors", "1", "-o", tmp_path / "mended")
+    finally:
+        (folder / "bad.jpg").unlink()
+    assert chunkhit.ImageDataset(tmp_path / "mended").labels().tolist() == [[1, 0]], said
+
+
+@pytest.mark.parametrize("header, cells, flags", [
+    ("image,tags", ["cat", "dog", "cat, dog", "owl ,cat"], ["--file-column", "image", "--label-column", "tags", "--label-separator", ","]),
+    ("file,a,b,c", ["1,0,1", "0,0,1", "0,1,0", "1,1,1"], ["--label-column", "a-c"]),
+    ("file,a,x,b", ["0.5,t,-1", "2,u,0", "1e-3,v,1", "7,w,16777216"], ["--label-column", "b,a", "--keep-columns", "x"]),
+])
+@pytest.mark.parametrize("container", ["hdf5", "shard"])
+def test_the_list_of_a_pack_has_the_columns_that_it_was_packed_from(folder, tmp_path, header, cells, flags, container):
+    """A list of 0 and 1 for each name could not be packed with the options that the names were packed with."""
+    quoted = [f'"{cell}"' if "tags" in header else cell for cell in cells]
+    rows = table(folder, header, [f"{n:03}.jpg,{quoted[n % 4]}" for n in range(12)])
+    command(folder, "--labels", rows, *flags, "--container", container, "-o", tmp_path / "out")
+    listed = tmp_path / "list.csv"
+    listed.write_text(tool("pack-info", tmp_path / "out", "--list"))
+    assert listed.read_text().splitlines()[0] == ("file,b,a,x,row" if "x" in header else f"{header},row")
+    command(folder, "--labels", listed, *flags, "--container", container, "-o", tmp_path / "again")
+    before, after = (chunkhit.ImageDataset(tmp_path / name) for name in ("out", "again"))
+    assert before.info["labels"] == after.info["labels"]
+    labels = [dict(zip(dataset.keys(), dataset.labels().tolist())) for dataset in (before, after)]
+    assert labels[0] == labels[1] and len(labels[0]) == 12
+
+
+def test_names_and_counts_of_labels_of_0_and_1_are_shown(folder, tmp_path):
+    names = ["cat", "dog", "cat dog", "owl cat"]
+    tags = table(folder, "file,label", [f"{n:03}.jpg,{names[n % 4]}" for n in range(12)])
+    command(folder, "--labels", tags, "--label-separator", " ", "-o", tmp_path / "out", "--split", "train=0.5,val=0.5")
+    info = tool("pack-info", tmp_path / "out/train")
+    assert "labels     float32, 3 columns of 0 and 1; samples with 1:\n" in info
+    counts = chunkhit.ImageDataset(tmp_path / "out/train").labels().sum(axis=0).astype(int).tolist()
+    assert [line.split()[:3] for line in info.splitlines() if line.endswith("#")] == \
+        [[str(at), name, str(count)] for at, (name, count) in enumerate(zip(("cat", "dog", "owl"), counts))]
+    for described in (chunkhit.pack_info(tmp_path / "out/train"), json.loads(tool("pack-info", tmp_path / "out/train", "--json")),
+                      chunkhit.pack_info(next((tmp_path / "out/train").glob("part-*.h5")))):
+        assert described["label_counts"] == counts
+    for kind in (chunkhit.ImageDataset, chunkhit.ImageLoader):
+        found = kind([tmp_path / "out/train", tmp_path / "out/val"])
+        assert (found.classes, found.class_to_idx) == (["cat", "dog", "owl"], {"cat": 0, "dog": 1, "owl": 2})
+        assert found.class_counts == [9, 6, 3]
+    sheet = chunkhit.show(tmp_path / "out/train")
+    assert "3 label columns" in repr(sheet) and "owl" in sheet._repr_html_()
+
+
+def test_labels_of_other_numbers_are_not_counted(folder, tmp_path):
+    rows = table(folder, "file,x,y", [f"{n:03}.jpg,{n % 2},{n / 2}" for n in range(12)])
+    chunkhit.pack_images(folder, tmp_path / "out", labels=rows, label_column="x,y")
+    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    assert (dataset.classes, dataset.class_counts) == ([], []) and "label_counts" not in dataset.info
+    assert "labels     float32, 2 columns: x, y\n" in tool("pack-info", tmp_path / "out")
+
+
+@pytest.mark.parametrize("cells, separator, words", [
+    (["cat|dog", "dog"], " ", "no cell holds the --label-separator ' ': each is one name, as \"cat|dog\"; is it '|'?"),
+    (["cat", "dog"], ",", "no cell holds the --label-separator ',': each is one name, as \"cat\"; is it the right one?"),
+])
+def test_a_separator_that_no_cell_holds_was_not_noticed(folder, tmp_path, cells, separator, words):
+    tags = table(folder, "file,label", [f"{n:03}.jpg,{cells[n % 2]}" for n in range(12)])
+    assert f'note: column "label": {words}\n' in command(folder, "--labels", tags, "--label-separator", separator, "-o", tmp_path / "out")
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"subset": ["dog"]}, r"subset: .* labels are numbers \(cat, dog\): give the numbers of samples, in Python "
+                          r"numpy.flatnonzero\(dataset.labels\(\)\[:, 1\]\)$"),
+    ({"sampler": "balanced"}, r"sampler: .* labels are numbers \(cat, dog\): give a weight for each sample$"),
+    ({"sampler": {"dog": 1.0}}, r"sampler: .* labels are numbers \(cat, dog\): give a weight for each sample$"),
+])
+def test_classes_of_labels_of_0_and_1_say_what_is_in_their_place(folder, tmp_path, options, words):
+    tags = table(folder, "file,label", [f"{n:03}.jpg,{('cat', 'dog', 'cat dog')[n % 3]}" for n in range(12)])
+    chunkhit.pack_images(folder, tmp_path / "out", labels=tags, label_separator=" ")
+    with pytest.raises(chunkhit.Error, match=words):
+        chunkhit.ImageLoader(tmp_path / "out", batch_size=2, **options)
+    chunkhit.export_pack(tmp_path / "out", tmp_path / "dogs.npz", classes=["dog"])
+    with numpy.load(tmp_path / "dogs.npz") as exported:
+        assert len(exported["labels"]) == 8 and exported["labels"][:, 1].all()
+    dogs = numpy.flatnonzero(chunkhit.ImageDataset(tmp_path / "out").labels()[:, 1])
+    assert chunkhit.ImageLoader(tmp_path / "out", batch_size=2, subset=dogs).epoch_samples == 8
+
+
+def test_a_dataset_of_label_columns_is_packed_again(folder, tmp_path):
+    """Its classes were taken for names of class ids."""
+    tags = table(folder, "file,label", [f"{n:03}.jpg,{('cat', 'dog', 'cat dog')[n % 3]}" for n in range(12)])
+    chunkhit.pack_images(folder, tmp_path / "out", labels=tags, label_separator=" ")
+    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    chunkhit.pack_dataset(dataset, tmp_path / "again", label_column=dataset.classes, order="input")
+    again = chunkhit.ImageDataset(tmp_path / "again")
+    assert again.classes == ["cat", "dog"] and again.labels().tolist() == dataset.labels().tolist()
+
+
+def test_merged_rejects_of_names_and_of_columns_have_the_same_fields(folder, tmp_path):
+    tables = {"names": (["000.jpg,a b", "001.jpg,b", '"none, 1.jpg",a'], "file,label", dict(label_separator=" ")),
+              "columns": (["002.jpg,1,0", "003.jpg,0,1", '"none, 2.jpg",1,1'], "file,a,b", dict(label_column="a,b"))}
+    for name, (rows, header, options) in tables.items():
+        with pytest.warns(UserWarning, match="rejected"):
+            chunkhit.pack_images(folder, tmp_path / name, labels=table(folder, header, rows), max_errors=1, **options)
+    chunkhit.merge_packs([tmp_path / "names", tmp_path / "columns"], tmp_path / "one")
+    chunkhit.merge_packs([tmp_path / "columns", tmp_path / "names"], tmp_path / "two")
+    assert (tmp_path / "one/rejects.csv").read_text().splitlines() == [
+        "pack,row,file,label,reason", '0,2,"none, 1.jpg",a,no such file', '1,2,"none, 2.jpg",,no such file']
+    assert (tmp_path / "two/rejects.csv").read_text().splitlines() == [
+        "pack,row,file,a,b,reason", '0,2,"none, 2.jpg",1,1,no such file', '1,2,"none, 1.jpg",,,no such file']
 
 
 def test_a_plan_has_the_labels_of_sets(folder, tmp_path):

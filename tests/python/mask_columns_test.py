@@ -2,6 +2,7 @@
 import csv
 import os
 import random
+import subprocess
 
 import chunkhit
 import numpy as np
@@ -90,6 +91,35 @@ def test_a_table_of_masks_needs_no_labels(named, tmp_path):
     for wrong in (dict(label_column="name"), dict(label_type="classes")):
         with pytest.raises(chunkhit.Error, match="expected a header with a column"):
             chunkhit.pack_images(root, tmp_path / "wrong", sizes="own", **options_of(root, **wrong))
+
+
+def test_ids_of_images_and_masks_get_their_extensions(named, tmp_path):
+    """Those of images had one, ids of masks were files that do not exist."""
+    root, rows, known = named
+    write_csv(root / "train.csv", [[image[:-4], mask[:-4], label] for image, mask, label in rows])
+    with pytest.warns(UserWarning, match="names of masks in .*/train.csv have no extension: .png is appended"):
+        chunkhit.pack_images(root, tmp_path / "out", sizes="own", **options_of(root))
+    check_masks(tmp_path / "out", known)
+    write_csv(root / "train.csv", [[image[:-4], mask[13:-4], label] for image, mask, label in rows])
+    with pytest.raises(chunkhit.Error, match="names of masks are paths below .*root: none of them is there, the first is map .*, but "
+                                             "segmentation/map .*png is; write the folders into the table"):
+        chunkhit.pack_images(root, tmp_path / "wrong", sizes="own", **options_of(root))
+
+
+@pytest.mark.parametrize("container", ["hdf5", "shard"])
+def test_the_list_and_the_rejects_name_the_masks(named, tmp_path, container):
+    """Neither could be packed again, as they lacked the column."""
+    root, rows, known = named
+    write_csv(root / "train.csv", [*rows, ["train/none.png", "segmentation/none.png", "a"]])
+    chunkhit.pack_images(root, tmp_path / "out", container=container, resize=(48, 40), max_errors=1, **options_of(root))
+    listed = subprocess.check_output([os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-info"), tmp_path / "out", "--list"], text=True)
+    assert list(csv.reader(listed.splitlines())) == [["image", "label", "mask", "row"],
+                                                     *([image, label, mask, str(row)] for row, (image, mask, label) in enumerate(rows))]
+    assert (tmp_path / "out/rejects.csv").read_text().splitlines() == [
+        "row,image,label,mask,reason", f"{COUNT},train/none.png,a,segmentation/none.png,no such file"]
+    (tmp_path / "list.csv").write_text(listed)
+    chunkhit.pack_images(root, tmp_path / "again", container=container, resize=(48, 40), **{**options_of(root), "labels": tmp_path / "list.csv"})
+    check_masks(tmp_path / "again", known, size=(48, 40))
 
 
 def test_rows_that_are_no_samples_are_rejects(named, tmp_path):

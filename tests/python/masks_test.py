@@ -201,9 +201,30 @@ def test_masks_beside_the_images_and_twice(pairs, tmp_path):
     for key, mask in zip(dataset.keys(), dataset[:][1]):
         np.testing.assert_array_equal(mask, by_number[key[:3]])
     os.remove(tmp_path / "all/000.jpg")
-    with pytest.raises(chunkhit.Error, match="000.png: has no mask"):
+    with pytest.raises(chunkhit.Error, match="none of 1 image has a mask: 000.png needs 000.png"):
         chunkhit.pack_images(tmp_path / "all", tmp_path / "own", pair=tmp_path / "all", include=["000.*"], sizes="own",
                              on_error="fail", progress=False)
+
+
+@pytest.mark.parametrize("rename, holds", [("{}_mask", "a/000_mask.png"), ("m_{}", "a/m_000.png"), ("x", "a/x.png")])
+@pytest.mark.parametrize("has_table", [False, True])
+def test_masks_of_which_none_has_an_images_name_are_an_error_at_once(pairs, tmp_path, rename, holds, has_table):
+    """A run rejected a few of them and ended, and did not say what the folder held."""
+    folder, arrays = pairs
+    for name in arrays:
+        target = tmp_path / "masks" / os.path.dirname(name) / (rename.format(os.path.basename(name)[:3]) + ".png")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(arrays[name][1]).save(target)
+    (tmp_path / "list.csv").write_text("file,label\n" + "".join(f"{name},1\n" for name in arrays))
+    options = {"labels": tmp_path / "list.csv"} if has_table else {}
+    with pytest.raises(chunkhit.Error) as error:
+        chunkhit.pack_images(folder / "images", tmp_path / "out", pair=tmp_path / "masks", sizes="own", progress=False, **options)
+    first = next(iter(arrays))
+    way = f"mask_column names the column of masks in {tmp_path}/list.csv" if has_table else \
+        "labels takes a CSV of images and masks, whose column mask_column names"
+    assert str(error.value) == (f"pair: none of {COUNT} images has a mask: {first} needs {first[:-4]}.png, .npy, .bmp or .gif in {tmp_path}/masks, "
+                                f"which holds {holds}; {way}")
+    assert error.value.code == "bad_data" and not (tmp_path / "out").exists()
 
 
 @pytest.mark.filterwarnings("ignore")

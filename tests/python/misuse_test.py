@@ -130,6 +130,14 @@ def test_an_option_of_another_library_is_named_as_here(tmp_path):
             chunkhit.pack_images(tmp_path, tmp_path / "out", **{name: 64})
 
 
+@pytest.mark.parametrize("shuffle, advice", [(True, '"window" shuffles samples and chunks, "global" all samples'),
+                                             (False, '"none" keeps the order')])
+def test_the_shuffle_of_a_dataloader_is_named_as_here(packs, ratings, shuffle, advice):
+    for kind, path in ((chunkhit.ImageLoader, packs / "hdf5"), (chunkhit.SparseLoader, ratings[0] / "whole")):
+        with pytest.raises(TypeError, match=f"^shuffle: expected none, window, global, found {shuffle}; {advice}$"):
+            kind(path, shuffle=shuffle)
+
+
 def test_a_switch_that_is_off_is_off_whatever_the_preset_says(ratings, tmp_path):
     options = dict(preset="vae-cf", above=0, min_user=1, validation=5, test=5)
     plain = chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "kept", binarize=False, **options)

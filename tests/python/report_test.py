@@ -362,6 +362,18 @@ def test_labels_that_are_numbers_have_no_classes(packs, tmp_path):
     assert "36 of 100 images" in text and '<section id="classes">' not in text
 
 
+def test_labels_of_0_and_1_are_counted_by_column(tmp_path):
+    labels = [[1, 0, 0], [1, 1, 0], [1, 0, 0], [1, 0, 1]]
+    with chunkhit.ImageWriter(tmp_path / "pack", label_column=["cat", "dog", "owl"]) as writer:
+        for number, label in enumerate(labels):
+            writer.add(np.full((4, 4, 3), 40 * number, np.uint8), label)
+    write_report(tmp_path / "pack", tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    found = texts(text)
+    assert any("An image may have several." in each for each in found) and {"cat", "dog", "owl", "3 numbers of 0 and 1"} <= set(found)
+    assert '<section id="classes">' in text and '<section id="labels">' not in text
+
+
 def test_a_table_that_the_manifest_lists_must_be_there(photos, tmp_path):
     shutil.copytree(photos / "packs/train", tmp_path / "train")
     for change, message in ((lambda file: file.write_text("row,file\n"), "expected a table with a column reason"),

@@ -94,7 +94,12 @@ def test_a_misspelt_option_is_told_what_was_meant(tmp_path, options, hint):
 @pytest.mark.parametrize("kind, option, place", [
     (chunkhit.ImageLoader, "num_workers", "threads="), (chunkhit.ImageLoader, "device", "a loader of chunkhit.torch"),
     (chunkhit.ImageLoader, "transform", "chunkhit.torch.ImageLoader"), (chunkhit.SparseLoader, "dtype", "format="),
-    (chunkhit.SparseLoader, "transform", "a function of your own, on batch.x,")])
+    (chunkhit.SparseLoader, "transform", "a function of your own, on batch.x,"),
+    (chunkhit.SparseLoader, "collate_fn", "a function of your own, on each batch,"),
+    (chunkhit.ImageLoader, "collate_fn", "transform= of chunkhit.torch, a function of whole batches,"),
+    (chunkhit.ImageLoader, "masks", "pair= of pack_images, whose masks every batch has,"),
+    (chunkhit.ImageDataset, "masks", "pair= of pack_images, whose masks every batch has,"),
+    (chunkhit.ImageDataset, "transform", "chunkhit.torch.ImageDataset")])
 def test_an_option_of_another_loader_is_named_as_here(tmp_path, kind, option, place):
     with pytest.raises(chunkhit.Error, match=f"^{option}: no such option; {re.escape(place)} is in its place$"):
         kind(tmp_path, **{option: None})
@@ -130,9 +135,11 @@ def test_infos_have_the_keys_that_help_explains(packs, ratings, tmp_path):
     chunkhit.pack_sparse(tmp_path / "timed.csv", tmp_path / "timed", keep_times=True)
     with chunkhit.ImageWriter(tmp_path / "masked") as writer:
         writer.add(np.zeros((4, 4, 3), np.uint8), mask=np.zeros((4, 4), np.uint8))
+    with chunkhit.ImageWriter(tmp_path / "labels", label_column=["a", "b"]) as writer:
+        writer.add(np.zeros((4, 4, 3), np.uint8), [0, 1])
     shutil.copytree(packs / "images", tmp_path / "images")
     chunkhit.pack_images(packs / "images", tmp_path / "viewed", pair=tmp_path / "images", pair_kind="view")
-    images = [tmp_path / "masked", tmp_path / "viewed", packs / "hdf5", packs / "shard", packs / "hdf5/part-00000.h5", tmp_path / "own", tmp_path / "split/a",
+    images = [tmp_path / "labels", tmp_path / "masked", tmp_path / "viewed", packs / "hdf5", packs / "shard", packs / "hdf5/part-00000.h5", tmp_path / "own", tmp_path / "split/a",
               tmp_path / "kept", tmp_path / "merged"]
     for paths, info, reader in ((images, chunkhit.ImageInfo, chunkhit.ImageDataset),
                                 ([ratings[0] / "whole", ratings[0] / "split/test", tmp_path / "ages", tmp_path / "timed"],

@@ -99,6 +99,20 @@ def test_what_it_raises_is_raised_where_the_batch_is_asked_for(packs):
     assert any(note.startswith("sample_transform: sample") for note in notes)
 
 
+@pytest.mark.parametrize("function, error", [
+    (transforms.Compose([transforms.ToTensor()]), "pic should be PIL Image or ndarray"),
+    (lambda image: image.convert("L"), "'Tensor' object has no attribute 'convert'"),
+])
+def test_a_pipeline_of_pillow_images_says_what_it_was_given(packs, function, error):
+    """torchvision's own error says nothing of the loader."""
+    with pytest.raises(TypeError) as caught:
+        next(iter(loader_of(packs, function)))
+    assert caught.value.code == "usage"
+    said = str(caught.value)
+    assert said.startswith(f"sample_transform: {error}") and "as a uint8 tensor of (3, " in said
+    assert said.endswith("Compose([ToPILImage(), ...]) makes an image of Pillow of it first")
+
+
 @pytest.mark.parametrize("function, message", [
     (lambda image: None, "sample_transform: expected a tensor or an array, found NoneType"),
     (lambda image: image[:, :1 + int(image[0, 0, 0]) % 2], "sample_transform: expected images of one shape and type, found (3, ")])

@@ -55,7 +55,8 @@ enum class CheckHashes {
 };
 
 /// What a corrupt chunk does: it fails the epoch with an Error, or is skipped and counted. Skipping makes
-/// affected batches smaller, even with drop_last, and drops empty ones.
+/// affected batches smaller, even with drop_last, and drops empty ones. A part that is missing or truncated
+/// when a loader opens it is an Error with both.
 enum class OnCorrupt { fail, skip };
 
 /// Samples that cannot be divided evenly among the ranks: pad uses some of them twice, drop leaves them out.

@@ -206,6 +206,9 @@ struct ImagesInfo {
   std::uint64_t rejected = 0;
   std::uint64_t warned = 0;  ///< samples packed with warnings
   LabelKind label_kind = LabelKind::class_id;
+  /// Samples whose number is 1, by label column, where all numbers are 0 or 1; else empty. Filled by
+  /// read_pack_info, loaders and datasets.
+  std::vector<std::uint64_t> label_counts;
   std::vector<PackColumn> columns;  ///< kept beside the labels; of several sources those that all have
   std::vector<PackClass> classes;
   std::vector<double> mean;              ///< per channel, of pixels scaled to 0..1, as NormalizeSpec takes it

@@ -382,9 +382,9 @@ std::vector<std::string> read_idx_labels(const std::string& path, const IdxReade
 SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options, std::string spool_folder) {
   if (options.inputs.size() > 1)
     throw_usage("`labels`: belongs to one IDX file, found " + count_text(options.inputs.size(), "input"));
+  if (!spec.columns.mask_column.empty()) throw_usage("`mask_column`: is for a CSV or for tars, found IDX");
   if (!spec.columns.keep_columns.empty())
     throw_usage("`keep_columns`: is for a CSV or for .json files in tars, found IDX");
-  if (!spec.columns.mask_column.empty()) throw_usage("`mask_column`: is for a CSV or for tars, found IDX");
   const std::string& path = options.inputs.front();
   const FileStamp source = stamp_of_input(path);
   IdxReader images(path, options.stop);

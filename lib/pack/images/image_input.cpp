@@ -23,6 +23,7 @@
 #include "manifest/plan.h"
 #include "pack/images/image_archives.h"
 #include "pack/images/image_run.h"
+#include "pack/images/mask_decoder.h"
 #include "pack/images/pack_spec.h"
 #include "pack/images/pack_task.h"
 #include "pack/images/plan_rows.h"
@@ -30,6 +31,7 @@
 #include "pack/output_pack.h"
 #include "pack/pack_folder.h"
 #include "pack/run_fields.h"
+#include "store/part_index.h"
 #include "transform/image_transform.h"
 #include "transform/orientation.h"
 
@@ -183,6 +185,8 @@ FirstImage probe_shape(const PackImagesSpec& spec, const RootFolder& root, const
       if (first_reject.empty()) first_reject = file + ": " + error.reason();
     }
   }
+  if (first_reject.ends_with("is not a folder"))
+    first_reject += "; where files are members of tars, give the tars as `root`";
   if (list.size() == 1) throw_bad_data("the only file is no image that can be packed: " + first_reject);
   throw_bad_data("none of the " + std::string(list.size() > kProbedRows ? "first " : "") +
                  count_text(std::min(list.size(), kProbedRows), "file") +
@@ -404,6 +408,11 @@ PackImagesSpec with_masks(PackImagesSpec spec, const PackImagesOptions& checked)
   if (are_members && !spec.pair.empty())
     throw_usage("`pair`: `mask_column` names masks that are members of the tars; leave out one of them");
   if (spec.pair.empty()) spec.pair = are_members ? std::string(kMemberMasks) : checked.root;
+  // Kept, so that the list of the pack and its rejects name the masks, too.
+  std::vector<std::string>& kept = spec.columns.keep_columns;
+  const std::string& mask = spec.columns.mask_column;
+  if (!spec.labels.empty() && kept.size() < kMaxKeptColumns && is_column_name(mask))
+    if (std::ranges::find(kept, mask) == kept.end()) kept.push_back(mask);
   return spec;
 }
 
@@ -432,7 +441,9 @@ std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const Pac
   if (!list) return std::nullopt;
   if (!spec.labels.empty() && options.inputs.empty()) {
     make_relative(*list, RootFolder(options.root, spec.follow_symlinks));
-    append_extension(*list, options.root, spec.labels == "-" ? "stdin" : spec.labels, spec.follow_symlinks);
+    const std::string table = spec.labels == "-" ? "stdin" : spec.labels;
+    append_extension(*list, options.root, table, spec.follow_symlinks);
+    if (!list->mask_files.empty()) append_mask_extension(*list, spec.pair, table, spec.follow_symlinks);
   }
   return make_image_input(spec, options, std::move(*list));
 }
@@ -445,6 +456,7 @@ ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions&
         "takes masks that are members of tars");
   ImageInput input{std::move(list), {}, {}, {}, {}};
   input.first = probe_shape(spec, root, input.list);
+  check_pairs(spec, {root, mask_folder(spec), spec.pair_kind}, input.list);
   input.packs = divide_list(input.list, spec);
   input.notices = all_notices(input.list, spec, input.first);
   input.labels = summarize_labels(input.list);

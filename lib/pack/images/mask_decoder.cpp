@@ -4,19 +4,19 @@
 #include <array>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "decode/formats.h"
+#include "listing/class_folders.h"
+#include "listing/file_extension.h"
 #include "pack/images/pack_spec.h"
 #include "pack/images/sample_decoder.h"
 
 namespace chunkhit {
 namespace {
 
-/// Of files whose values are classes: without loss, and not scaled by the decoder. The first that is there is
-/// taken.
-constexpr std::array<std::string_view, 8> kExtensions{".png", ".npy", ".bmp", ".gif",
-                                                      ".PNG", ".NPY", ".BMP", ".GIF"};
 /// Of files that people take for masks.
 constexpr std::array<std::string_view, 6> kOtherExtensions{".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".JPG"};
 
@@ -37,13 +37,6 @@ PackImagesSpec spec_of_masks(PackImagesSpec spec) {
   spec.exif = Exif::ignore;
   spec.pair.clear();
   return spec;
-}
-
-std::string_view without_extension(std::string_view path) {
-  const std::size_t dot = path.rfind('.'), slash = path.rfind('/');
-  const bool has_extension =
-      dot != std::string_view::npos && (slash == std::string_view::npos || dot > slash + 1);
-  return path.substr(0, has_extension ? dot : path.size());
 }
 
 /// Opens a mask's pixels, each of one value.
@@ -95,7 +88,7 @@ MaskFile open_mask(const InputFolders& folders, std::string_view image) {
   const auto open = [&](std::string_view extension) {
     return open_pair(folders, image, stem + std::string(extension));
   };
-  for (const std::string_view extension : kExtensions) {
+  for (const std::string_view extension : kMaskExtensions) {
     MaskFile mask = open(extension);
     if (!mask.is_there) continue;
     if (!mask.file.error.empty()) throw ImageError("its mask " + mask.name + ": " + mask.file.error);
@@ -117,6 +110,79 @@ MaskFile open_mask(const InputFolders& folders, const SampleList& list, std::siz
   if (mask.file.error.empty()) return mask;
   if (!is_member && mask.file.error.starts_with("no such file")) folders.masks->check_mounted(mask.name);
   throw ImageError("its mask " + mask.name + ": " + mask.file.error);
+}
+
+namespace {
+
+/// So many images are looked at before the folder of the masks is walked.
+constexpr std::size_t kProbedPairs = 8;
+
+bool has_pair(const InputFolders& folders, std::string_view image) {
+  try {
+    static_cast<void>(open_mask(folders, image));
+  } catch (const ImageError& error) {
+    return !error.reason().starts_with("has no ");
+  } catch (const MachineError&) {
+  }
+  return true;
+}
+
+/// Names of files that may be the pair of an image.
+std::vector<std::string> pair_names(std::string_view image, PairKind kind) {
+  const std::string stem(without_extension(image));
+  std::vector<std::string> names{std::string(image)};
+  for (const std::string_view extension : kViewExtensions) names.push_back(stem + std::string(extension));
+  for (const std::string_view extension : kMaskExtensions) names.push_back(stem + std::string(extension));
+  if (kind == PairKind::mask)
+    for (const std::string_view extension : kOtherExtensions) names.push_back(stem + std::string(extension));
+  return names;
+}
+
+/// The file of a folder whose name is most like an image's: it has its stem, begins with it, or holds it;
+/// else the first one.
+std::string likely_pair(std::string_view image, const FolderTree& tree) {
+  const std::string stem(without_extension(file_name(image)));
+  std::array<std::string, 4> found;
+  for (std::size_t index = 0; index < tree.count(); ++index) {
+    std::string file = tree.path(index).substr(2);  // behind "./"
+    const std::string_view name = without_extension(file_name(file));
+    const std::size_t rank = name == stem                   ? 0
+                             : name.starts_with(stem)       ? 1
+                             : name.find(stem) != name.npos ? 2
+                                                            : 3;
+    if (file != image && evident_kind(file).empty() && found[rank].empty()) found[rank] = std::move(file);
+  }
+  const auto best = std::ranges::find_if(found, [](const std::string& file) { return !file.empty(); });
+  return best == found.end() ? "no other image" : *best;
+}
+
+}  // namespace
+
+void check_pairs(const PackImagesSpec& spec, const InputFolders& folders, const SampleList& list) {
+  if (!folders.masks || !list.mask_files.empty() || !list.ranges.empty()) return;
+  for (std::size_t i = 0; i < std::min(list.size(), kProbedPairs); ++i)
+    if (has_pair(folders, list.file(i * list.size() / std::min(list.size(), kProbedPairs)))) return;
+  const std::optional<FolderTree> tree = walk_folder(spec.pair, spec.follow_symlinks);
+  if (!tree || tree->count() == 0) return;
+  std::vector<std::uint64_t> files(tree->count());
+  for (std::size_t index = 0; index < files.size(); ++index)
+    files[index] = file_hash(tree->path(index).substr(2));
+  std::ranges::sort(files);
+  const bool is_one_folder = folders.masks->is(folders.images);
+  for (std::size_t index = 0; index < list.size(); ++index)
+    for (const std::string& name : pair_names(list.file(index), spec.pair_kind))
+      if (!(is_one_folder && name == list.file(index)) && std::ranges::binary_search(files, file_hash(name)))
+        return;
+  const std::string first(list.file(0)), stem(without_extension(first));
+  const bool are_views = spec.pair_kind == PairKind::view;
+  throw_bad_data("`pair`: none of " + count_text(list.size(), "image") + " has a " +
+                 (are_views ? "view: " : "mask: ") + first + " needs " +
+                 (are_views ? first + ", or of another extension," : stem + ".png, .npy, .bmp or .gif") +
+                 " in " + spec.pair + ", which holds " + likely_pair(first, *tree) + "; " +
+                 (are_views ? "links give views the names of images"
+                  : spec.labels.empty()
+                      ? "`labels` takes a CSV of images and masks, whose column `mask_column` names"
+                      : "`mask_column` names the column of masks in " + spec.labels));
 }
 
 FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask) {

@@ -41,6 +41,9 @@ struct MaskFile {
 /// name with another extension.
 [[nodiscard]] MaskFile open_mask(const InputFolders& folders, std::string_view image);
 
+/// Throws bad_data, with what the folder holds, where no image of a list has a mask, or view, of its name.
+void check_pairs(const PackImagesSpec& spec, const InputFolders& folders, const SampleList& list);
+
 /// The stamp of an image and of its mask as one: another one where either changed.
 [[nodiscard]] FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask);
 /// The same of a sample, whose mask is looked at; of an image without one its own.

@@ -210,11 +210,39 @@ std::uint64_t take_pack(std::string_view& row, const MergeInput& input) {
                  "; merge its packs again");
 }
 
+/// Splits a row of a CSV into its fields, as they are written.
+std::vector<std::string_view> fields_of(std::string_view row) {
+  std::vector<std::string_view> fields;
+  bool is_quoted = false;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < row.size(); ++at) {
+    is_quoted ^= row[at] == '"';
+    if (row[at] != ',' || is_quoted) continue;
+    fields.push_back(row.substr(begin, at - begin));
+    begin = at + 1;
+  }
+  fields.push_back(row.substr(begin));
+  return fields;
+}
+
+/// Gives a row `count` fields: labels of 0 and 1 may stand in one column in one pack and in several in
+/// another, and are left blank then. `kept`: the columns between labels and reason.
+std::string fitted_row(std::string_view row, std::size_t count, std::size_t kept) {
+  const std::vector<std::string_view> fields = fields_of(row);
+  const std::size_t behind = kept + 1;
+  if (fields.size() == count || std::min(fields.size(), count) < 2 + behind) return std::string(row);
+  std::string text = std::string(fields[0]) + ',' + std::string(fields[1]);
+  text.append(count - 2 - behind, ',');
+  for (std::size_t at = fields.size() - behind; at < fields.size(); ++at) text.append(",").append(fields[at]);
+  return text;
+}
+
 /// Joins a table of all packs; each row begins with the position of its pack among all.
 std::string join_tables(std::span<const MergeInput> inputs,
                         const std::function<const FileRecord*(const Manifest&)>& table) {
   std::string joined;
   std::uint64_t first_pack = 0;
+  std::size_t count = 0;  // fields behind `pack`
   for (const MergeInput& input : inputs) {
     const std::uint64_t own_first = first_pack;
     first_pack += input.images->sources.size();
@@ -224,11 +252,14 @@ std::string join_tables(std::span<const MergeInput> inputs,
     std::string_view rows = text;
     const bool is_merged = input.images->is_merged;
     const std::string_view header = take_row(rows);
-    if (joined.empty()) joined.append(is_merged ? "" : "pack,").append(header);
+    if (joined.empty()) {
+      joined.append(is_merged ? "" : "pack,").append(header);
+      count = fields_of(joined).size() - 1;
+    }
     while (!rows.empty()) {
       std::string_view row = take_row(rows);
       const std::uint64_t pack = own_first + (is_merged ? take_pack(row, input) : 0);
-      joined.append(std::to_string(pack) + ",").append(row);
+      joined.append(std::to_string(pack) + "," + fitted_row(row, count, input.images->columns.size()));
     }
   }
   return joined;

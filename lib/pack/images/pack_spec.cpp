@@ -230,6 +230,10 @@ std::string pack_difference(const EarlierPack& before, const WantedPack& now) {
   return difference.empty() ? text : text + "; " + difference;
 }
 
+bool is_column_name(const std::string& name) {
+  return !name.empty() && name != "." && name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+}
+
 void check_spec(const PackImagesSpec& spec) {
   const LabelCsvSpec plain;
   const LabelCsvSpec& columns = spec.columns;
@@ -239,8 +243,7 @@ void check_spec(const PackImagesSpec& spec) {
     throw_usage("`keep_columns`: found " + count_text(columns.keep_columns.size(), "column") +
                 ", expected at most " + count_text(kMaxKeptColumns));
   for (const std::string& name : columns.keep_columns)
-    if (name.empty() || name == "." || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
-      throw_usage("`keep_columns`: '" + name + "' is no name for a dataset of HDF5");
+    if (!is_column_name(name)) throw_usage("`keep_columns`: '" + name + "' is no name for a dataset of HDF5");
   if (spec.transform.background && spec.transform.channels == Channels::rgba)
     throw_usage("`background`: is for samples without alpha; leave out `channels` rgba");
   if (spec.max_decode_bytes < 1) throw_usage("`max_decode_bytes`: must be at least 1");

@@ -48,6 +48,9 @@ struct WantedPack {
 /// differs.
 [[nodiscard]] std::string pack_difference(const EarlierPack& before, const WantedPack& now);
 
+/// Whether a column can be kept under this name, which is that of a dataset of HDF5.
+[[nodiscard]] bool is_column_name(const std::string& name);
+
 /// Checks the spec at the door; throws usage naming the field.
 void check_spec(const PackImagesSpec& spec);
 

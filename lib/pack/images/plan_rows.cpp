@@ -240,6 +240,13 @@ FileRecord PlanRowsWriter::publish() {
 
 namespace {
 
+/// An entry of the spec that all packs of a plan have; empty where there is none.
+std::string recorded(const PackPlan& plan, std::string_view name) {
+  if (plan.packs.empty()) return "";
+  const auto found = std::ranges::find(plan.packs.front().spec, name, &SpecEntry::name);
+  return found == plan.packs.front().spec.end() ? "" : found->value;
+}
+
 /// Opens a container that is as large as when it was planned.
 SampleContainer open_planned(const std::string& path, std::uint64_t bytes) {
   std::string found;
@@ -283,6 +290,8 @@ PlanRows::PlanRows(const std::string& folder, const PackPlan& plan, const std::s
   header_.label_kind = plan.class_labels ? LabelKind::class_id : LabelKind::numbers;
   header_.file_column = plan.file_column;
   header_.label_columns = plan.label_columns;
+  header_.label_separator = recorded(plan, "label-separator");
+  if (!header_.label_separator.empty()) header_.names_column = recorded(plan, "label-column");
   for (const PackColumn& column : plan.columns) header_.columns.push_back(empty_column(column));
   header_.classes = plan.classes;
   header_.row_count = plan.rows;

@@ -43,9 +43,10 @@ std::string rejects_csv(std::vector<Reject> rejects, const SampleList& list, std
   std::sort(rejects.begin(), rejects.end(), [](const auto& a, const auto& b) { return a.row < b.row; });
   std::string text = "row";
   append_field(text, list.file_column);
-  for (const std::string& column : list.label_columns) append_field(text, column);
+  const std::vector<std::string> labels = list.label_headers();
+  for (const std::string& column : labels) append_field(text, column);
   for (const SampleColumn& column : list.columns) append_field(text, column.name);
-  const std::size_t label_count = list.label_columns.size() + list.columns.size();
+  const std::size_t label_count = labels.size() + list.columns.size();
   text.append(",").append(reason_column).append("\n");
   for (const Reject& reject : rejects) {
     text += std::to_string(reject.row);

@@ -361,8 +361,7 @@ std::optional<PackPlan> await_plan(const std::string& folder, const std::atomic<
     std::optional<PackPlan> plan = read_plan(folder);
     if (plan || holds_finished_packs(folder)) return plan;
     if (tries == kTries)
-      throw_bad_data(folder + ": holds no " + std::string(kPlanName) +
-                     "; --plan TASKS of pack-images writes one");
+      throw_bad_data(folder + ": holds no " + std::string(kPlanName) + "; `plan` of pack-images writes one");
     for (int look = 0; look < kLooks && !is_stopped(); ++look)
       std::this_thread::sleep_for(std::chrono::milliseconds(1000) / kLooks);
     if (is_stopped()) return std::nullopt;

@@ -12,7 +12,7 @@ from ._batches import CsrRows
 from ._error import Error
 from ._ids import Ids
 from ._info import OfImages, OfRatings
-from ._options import has_options, with_defaults
+from ._options import MASKS, has_options, with_defaults
 from ._paths import Paths, native_paths, path_list, with_native_paths
 
 
@@ -112,7 +112,12 @@ class Dataset:
         raise NotImplementedError
 
 
-@has_options("image_dataset")
+# What other libraries' datasets call it, or loaders have.
+ELSEWHERE = {"transform": "chunkhit.torch.ImageDataset", "batch_size": "a DataLoader, or ImageLoader,",
+             "shuffle": "a DataLoader, or ImageLoader,", "masks": MASKS}
+
+
+@has_options("image_dataset", elsewhere=ELSEWHERE)
 class ImageDataset(OfImages, Dataset):
     """The samples of a pack, a part, or another HDF5 file with a uint8 array (n, ...), in the order of the pack.
 

@@ -17,12 +17,16 @@ FORMS = {".tar": export_tar, ".npz": export_arrays, "": export_folder}
 
 
 def samples_of_classes(dataset: ImageDataset, classes: List[str]) -> Any:
-    """Numbers of the samples of these classes; raises Error "usage" for a name that is none."""
-    ids = {each.get("name") or str(each["id"]): each["id"] for each in dataset.info.get("classes") or []}
+    """Numbers of the samples of these classes, or of labels of 0 and 1 of those that have one of them; raises Error "usage" for a
+    name that is none."""
+    labels = dataset.labels()
+    ids = dataset.class_to_idx if labels.ndim == 2 else \
+        {each.get("name") or str(each["id"]): each["id"] for each in dataset.info.get("classes") or []}
     unknown = [name for name in classes if name not in ids]
     if unknown:
         raise Error(f"`classes`: {unknown[0]!r} is none of the pack, which has {', '.join(ids) or 'none'}", "usage")
-    return np.flatnonzero(np.isin(dataset.labels(), [ids[name] for name in classes]))
+    chosen = [ids[name] for name in classes]
+    return np.flatnonzero(labels[:, chosen].any(axis=1) if labels.ndim == 2 else np.isin(labels, chosen))
 
 
 class Counter:

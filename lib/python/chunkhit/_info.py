@@ -66,6 +66,8 @@ class ImageInfo(PackInfo, total=False):
     samples    their number
     sample     a dict: height, width, channels, layout, dtype
     labels     a dict: kind ("class_id", or of numbers), columns
+    label_counts
+               of labels that are all 0 or 1: samples with 1, by label column
     classes    a list of dicts: id (the label), name, samples (their number)
     mean, std  lists of a number a channel, of pixels scaled to 0..1
     normalize  of a pack of a split: mean and std of its first pack, named by `from`, which normalise all of them
@@ -88,6 +90,7 @@ class ImageInfo(PackInfo, total=False):
     samples: int
     sample: Shape
     labels: Dict[str, Any]
+    label_counts: List[int]
     classes: List[Class]
     mean: List[float]
     std: List[float]
@@ -148,14 +151,19 @@ class OfImages:
         return info
 
     def _classes(self) -> List[Tuple[int, str, int]]:
-        """Id, name and number of samples of each class, by id; a class without a recorded name is named by its id."""
-        found = self.info.get("classes", [])
+        """Id, name and number of samples of each class, by id, or of each label column where labels are 0 and 1; what has no
+        recorded name is named by its id."""
+        info = self.info
+        columns = info["labels"]["columns"]
+        if counts := info.get("label_counts"):
+            return [(at, columns[at] or str(at), samples) for at, samples in enumerate(counts)]
+        found = info.get("classes", [])
         return sorted((each["id"], each.get("name") or str(each["id"]), each["samples"]) for each in found if each["id"] >= 0)
 
     @property
     def classes(self) -> List[str]:
-        """Names of the classes, in the order of their ids: labels of pack_images are positions in it. Empty where labels
-        are numbers."""
+        """Names of the classes, in the order of their ids: labels of pack_images are positions in it. Where labels are
+        0 and 1 these are the names of their columns; empty where they are other numbers."""
         return [name for _, name, _ in self._classes()]
 
     @property
@@ -165,7 +173,7 @@ class OfImages:
 
     @property
     def class_to_idx(self) -> Dict[str, int]:
-        """The label of each class by its name, as torchvision's ImageFolder has it."""
+        """The label of each class by its name, as torchvision's ImageFolder has it; where labels are 0 and 1, its column."""
         return {name: label for label, name, _ in self._classes()}
 
 

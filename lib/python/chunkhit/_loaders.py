@@ -13,7 +13,7 @@ from ._error import ArgumentError
 from ._ids import Ids
 from ._info import OfImages, OfRatings
 from ._loader import Loader
-from ._options import check_keys, has_options, with_defaults
+from ._options import MASKS, check_keys, has_options, with_defaults
 from ._paths import Paths, native_path, native_paths, path_list, with_native_paths
 
 
@@ -47,6 +47,13 @@ def check_dicts(augment: Any, normalize: Any) -> None:
             check_keys("augment.resized_crop", crop, types.ResizedCrop, OF_RESIZED_CROP)
 
 
+def check_shuffle(shuffle: Any) -> None:
+    """Raises Error "usage" for what DataLoader takes."""
+    if isinstance(shuffle, bool):
+        advice = '"window" shuffles samples and chunks, "global" all samples' if shuffle else '"none" keeps the order'
+        raise ArgumentError(f"shuffle: expected none, window, global, found {shuffle}; {advice}")
+
+
 def dtype_name(dtype: Any) -> Any:
     """The name of a dtype of NumPy or torch; all else as it is."""
     name = str(dtype)
@@ -59,16 +66,19 @@ def dtype_name(dtype: Any) -> Any:
 ELSEWHERE = {"num_workers": "threads=", "persistent_workers": "threads=", "prefetch_factor": "prefetch=",
              "pin_memory": 'device="cuda" of chunkhit.torch', "batch_sampler": "shuffle= and batch_size=", "generator": "seed=",
              "device": "a loader of chunkhit.torch", "transform": "chunkhit.torch.ImageLoader",
-             "sample_transform": "chunkhit.torch.ImageLoader", "transform_ahead": "chunkhit.torch.ImageLoader"}
+             "sample_transform": "chunkhit.torch.ImageLoader", "transform_ahead": "chunkhit.torch.ImageLoader",
+             "collate_fn": "transform= of chunkhit.torch, a function of whole batches,"}
+OF_IMAGES = {**ELSEWHERE, "masks": MASKS}
 # What torchvision's transforms call what augment= has, by the dict that it is asked of.
 OF_RESIZED_CROP = {"scale": "area=", "ratio": "aspect=", "size": "height= and width=", "interpolation": "resample= of augment"}
 OF_AUGMENT = {"flip": "flip_horizontal=", "hflip": "flip_horizontal=", "interpolation": "resample=",
               "size": "crop_height= and crop_width=", "padding": "crop_padding=", "resize": "resize_short=",
               "scale": "area= of resized_crop", "ratio": "aspect= of resized_crop"}
-OF_ROWS = {**ELSEWHERE, "dtype": "format=", "transform": "a function of your own, on batch.x,"}
+OF_ROWS = {**ELSEWHERE, "dtype": "format=", "transform": "a function of your own, on batch.x,",
+           "collate_fn": "a function of your own, on each batch,"}
 
 
-@has_options("image_loader", elsewhere=ELSEWHERE)
+@has_options("image_loader", elsewhere=OF_IMAGES)
 class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
     """Batches of images from a pack, a part, or an external HDF5 file with a uint8 array (n, ...).
 
@@ -92,6 +102,7 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
         options["subset"] = subset_option(options["subset"])
         with_native_paths(options, "normalize_like", "cache_dir")
         check_dicts(options["augment"], options["normalize"])
+        check_shuffle(options["shuffle"])
         self._paths = path_list(names)
         super().__init__(_chunkhit.ImageLoader(native_paths(names), options), options)
 
@@ -128,6 +139,7 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
 
     def __init__(self, paths: Paths, *, writable: bool = False, **options: Any) -> None:
         options = with_native_paths(with_defaults("sparse_loader", options), "cache_dir")
+        check_shuffle(options["shuffle"])
         options["subset"] = subset_option(options["subset"])
         super().__init__(_chunkhit.SparseLoader(native_paths(paths), options, *self._writing(writable)), options)
 

@@ -19,6 +19,9 @@ from ._paths import Path
 Function = TypeVar("Function", bound=Callable[..., Any])
 Options = Dict[str, Any]
 
+# What is in the place of an option of masks, which packs have or have not.
+MASKS = "pair= of pack_images, whose masks every batch has,"
+
 ENTRY = re.compile(r"(\w+(?:, \w+)*)(?: {2,}(\S.*))?")
 
 

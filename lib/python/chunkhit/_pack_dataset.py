@@ -188,7 +188,8 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
               as in ImageWriter; the columns stand in each sample's dict
     output, progress
               as in pack_images
-    classes   as in ImageWriter; None: `source.classes`, or the names of its features, where it has them; (): none
+    classes   as in ImageWriter; None: `source.classes`, or the names of its features, where it has them and labels are no numbers;
+              (): none
 
     The others are those of `ImageWriter`. A dataset gives the images before they become floats: without ToTensor and
     Normalize, which loaders do later. What is random in it, such as flips, would be packed once for good.
@@ -197,7 +198,8 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
     """
     samples = Samples(source, image, label, key, column_names(options.get("keep_columns")), options.get("exif"))
     count = whole_number("workers", workers)
-    names = class_names(source, label) if classes is None else classes
+    has_numbers = len(column_names(options.get("label_column"))) > 1  # a column of 0 and 1 for each class, say
+    names = classes if classes is not None else [] if has_numbers else class_names(source, label)
     entries: Generator[Entry, None, None]
     with ImageWriter(output, classes=names, progress=progress, **options) as writer:
         if count:

@@ -18,7 +18,7 @@ Progress = Union[bool, Callable[[Dict[str, Any]], None], None]
 
 # What other libraries call options of pack_images.
 OF_IMAGES = {"size": "resize= (with crop=), or fit= for whole images,", "image_size": "resize= (with crop=), or fit= for whole images,",
-             "num_workers": "threads=", "workers": "threads=", "transform": "resize=, crop= or fit=, or a loader's transform=,"}
+             "num_workers": "threads=", "workers": "threads=", "masks": "pair=", "transform": "resize=, crop= or fit=, or a loader's transform=,"}
 
 
 class ProgressLine:

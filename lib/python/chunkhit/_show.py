@@ -57,6 +57,8 @@ def captions_of(dataset: ImageDataset, samples: List[int]) -> List[str]:
 
     labels = dataset.labels()[samples]
     if labels.ndim == 2:
+        if classes := dataset.classes:
+            return [", ".join(shown(name) for name, value in zip(classes, row) if value) for row in labels]
         return [", ".join(f"{value:g}" for value in row[:4]) for row in labels]
     names = {label: name for name, label in dataset.class_to_idx.items()}
     return [shown(names.get(label, "")) for label in labels.tolist()]
@@ -71,7 +73,10 @@ def sheet_of(dataset: ImageDataset, n: int) -> Sheet:
     samples = np.unique(np.linspace(0, total - 1, min(n, total)).astype(int)).tolist() if total else []
     info: Any = dataset.info
     name = shown(os.path.basename(str(info["path"]).rstrip("/")))
-    title = f"{name}: {len(samples)} of {counted(total, 'image')}, {counted(len(dataset.classes), 'class')}"
+    kinds = counted(len(dataset.classes), "class")
+    if info["labels"]["kind"] == "numbers":
+        kinds = counted(len(info["labels"]["columns"]), "label column")
+    title = f"{name}: {len(samples)} of {counted(total, 'image')}, {kinds}"
     figures = figures_in(name, dataset, info, samples, "")
     cells = [figure_html(figure, caption) for figure, caption in zip(figures, captions_of(dataset, samples))]
     return Sheet(title, f'<div>{escape(title)}<div style="display:flex;flex-wrap:wrap;gap:8px;margin-top:6px">'

@@ -65,6 +65,7 @@ class SampleTransform:
         if not callable(function):
             raise ArgumentError(f"sample_transform: expected a function, found {function!r}")
         self._function = function
+        self._makes_pillow = any(kind.__name__ == "ToPILImage" for kind in classes_in(function))
         self._takes_seed = takes_seed(function)
         self._seed = seed
         self._channels_first = channels_first
@@ -98,12 +99,19 @@ class SampleTransform:
         try:
             made = self._function(image, **self._keywords(batch, number))
         except Exception as error:
+            if isinstance(error, (TypeError, AttributeError)) and not self._makes_pillow:
+                raise self._misfit(error, image, int(batch.samples[number])) from error
             if hasattr(error, "add_note"):  # Python 3.11
                 error.add_note(f"sample_transform: sample {int(batch.samples[number])} in epoch {batch.epoch}")
             raise
         if not isinstance(made, (torch.Tensor, np.ndarray)):
             raise Error(f"sample_transform: expected a tensor or an array, found {type(made).__name__}", "usage")
         return torch.as_tensor(made)
+
+    def _misfit(self, error: Exception, image: torch.Tensor, sample: int) -> ArgumentError:
+        """An error of a function that may expect another kind of image."""
+        return ArgumentError(f"sample_transform: {error}; it was given sample {sample} as a uint8 tensor of {tuple(image.shape)}: "
+                             "Compose([ToPILImage(), ...]) makes an image of Pillow of it first")
 
     def _keywords(self, batch: ImageBatch, number: int) -> Dict[str, int]:
         if not self._takes_seed:

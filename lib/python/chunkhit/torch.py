@@ -101,7 +101,7 @@ def image_batch(core: Any, images: Any, labels: Any, samples: Any, epoch: int, i
     return ImageBatch.of(core, tensor(images), tensor(labels), tensor(samples), epoch, index, tensor(masks), tensor(views))
 
 
-@has_options("image_loader", _loaders.ImageLoader, elsewhere=_loaders.ELSEWHERE)
+@has_options("image_loader", _loaders.ImageLoader, elsewhere=_loaders.OF_IMAGES)
 class ImageLoader(TensorLoader, _loaders.ImageLoader):
     """chunkhit.ImageLoader, whose batches are tensors: images uint8 or float32, labels int64 or float32, samples int64.
 
@@ -252,7 +252,7 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
         return True, writable
 
 
-@has_options("image_dataset", _datasets.ImageDataset)
+@has_options("image_dataset", _datasets.ImageDataset, elsewhere=_datasets.ELSEWHERE)
 class ImageDataset(_datasets.ImageDataset):
     """chunkhit.ImageDataset, whose samples are tensors: for DataLoader, as those of torchvision's datasets behind ToTensor, but uint8.
 

@@ -28,10 +28,10 @@ class Column(NamedTuple):
 
 
 def label_section(scans: Sequence[ImageScan]) -> Section:
-    """Labels that are numbers."""
+    """Labels that are numbers, without those of 0 and 1, which are classes."""
     columns: Dict[str, List[Column]] = {}
     for scan in scans:
-        if scan.labels.ndim == 2:
+        if scan.labels.ndim == 2 and not scan.label_sets:
             for name, values in zip(scan.info["labels"]["columns"], scan.labels.T):
                 columns.setdefault(name, []).append(Column(scan.name, values.astype(np.float64)))
     return Section("labels", "Labels", column_blocks(columns, "label"))

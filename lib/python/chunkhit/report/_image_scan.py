@@ -98,6 +98,13 @@ class ImageScan:
         return self.labels.ndim == 1 and any(entry["id"] != -1 for entry in self.info["classes"])
 
     @property
+    def label_sets(self) -> Dict[str, int]:
+        """Images of each label column, where labels are 0 and 1 of several; else none."""
+        columns, counts = self.info["labels"]["columns"], self.info.get("label_counts") or []
+        names = [shown(name) if name else f"column {at}" for at, name in enumerate(columns)]
+        return dict(zip(names, counts)) if len(counts) > 1 else {}
+
+    @property
     def is_for_training(self) -> bool:
         """Whether its split, or its name where it has none, says nothing else."""
         name = self.info.get("spec", {}).get("split-name") or self.name.rsplit("/", 1)[-1]

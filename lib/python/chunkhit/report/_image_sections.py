@@ -41,7 +41,7 @@ def overview(scans: Sequence[ImageScan]) -> Section:
 
 def key_figures(scans: Sequence[ImageScan]) -> List[Tuple[str, str]]:
     total, rejected = sum(scan.total for scan in scans), sum(scan.info.get("rejected", 0) for scan in scans)
-    classes = {name for scan in scans if scan.has_classes for name in scan.names.values()}
+    classes = {name for scan in scans for name in scan.label_sets or (scan.names.values() if scan.has_classes else ())}
     shapes = {"own sizes" if scan.info.get("own_sizes") else "{width} x {height}".format(**scan.info["sample"]) for scan in scans}
     stored = sum(part["bytes"] for scan in scans for part in scan.info["parts"])
     keys = [(f"{total:,}", "images"), (f"{rejected:,}", "rejects"), (f"{len(classes):,}", "classes"),
@@ -51,7 +51,7 @@ def key_figures(scans: Sequence[ImageScan]) -> List[Tuple[str, str]]:
 
 def label_text(info: Dict[str, Any]) -> str:
     if info["labels"]["kind"] == "numbers":
-        return counted(len(info["labels"]["columns"]), "number")
+        return counted(len(info["labels"]["columns"]), "number") + (" of 0 and 1" if info.get("label_counts") else "")
     return counted(sum(entry["id"] != -1 for entry in info["classes"]), "class")
 
 
@@ -77,25 +77,25 @@ def kind_warnings(scans: Sequence[ImageScan]) -> List[str]:
 
 def class_section(scans: Sequence[ImageScan]) -> Section:
     section = Section("classes", "Classes", warnings=kind_warnings(scans), checks=["kinds of labels"] if len(scans) > 1 else [])
-    scans = [scan for scan in scans if scan.has_classes]
+    scans = [scan for scan in scans if scan.has_classes or scan.label_sets]
     if not scans:
         return section
     section.checks += [f"classes that are uneven by more than {MAX_RATIO} to 1"] + (["classes that a pack lacks"] if len(scans) > 1 else [])
-    names: Dict[str, None] = {}
-    tables = []
-    for scan in scans:
-        own = scan.names
-        ids, counts = np.unique(scan.labels, return_counts=True)
-        table = {name: 0 for name in own.values()}
-        for class_id, count in zip(ids.tolist(), counts.tolist()):
-            name = own.get(class_id, f"class {class_id}")
-            table[name] = table.get(name, 0) + count
-        names.update(dict.fromkeys(table))
-        tables.append(table)
+    tables = [scan.label_sets or counts_by_class(scan) for scan in scans]
+    names: Dict[str, None] = {name: None for table in tables for name in table}
     section.warnings += [warning for scan, table in zip(scans, tables) for warning in ratio_warnings(scan, table)]
     section.warnings += missing_classes(scans, tables)
     section.blocks.append(class_block(scans, tables, list(names)))
     return section
+
+
+def counts_by_class(scan: ImageScan) -> Dict[str, int]:
+    ids, counts = np.unique(scan.labels, return_counts=True)
+    table = {name: 0 for name in scan.names.values()}
+    for class_id, count in zip(ids.tolist(), counts.tolist()):
+        name = scan.names.get(class_id, f"class {class_id}")
+        table[name] = table.get(name, 0) + count
+    return table
 
 
 def class_block(scans: Sequence[ImageScan], tables: List[Dict[str, int]], names: List[str]) -> Block:
@@ -103,6 +103,8 @@ def class_block(scans: Sequence[ImageScan], tables: List[Dict[str, int]], names:
     ratio = max(largest_ratio(table) for table in tables)
     note = "Classes have about as many images each." if ratio < 1.5 else \
         f"The largest class has {ratio:.1f} times the images of the smallest."
+    if any(scan.label_sets for scan in scans):
+        note += " An image may have several."
     if len(scans) > 1:
         note += " Bars are shares of each pack, numbers are images."
     if len(ordered) > SHOWN_CLASSES:
@@ -124,7 +126,7 @@ def ratio_warnings(scan: ImageScan, table: Dict[str, int]) -> List[str]:
         return []
     filled = {label: count for label, count in table.items() if count}
     most, least = max(filled, key=lambda label: filled[label]), min(filled, key=lambda label: filled[label])
-    advice = '; sampler="balanced" draws each class as often' if scan.is_for_training else ""
+    advice = '; sampler="balanced" draws each class as often' if scan.has_classes and scan.is_for_training else ""
     return [f"{scan.name}: {most} has {filled[most]:,} images, {least} {filled[least]:,}: more than {MAX_RATIO} to 1{advice}"]
 
 
