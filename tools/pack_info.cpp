@@ -404,7 +404,7 @@ int show(const std::string& path, const Hdf5Names& names, PrintJson print) {
       print_info(info);
     return info.problems.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
   };
-  return scan_packs(path, scan, print);
+  return scan_packs(path, packs_of(path), scan, print);
 }
 
 /// Prints the samples as a label CSV; what it leaves out goes to stderr.
@@ -462,9 +462,9 @@ constexpr const char* kExamples =
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
   using namespace chunkhit;
   Command command("pack-info", "Prints what a pack or a part holds.", kExamples);
-  command.add_argument("PATH", "Pack, folder of a split or plan, manifest.json, part, or external HDF5 file");
+  command.add_argument("PATH", "Pack, folder of packs or splits, plan, manifest.json, part, or HDF5 file");
   command.add_dataset_flags();
-  command.add_switch("--json", "Print JSON; for a split one object with the pack folders as keys");
+  command.add_switch("--json", "Print JSON; for several packs one object with their folders as keys");
   command.add_switch("--watch", "Show an unfinished pack every two seconds, with --json as a line of JSON");
   command.add_switch("--list", "Print files and labels of images as CSV, for pack-images --labels")
       .excludes = {"--json", "--watch"};

@@ -175,6 +175,21 @@ def test_leave_one_out_is_the_same_pack_with_test_1(space):
     check("already packed" in said, said)
 
 
+def test_a_split_that_lost_a_pack_was_whole(space):
+    for split in (["leave-one-out", "--validation", "1"], ["ratio", "--validation", "0.3", "--test", "0.3"],
+                  ["time", "--validation", "0.3", "--before", "3"]):
+        out = space("lost-" + split[0])
+        pack(space("same.csv"), "--split-by", *split, "-o", out)
+        run("pack-verify", out)
+        for name in ("validation", "test", "train"):
+            os.rename(f"{out}/{name}", space("aside"))
+            text = run("pack-verify", "--quick", out, expect=65)
+            check(f"{out}/{name}: is missing: {out}/" in text and "is of the split train, validation, test" in text, text)
+            os.rename(space("aside"), f"{out}/{name}")
+    pack(space("same.csv"), "--split-by", "users-by-id", "--test", "0.4", "--fold-in", "0.5", "-o", space("by-id"))
+    check("missing" not in run("pack-verify", space("by-id")), "users decide which packs there are")
+
+
 def test_split_time(space):
     ratings, packs = load_split(space, "time", "--split-by", "time", "--before", "400")
     check_held_out(ratings, packs)

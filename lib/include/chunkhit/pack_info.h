@@ -290,6 +290,10 @@ struct PackInfo {
 /// single part: its structure) is damaged; usage if `names` are given for anything but a single HDF5 file.
 [[nodiscard]] CHUNKHIT_API PackInfo read_pack_info(const std::string& path, const Hdf5Names& names = {});
 
+/// Returns the packs that a path names: those in the folder of a split, or in a folder of packs and splits,
+/// by name, finished or not; else the path itself, whatever it is.
+[[nodiscard]] CHUNKHIT_API std::vector<std::string> packs_of(const std::string& path);
+
 /// Reads a file beside the parts of a pack, whose folder may be a URL: its manifest.json, run.json, or a
 /// table that the manifest lists. Throws bad_data if there is none; try_again where it cannot be read now.
 [[nodiscard]] CHUNKHIT_API std::string read_pack_file(const std::string& folder, const std::string& name);

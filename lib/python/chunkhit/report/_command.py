@@ -19,9 +19,10 @@ SPLITS = ("train", "validation", "val", "test")
 DUPLICATES = ("auto", "all", "none")
 
 
-def split_order(name: str) -> Tuple[int, str]:
-    """Training first, whatever the alphabet says."""
-    return (SPLITS.index(name) if name in SPLITS else len(SPLITS), name)
+def split_order(path: str) -> Tuple[str, int, str]:
+    """By folder, in each training first, whatever the alphabet says."""
+    folder, name = os.path.split(path)
+    return (folder, SPLITS.index(name) if name in SPLITS else len(SPLITS), name)
 
 
 def named_packs(paths: Paths) -> List[Tuple[str, str]]:
