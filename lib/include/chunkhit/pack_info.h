@@ -189,6 +189,8 @@ struct InputSizes {
   double max_squeeze = 1;            ///< largest change of an aspect ratio
   std::uint64_t cropped = 0;         ///< images that lost more than kMaxCropLoss of their area to the crop
   double max_crop_loss = 0;          ///< largest share of an area that was lost; 0 where `cropped` is 0
+  std::uint64_t padded = 0;          ///< images smaller than the crop, with black borders
+  double max_padding = 0;            ///< largest share of a sample that is border; 0 where `padded` is 0
   std::uint64_t alpha_dropped = 0;   ///< images with alpha, which samples show without it
   bool operator==(const InputSizes&) const = default;
 };
