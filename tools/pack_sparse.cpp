@@ -62,6 +62,7 @@ PackSparseSpec spec_of(Command& command) {
     if (command["--test-users"].is_given()) split.test = {};
   }
   visit_fields<FlagReader>(command, spec);
+  resolve_split(split, command["--validation"].is_given(), command["--test"].is_given());
   visit_fields<DefaultSetter>(command, spec);
   const auto count = [&](const char* flag) { return command[flag].list().size(); };
   split.files = {count(kSplitFiles[0]), count(kSplitFiles[1]), count(kSplitFiles[2])};

@@ -175,6 +175,23 @@ def test_leave_one_out_is_the_same_pack_with_test_1(space):
     check("already packed" in said, said)
 
 
+def test_leave_one_out_ignored_test_0(space):
+    text = pack(space("same.csv"), "--split-by", "leave-one-out", "--validation", "1", "--test", "0", "-o", space("none"), expect=2)
+    check("--test: expected 1" in text and "always holds out one rating" in text and "found 0" in text, text)
+    text = run("pack-sparse", "--help")
+    check(text.count("leave-one-out: 1 (0)") == 1 and text.count("leave-one-out: always 1 (0)") == 1, text)
+    pack(space("same.csv"), "--split-by", "leave-one-out", "-o", space("same"), "--save-config", space("same.toml"))
+    check("already packed" in pack(space("same.csv"), "-o", space("same"), "--config", space("same.toml")), "its recipe")
+
+
+def test_the_users_of_a_preset_were_ratings_of_another_split(space):
+    few = ["--preset", "vae-cf", "--above", "0", "--min-user", "0", "-o", space("preset")]
+    pack(space("same.csv"), *few, "--split-by", "leave-one-out")
+    check(sorted(os.listdir(space("preset"))) == ["test", "train"], os.listdir(space("preset")))
+    text = pack(space("same.csv"), *few, "--split-by", "ratio", expect=2)
+    check("expected --validation or --test" in text, text)
+
+
 def test_a_split_that_lost_a_pack_was_whole(space):
     for split in (["leave-one-out", "--validation", "1"], ["ratio", "--validation", "0.3", "--test", "0.3"],
                   ["time", "--validation", "0.3", "--before", "3"]):

@@ -106,6 +106,8 @@ def test_normalize_is_named_as_in_python(packs):
     (chunkhit.pack_images, dict(max_errors=-0.1), "max_errors: expected a count as an int or a share as a float, found -0.1"),
     (chunkhit.pack_images, dict(max_errors=float("nan")), "max_errors: expected a count as an int or a share as a float, found nan"),
     (chunkhit.pack_images, dict(background=(1, 2, 300)), "background: expected three whole numbers from 0 to 255"),
+    (chunkhit.pack_images, dict(split="0.2"), "split: "),
+    (chunkhit.pack_sparse, dict(split_by="leave-one-out", test=0), "test: expected 1, or nothing, for split_by leave-one-out, which"),
     (chunkhit.pack_sparse, dict(test=True), "test: expected a count as an int or a share as a float, found True"),
 ])
 def test_packing_refuses_what_would_mean_something_else(tmp_path, pack, options, message):

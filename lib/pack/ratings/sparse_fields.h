@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "chunkhit/pack.h"
 #include "chunkhit/sparse_spec.h"
 #include "pack/run_fields.h"
@@ -77,6 +78,20 @@ struct StoredValuesForm {
 
 // Fields stand in the order in which they are recorded. `Spec` is const for a recorder.
 
+/// Completes what was given: users that a preset holds out are for `users` alone, and leave-one-out holds out
+/// one rating for test; throws usage where `test` was given as none.
+inline void resolve_split(RatingSplitSpec& split, bool is_validation_given, bool is_test_given) {
+  if (split.split_by == SplitKind::users) return;
+  if (!is_validation_given) split.validation = {};
+  if (!is_test_given) split.test = {};
+  if (split.split_by != SplitKind::leave_one_out || !split.test.is_none()) return;
+  if (is_test_given)
+    throw_usage(
+        "`test`: expected 1, or nothing, for `split_by` leave-one-out, which always holds out one "
+        "rating of each user for test; found 0");
+  split.test.count = 1;
+}
+
 template <class Spec, class Fields>
 void show_input(Spec& spec, Fields& fields) {
   auto& input = spec.input;
@@ -133,9 +148,10 @@ void show_split(Split& split, Fields& fields) {
   fields.recorded_only(is_given, Field{"validation_file", ""}, split.files.validation, CountForm{});
   fields.recorded_only(is_given, Field{"test_file", ""}, split.files.test, CountForm{});
   fields.record_if(draws,
-                   Field{"validation", "Number or share for validation: users; ratio, time: of ratings"},
+                   Field{"validation", "For validation: users, or ratings (ratio, time); leave-one-out: 1"},
                    split.validation, AmountForm{});
-  fields.record_if(draws, Field{"test", "The same for test"}, split.test, AmountForm{});
+  fields.record_if(draws, Field{"test", "The same for test; leave-one-out: always 1"}, split.test,
+                   AmountForm{});
   fields.record_if(
       draws && !split.validation_users.empty(),
       Field{"validation_users", "users: hold out those of a list, one id per line, for validation", "FILE"},
