@@ -133,8 +133,8 @@ void print_pack(const PackReport& pack, bool is_whole) {
                 count_text(pack.samples, "sample").c_str(), count_text(pack.parts, "part").c_str());
     return;
   }
-  std::printf("%s: %s of %s rows packed, %s rejected; %s, %s", printable_text(pack.path).c_str(),
-              count_text(pack.samples).c_str(), count_text(pack.rows).c_str(),
+  std::printf("%s: %s of %s packed, %s rejected; %s, %s", printable_text(pack.path).c_str(),
+              count_text(pack.samples).c_str(), count_text(pack.rows, "row").c_str(),
               count_text(pack.rejected).c_str(), count_text(pack.parts, "part").c_str(),
               bytes_text(static_cast<double>(pack.bytes)).c_str());
   if (pack.bytes < pack.raw_bytes)

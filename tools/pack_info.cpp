@@ -287,8 +287,8 @@ void print_info(const PackInfo& info) {
   if (info.single_part)
     std::printf("samples    %s\n", count_text(info.samples).c_str());
   else
-    std::printf("samples    %s (%s rows, %s rejected%s)\n", count_text(info.samples).c_str(),
-                count_text(images.rows).c_str(), count_text(images.rejected).c_str(),
+    std::printf("samples    %s (%s, %s rejected%s)\n", count_text(info.samples).c_str(),
+                count_text(images.rows, "row").c_str(), count_text(images.rejected).c_str(),
                 warned_text(images.warned).c_str());
   print_shape(images);
   if (images.sizes) print_sizes(*images.sizes);
@@ -309,7 +309,7 @@ void print_info(const PackInfo& info) {
     // A pack of one chunk has no more samples than there are.
     const std::uint64_t samples = std::min(images.chunk_samples, info.samples);
     const std::uint64_t sample_bytes = images.chunk_bytes / std::max<std::uint64_t>(1, images.chunk_samples);
-    std::printf("chunks     %s samples = %s raw each\n", count_text(samples).c_str(),
+    std::printf("chunks     %s = %s raw each\n", count_text(samples, "sample").c_str(),
                 bytes_text(static_cast<double>(sample_bytes * samples)).c_str());
   }
   const std::uint64_t files = file_bytes(info);

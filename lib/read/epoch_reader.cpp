@@ -26,8 +26,9 @@ bool is_global(const EpochReaderSpec& spec) { return spec.order.shuffle == Shuff
 template <class Work>
 auto with_threads(std::uint64_t batch_size, std::uint32_t threads, const Work& work) {
   try {
-    return with_memory("batches of " + std::to_string(batch_size) + " samples on " + std::to_string(threads) +
-                           " threads need more memory than can be had: lower `batch_size` or `threads`",
+    return with_memory("batches of " + count_text(batch_size, "sample") + " on " +
+                           count_text(threads, "thread") +
+                           " need more memory than can be had: lower `batch_size` or `threads`",
                        work);
   } catch (const std::system_error& error) {
     throw Error(ErrorCode::try_again, "`threads`: the system does not start " + std::to_string(threads) +

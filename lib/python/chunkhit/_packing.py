@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from . import _chunkhit
 from . import _types as types
-from ._error import FIELD, ArgumentError, Error, whole_number
+from ._error import FIELD, ArgumentError, Error, counted, whole_number
 from ._options import checks_keywords, given, has_options, yes_or_no
 from ._paths import Path, Paths, native_path, native_paths
 
@@ -170,7 +170,8 @@ def warn(texts: Sequence[str]) -> None:
 
 def rejects_text(info: Info) -> str:
     path = os.path.join(info["path"], "rejects.csv")
-    text = f"{info['path']}: {info['rejected']:,} of {info['rows']:,} samples were rejected and are not in the pack"
+    were, are = ("was", "is") if info["rejected"] == 1 else ("were", "are")
+    text = f"{info['path']}: {info['rejected']:,} of {counted(info['rows'], 'sample')} {were} rejected and {are} not in the pack"
     try:
         with open(path, newline="", encoding="utf-8", errors="replace") as file:
             rows = csv.reader(file)

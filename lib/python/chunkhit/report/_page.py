@@ -8,7 +8,7 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import Any, List, NamedTuple, Sequence, Tuple
 
-from .._error import Error
+from .._error import Error, counted
 from .._paths import Path, native_path
 
 
@@ -90,13 +90,6 @@ def short_name(file: str, most: int = 30) -> str:
         return name
     end = most // 2 + 1
     return f"{name[:most - 1 - end]}…{name[-end:]}"
-
-
-def counted(number: int, thing: str = "") -> str:
-    """'1 image', '1,234 images'."""
-    if not thing:
-        return f"{number:,}"
-    return f"{number:,} {thing}{'' if number == 1 else 'es' if thing.endswith('s') else 's'}"
 
 
 def bytes_text(count: float) -> str:
