@@ -47,6 +47,13 @@ std::optional<Tuner> make_tuner(const EpochReaderSpec& spec) {
                 .batch_slices = (spec.batches.batch_size - 1) / spec.slice_samples + 1});
 }
 
+/// Says why an epoch has no batch: of a rank's samples, which rank_remainder rounds, drop_last leaves none.
+std::string no_batch_text(const BatchSpec& spec, std::uint64_t samples) {
+  return "batch_size: no batch of " + count_text(spec.batch_size, "sample") +
+         " is left: " + count_text(samples, "sample") + " for " + count_text(spec.world_size, "rank") +
+         "; lower `batch_size`, or change `drop_last` or `rank_remainder`";
+}
+
 }  // namespace
 
 EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, const SamplingSpec& sampling,
@@ -68,8 +75,7 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
       setting_{spec_.threads, spec_.prefetch},
       tuner_(make_tuner(spec_)),
       process_(::getpid()) {
-  require_option(batch_count() > 0,
-                 "batch_size: no batch is left of so few samples (rank_remainder, drop_last)");
+  if (batch_count() == 0) throw_usage(no_batch_text(spec_.batches, epoch_samples()));
 }
 
 BatchChunksSpec EpochReader::batch_chunks() const {

@@ -331,6 +331,11 @@ def packed_colors(path, names, kind=int):
             writer.add(np.full((4, 4, 3), 40 + 3 * number + 7 * len(str(path)), np.uint8), kind(number % len(names)))
 
 
+def test_a_page_on_a_server_was_a_local_folder(tmp_path):
+    with pytest.raises(chunkhit.Error, match="^output: s3://bucket/page.html is on a server, expected a file here"):
+        write_report(tmp_path, "s3://bucket/page.html")
+
+
 def test_splits_in_a_folder_of_packs_were_left_out(tmp_path):
     for name in ("one", "split/val", "split/train"):
         packed_colors(tmp_path / "packs" / name, ["cat", "dog"])

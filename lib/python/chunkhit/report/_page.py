@@ -136,6 +136,8 @@ def page_text(title: str, subtitle: str, sections: Sequence[Section], version: s
 def page_path(name: str, path: Path) -> str:
     """The path of a page; raises Error "usage" for one whose ending is of another format."""
     target = os.fsdecode(native_path(path, name))
+    if "://" in target:
+        raise Error(f"`{name}`: {shown(target)} is on a server, expected a file here: any tool uploads it then", "usage")
     if os.path.splitext(target)[1].lower() not in ("", ".html", ".htm"):
         raise Error(f"`{name}`: expected a name that ends in .html, found {shown(target)}", "usage")
     return target
