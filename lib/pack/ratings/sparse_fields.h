@@ -103,7 +103,7 @@ void show_input(Spec& spec, Fields& fields) {
          DelimiterForm{{"auto"}});
   fields(Field{"header", "Whether the first line is a header"}, table.header, WordForm{});
   fields(Field{"user", "User column: a name, or a number from 1"}, table.user, ColumnForm{{"auto"}});
-  fields(Field{"item", "Item column, likewise"}, table.item, ColumnForm{{"auto"}});
+  fields(Field{"item", "Item column, in the same way"}, table.item, ColumnForm{{"auto"}});
   fields(Field{"value", "Value column; the word none: implicit feedback, every rating is 1"}, table.value,
          ColumnForm{{"auto"}});
   fields(Field{"time", "Time column; the word none: ignore times"}, table.time, ColumnForm{{"auto"}});
@@ -154,7 +154,7 @@ void show_split(Split& split, Fields& fields) {
                    AmountForm{});
   fields.record_if(
       draws && !split.validation_users.empty(),
-      Field{"validation_users", "users: hold out those of a list, one id per line, for validation", "FILE"},
+      Field{"validation_users", "users: hold out the ids in FILE, one per line, for validation", "FILE"},
       split.validation_users, PathForm{});
   fields.record_if(draws && !split.test_users.empty(),
                    Field{"test_users", "users: the same for test", "FILE"}, split.test_users, PathForm{});
@@ -167,7 +167,8 @@ void show_split(Split& split, Fields& fields) {
                    Field{"before", "time: start of the test period, a number or YYYY-MM-DD"}, split.before,
                    MomentForm{});
   fields.record_if(
-      hides, Field{"hide_validation", "X of test lacks the ratings of validation, not of split-by users"},
+      hides,
+      Field{"hide_validation", "Leave the ratings of validation out of X of test; not with split-by users"},
       split.hide_validation, SwitchForm{});
 }
 
@@ -197,10 +198,11 @@ void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_
       Field{"item_columns", "Keep columns of a CSV of items (ids: column of the ratings' name, or first)",
             "FILE"},
       spec.item_columns, PathForm{});
-  fields.record_if(!spec.user_columns.empty(), Field{"user_columns", "The same of users", "FILE"},
+  fields.record_if(!spec.user_columns.empty(), Field{"user_columns", "The same for users", "FILE"},
                    spec.user_columns, PathForm{});
-  fields.unrecorded(Field{"table_header", "First line of both is a header"}, spec.table_header, WordForm{});
-  fields.unrecorded(Field{"table_quote", "Quoting of their fields"}, spec.table_quote, WordForm{});
+  fields.unrecorded(Field{"table_header", "Whether the first line of these CSVs is a header"},
+                    spec.table_header, WordForm{});
+  fields.unrecorded(Field{"table_quote", "Quoting of fields in these CSVs"}, spec.table_quote, WordForm{});
 }
 
 template <class Options, class Fields>

@@ -150,7 +150,7 @@ def subtitle(has_images: bool, has_ratings: bool, samples: Optional[int], seed: 
     limits = [f"at most {DEFAULT_SAMPLES if samples is None else samples:,} images"] if has_images else []
     users = "users with at most 50 million ratings" if samples is None else f"at most {samples:,} users"
     limits += [users] if has_ratings else []
-    return f"Looked at in each pack: {' and '.join(limits)}, drawn by seed {seed}. The first table is of all."
+    return f"Looked at in each pack: {' and '.join(limits)}, drawn by seed {seed}. The table of packs counts all samples."
 
 
 def parser() -> argparse.ArgumentParser:
