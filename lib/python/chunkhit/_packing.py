@@ -134,7 +134,7 @@ class PackResult(Dict[str, Any]):
 
 
 def pack_text(info: Info) -> str:
-    from .report._page import bytes_text, counted
+    from .report._page import bytes_text
 
     if "matrices" in info:
         held = [f"{entry['nnz']:,} {'ratings' if entry['name'] == 'X' else 'held out'}" for entry in info["matrices"]]

@@ -5,10 +5,11 @@ from typing import Dict, List, Sequence
 
 import numpy as np
 
+from .._error import counted
 from . import _charts as charts
 from ._charts import Series
 from ._image_scan import ImageScan
-from ._page import Block, Section, counted, looked_at, share_text
+from ._page import Block, Section, looked_at, share_text
 
 NAMES = {0: "0 (not colored)", 255: "255 (often: ignore)"}
 SHOWN_VALUES = 30
