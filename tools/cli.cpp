@@ -54,6 +54,7 @@ std::vector<std::uint64_t> parse_tasks(const std::string& flag, const std::strin
 }
 
 std::atomic<bool> stop_requested{false};
+std::string_view root_name = "ROOT";
 
 namespace {
 
@@ -80,7 +81,7 @@ std::string flag_text(const std::string& message) {
     if (!is_field) continue;
     std::string field = message.substr(open + 1, close - open - 1);
     if (field == "root")
-      field = "ROOT";
+      field = root_name;
     else if (field == "inputs")
       field = "INPUT";
     else

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/words.h"
@@ -17,6 +18,9 @@ namespace chunkhit {
 
 /// Reads numbers of tasks as schedulers write them: "17", "3,17,40-42"; at most a million.
 [[nodiscard]] std::vector<std::uint64_t> parse_tasks(const std::string& flag, const std::string& text);
+
+/// What messages call `root`: the argument ROOT, or the flag of a command that has one.
+extern std::string_view root_name;
 
 /// Puts flags in the place of a message's fields: "`part_bytes`: must be at least 1" becomes "--part-bytes:
 /// …".

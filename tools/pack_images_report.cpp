@@ -98,26 +98,6 @@ void print_plan(const PackImagesPlan& plan, const std::string& codec) {
               bytes_text(static_cast<double>(bytes)).c_str(), flag_text(plan.chunk_reason).c_str());
 }
 
-void print_cache(const char* name, const CachePrediction& cache) {
-  std::printf("  %-15s rdcc_nbytes=%llu, rdcc_nslots=%llu: ", name,
-              static_cast<unsigned long long>(cache.rdcc_nbytes),
-              static_cast<unsigned long long>(cache.rdcc_nslots));
-  if (cache.bypass)
-    std::printf("samples are read exactly, past the cache\n");
-  else
-    std::printf("hits %.1f %% in sequence, %.1f %% in a window, %.1f %% at random\n", cache.sequential * 100,
-                cache.windowed * 100, cache.random * 100);
-}
-
-void print_caches(const CachePrediction& untuned, const CachePrediction& advised) {
-  if (advised.rdcc_nbytes == untuned.rdcc_nbytes && advised.rdcc_nslots == untuned.rdcc_nslots) {
-    print_cache("h5py, no tuning needed:", untuned);
-    return;
-  }
-  print_cache("h5py untuned:", untuned);
-  print_cache("h5py advised:", advised);
-}
-
 void print_top_reasons(const std::map<std::string, RejectCount>& reasons) {
   std::multimap<std::uint64_t, const RejectCount*, std::greater<>> most;
   for (const auto& [kind, like] : reasons) most.emplace(like.count, &like);
@@ -137,8 +117,8 @@ void print_pack(const PackReport& pack, bool is_whole) {
                 count_text(pack.samples, "sample").c_str(), count_text(pack.parts, "part").c_str());
     return;
   }
-  std::printf("%s: %s of %s rows packed, %s rejected; %s, %s", printable_text(pack.path).c_str(),
-              count_text(pack.samples).c_str(), count_text(pack.rows).c_str(),
+  std::printf("%s: %s of %s packed, %s rejected; %s, %s", printable_text(pack.path).c_str(),
+              count_text(pack.samples).c_str(), count_text(pack.rows, "row").c_str(),
               count_text(pack.rejected).c_str(), count_text(pack.parts, "part").c_str(),
               bytes_text(static_cast<double>(pack.bytes)).c_str());
   if (pack.bytes < pack.raw_bytes)
@@ -226,10 +206,7 @@ void print_preview(const PackImagesSpec& spec, const PackImagesOptions& options,
     std::printf(
         "samples: %u wide x %u high x %u channels, uint8, as %s gives them (the others are not opened yet)\n",
         preview.width, preview.height, preview.channels, printable_text(preview.first_file).c_str());
-  for (const PackImagesPlan& plan : preview.packs) {
-    print_plan(plan, preview.codec);
-    if (plan.default_cache.rdcc_nbytes > 0) print_caches(plan.default_cache, plan.advised_cache);
-  }
+  for (const PackImagesPlan& plan : preview.packs) print_plan(plan, preview.codec);
   print_space(options.output, preview);
   if (!options.sheet.empty()) print_sheet(options.sheet, preview.sheet);
 }

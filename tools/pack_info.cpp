@@ -304,8 +304,8 @@ void print_info(const PackInfo& info) {
   if (info.single_part)
     std::printf("samples    %s\n", count_text(info.samples).c_str());
   else
-    std::printf("samples    %s (%s rows, %s rejected%s)\n", count_text(info.samples).c_str(),
-                count_text(images.rows).c_str(), count_text(images.rejected).c_str(),
+    std::printf("samples    %s (%s, %s rejected%s)\n", count_text(info.samples).c_str(),
+                count_text(images.rows, "row").c_str(), count_text(images.rejected).c_str(),
                 warned_text(images.warned).c_str());
   print_shape(images);
   if (images.sizes) print_sizes(*images.sizes);
@@ -326,7 +326,7 @@ void print_info(const PackInfo& info) {
     // A pack of one chunk has no more samples than there are.
     const std::uint64_t samples = std::min(images.chunk_samples, info.samples);
     const std::uint64_t sample_bytes = images.chunk_bytes / std::max<std::uint64_t>(1, images.chunk_samples);
-    std::printf("chunks     %s samples = %s raw each\n", count_text(samples).c_str(),
+    std::printf("chunks     %s = %s raw each\n", count_text(samples, "sample").c_str(),
                 bytes_text(static_cast<double>(sample_bytes * samples)).c_str());
   }
   const std::uint64_t files = file_bytes(info);
@@ -421,7 +421,7 @@ int show(const std::string& path, const Hdf5Names& names, PrintJson print) {
       print_info(info);
     return info.problems.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
   };
-  return scan_packs(path, scan, print);
+  return scan_packs(path, packs_of(path), scan, print);
 }
 
 /// Prints the samples as a label CSV; what it leaves out goes to stderr.
@@ -479,9 +479,9 @@ constexpr const char* kExamples =
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
   using namespace chunkhit;
   Command command("pack-info", "Prints what a pack or a part holds.", kExamples);
-  command.add_argument("PATH", "Pack, folder of a split or plan, manifest.json, part, or external HDF5 file");
+  command.add_argument("PATH", "Pack, folder of packs or splits, plan, manifest.json, part, or HDF5 file");
   command.add_dataset_flags();
-  command.add_switch("--json", "Print JSON; for a split one object with the pack folders as keys");
+  command.add_switch("--json", "Print JSON; for several packs one object with their folders as keys");
   command.add_switch("--watch", "Show an unfinished pack every two seconds, with --json as a line of JSON");
   command.add_switch("--list", "Print files and labels of images as CSV, for pack-images --labels")
       .excludes = {"--json", "--watch"};

@@ -40,12 +40,12 @@ inline void print_json_line(const std::string& json) {
   print_json(line + "\n");
 }
 
-/// Calls `scan(pack, text)` for each pack that a path names, which gives an exit code, and JSON as `text`
-/// where that is asked for; gives the largest code. Of a split the JSON is an object of them by the packs'
-/// folders.
+/// Calls `scan(pack, text)` for each of `packs`, which a path names, which gives an exit code, and JSON as
+/// `text` where that is asked for; gives the largest code. Of a split the JSON is an object of them by the
+/// packs' folders.
 template <class Scan>
-int scan_packs(const std::string& path, const Scan& scan, void (*print)(const std::string&) = print_json) {
-  const std::vector<std::string> packs = packs_of(path);
+int scan_packs(const std::string& path, const std::vector<std::string>& packs, const Scan& scan,
+               void (*print)(const std::string&) = print_json) {
   std::vector<std::pair<std::string, std::string>> texts;
   int code = 0;
   for (const std::string& pack : packs) {

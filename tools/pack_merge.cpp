@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kDescription =
     "Merges finished packs into one, by metadata alone: parts are hard-linked, or copied where the file\n"
-    "system has no links, and never rewritten. With OUT among the packs the others are appended to it.";
+    "system has no links, and never rewritten. If OUT is one of the packs, the others are appended to it.";
 constexpr const char* kExamples =
     "Classes are joined by name: the first pack's ids stay, new names follow. Ratings: all packs have the\n"
     "same items (pack-sparse --reuse-ids), and no user is in two of them.\n"

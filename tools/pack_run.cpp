@@ -88,6 +88,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   // Freed buffers of images go back to the system at once, whatever was freed before: --memory-bytes counts
   // on it.
   mallopt(M_MMAP_THRESHOLD, kMappedBlockBytes);
+  root_name = "--root";
   Command command("pack-run", kDescription, kExamples);
   add_flags(command);
   return command.run(argc, argv, [&] { return run_pack_run(command); });

@@ -62,6 +62,7 @@ PackSparseSpec spec_of(Command& command) {
     if (command["--test-users"].is_given()) split.test = {};
   }
   visit_fields<FlagReader>(command, spec);
+  resolve_split(split, command["--validation"].is_given(), command["--test"].is_given());
   visit_fields<DefaultSetter>(command, spec);
   const auto count = [&](const char* flag) { return command[flag].list().size(); };
   split.files = {count(kSplitFiles[0]), count(kSplitFiles[1]), count(kSplitFiles[2])};
@@ -114,13 +115,25 @@ ShownProgress shown(const PackSparseProgress& progress, bool is_from_stdin) {
   return shown;
 }
 
+/// Whether a message names a flag that was not given.
+bool names_other_flag(Command& command, const std::string& message) {
+  const std::string text = flag_text(message);
+  return std::ranges::any_of(command.flags(), [&](const Flag& flag) {
+    const std::string name = flag.names().back();
+    const std::size_t at = text.find(name);
+    if (flag.is_given() || !name.starts_with("--") || at == std::string::npos) return false;
+    return text.find_first_of("abcdefghijklmnopqrstuvwxyz-", at + name.size()) != at + name.size();
+  });
+}
+
 /// Calls `work`; an error of flags that a preset gave names the preset, too.
 template <class Work>
-auto naming_preset(const std::string& preset, Work work) {
+auto naming_preset(Command& command, Work work) {
+  const std::string& preset = command["--preset"].text();
   try {
     return work();
   } catch (const Error& error) {
-    if (preset.empty() || error.code() != ErrorCode::usage) throw;
+    if (preset.empty() || error.code() != ErrorCode::usage || !names_other_flag(command, error.what())) throw;
     throw Error(error.code(),
                 std::string(error.what()) + "; what was not given comes from --preset " + preset);
   }
@@ -136,7 +149,7 @@ int run_pack_sparse(Command& command, const std::string& command_line) {
   const bool is_from_stdin = std::ranges::find(options.inputs, "-") != options.inputs.end();
   const auto show = [&](const PackSparseProgress& progress) { return shown(progress, is_from_stdin); };
   const ProgressStyle style = progress_style(command["--progress"].text());
-  const PackSparseReport report = naming_preset(command["--preset"].text(), [&] {
+  const PackSparseReport report = naming_preset(command, [&] {
     return with_progress(style, options, show, [&](const PackSparseOptions& how) {
       if (counts) return count_items(spec, how);
       return is_dry ? preview_sparse(spec, how) : pack_sparse(spec, how);

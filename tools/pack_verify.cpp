@@ -1,8 +1,10 @@
 // pack-verify: checks a pack or a part from end to end.
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "chunkhit/verify.h"
 #include "cli.h"
@@ -41,7 +43,8 @@ void print_report(const std::string& path, const VerifyReport& report, double se
 }
 
 constexpr const char* kDescription =
-    "Checks a pack or a part: manifest against parts, every chunk's hash, every chunk decoded.";
+    "Checks a pack or a part: manifest against parts, every chunk's hash, every chunk decoded.\n"
+    "Of a folder: all packs and splits in it, and that no split lacks a pack.";
 constexpr const char* kExamples =
     "Exit code 65: something is wrong; 75: it could not be checked, for lack of memory, file descriptors\n"
     "or readable storage.\n"
@@ -52,7 +55,7 @@ constexpr const char* kExamples =
 void add_flags(Command& command) {
   command.add_argument("PATH", "Pack, folder of packs or splits, manifest.json, part, or external HDF5 file");
   command.add_switch("--quick", "Manifest, sizes and structure only; no sample is read");
-  command.add_switch("--json", "Print JSON; for a split one object with the pack folders as keys");
+  command.add_switch("--json", "Print JSON; for several packs one object with their folders as keys");
   command.add_switch("--structure", "External HDF5 file: only open it, within limits of time and memory");
   command.add({"--layer", "NAME", ""}).group.clear();
   command.add_dataset_flags();
@@ -72,9 +75,16 @@ int verify(Command& command) {
     std::printf("%s: can be opened\n", printable_text(path).c_str());
     return 0;
   }
-  return scan_packs(path, [&](const std::string& pack, std::string& text) {
+  const std::map<std::string, std::string> missing = missing_packs(path);
+  std::vector<std::string> packs = packs_of(path);
+  for (const auto& [pack, problem] : missing) packs.push_back(pack);
+  return scan_packs(path, packs, [&](const std::string& pack, std::string& text) {
     const auto begin = std::chrono::steady_clock::now();
-    const VerifyReport report = verify_pack(pack, options);
+    VerifyReport report;
+    if (const auto problem = missing.find(pack); problem != missing.end())
+      report.problems.push_back(problem->second);
+    else
+      report = verify_pack(pack, options);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (command["--json"].is_on())
       text = verify_report_json(report);

@@ -76,7 +76,9 @@ std::string count_text(std::uint64_t count) {
 }
 
 std::string count_text(std::uint64_t count, const char* thing) {
-  return count_text(count) + " " + thing + (count == 1 ? "" : "s");
+  const std::string_view name = thing;
+  const char* const ending = name.ends_with('s') || name.ends_with("ch") ? "es" : "s";  // classes, batches
+  return count_text(count) + " " + thing + (count == 1 ? "" : ending);
 }
 
 std::string number_text(double value) {

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -166,9 +167,9 @@ Mixture::Mixture(const ChunkGrid& grid, const OrderSpec& spec, const MixtureShap
     const std::uint64_t uses = sequence_.count_before(source, position_count_);
     const std::uint64_t own = sources_[source]->order.position_count();
     if (uses / own > kMaxOwnEpochs)
-      refuse(shape.sources[source].path, "its " + std::to_string(own) + " samples give " +
-                                             std::to_string(uses) + " of an epoch, expected at most " +
-                                             std::to_string(kMaxOwnEpochs * own));
+      refuse(shape.sources[source].path,
+             "its " + count_text(own, "sample") + (own == 1 ? " gives " : " give ") + std::to_string(uses) +
+                 " of an epoch, expected at most " + std::to_string(kMaxOwnEpochs * own));
   }
 }
 

@@ -137,7 +137,7 @@ void copy_ids(const StoredRow& row, std::size_t id_bytes, std::int32_t* indices)
 
 std::size_t csr_block_bytes(std::size_t rows, std::uint64_t nnz, bool with_times) {
   if (nnz > INT32_MAX || rows >= INT32_MAX)
-    throw Error(ErrorCode::usage, "batch_size: a batch of " + std::to_string(rows) + " rows may have " +
+    throw Error(ErrorCode::usage, "batch_size: a batch of " + count_text(rows, "row") + " may have " +
                                       std::to_string(nnz) + " entries, at most 2147483647 are handed out");
   return with_times ? times_offset(rows, nnz) + nnz * sizeof(std::int64_t)
                     : values_offset(rows, nnz) + nnz * sizeof(float);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/throw_error.h"
+#include "base/words.h"
 
 namespace chunkhit {
 namespace {
@@ -62,7 +63,7 @@ ChunkPlan plan_chunks(const ChunkPlanSpec& spec) {
   limit_chunk_samples(spec, plan);
   plan.chunk_bytes = plan.chunk_samples * spec.sample_bytes;
   if (plan.chunk_bytes > spec.max_chunk_bytes)
-    throw_usage("`chunk_samples`: a chunk of " + std::to_string(plan.chunk_samples) + " samples has " +
+    throw_usage("`chunk_samples`: a chunk of " + count_text(plan.chunk_samples, "sample") + " has " +
                 std::to_string(plan.chunk_bytes) + " bytes, expected at most " +
                 std::to_string(spec.max_chunk_bytes));
   const std::uint64_t chunks_a_part = std::max<std::uint64_t>(1, spec.part_bytes / plan.chunk_bytes);

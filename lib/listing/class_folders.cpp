@@ -294,7 +294,7 @@ class ClassFolders {
     const std::string folder(file.substr(0, first));
     list_.notices.push_back("no class folder holds an image itself, only in sub-folders like " +
                             std::string(file.substr(0, second)) + "; did you mean " + root_ + "/" + folder +
-                            " as ROOT, or `split_folders` " + folder + ",…?");
+                            " as `root`, or `split_folders` " + folder + ",…?");
   }
 
   void notice_empty_folders() {

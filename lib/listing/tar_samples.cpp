@@ -458,7 +458,7 @@ void TarSamples::number_classes(bool are_tars) {
     list_.notices.push_back("the classes " + split +
                             " have the names of a split; put the images of each into a tar in a folder of "
                             "that name, and give `split_folders` " +
-                            split + " with the folder above as ROOT");
+                            split + " with the folder above as `root`");
 }
 
 }  // namespace chunkhit

@@ -188,6 +188,10 @@ Json input_sizes_json(const InputSizes& inputs) {
     object["cropped"] = inputs.cropped;
     object["max_crop_loss"] = number_json(inputs.max_crop_loss);
   }
+  if (inputs.padded > 0) {
+    object["padded"] = inputs.padded;
+    object["max_padding"] = number_json(inputs.max_padding);
+  }
   if (inputs.alpha_dropped > 0) object["alpha_dropped"] = inputs.alpha_dropped;
   return object;
 }
@@ -195,10 +199,14 @@ Json input_sizes_json(const InputSizes& inputs) {
 std::optional<InputSizes> parse_input_sizes(const Json& parent) {
   if (!parent.contains("inputs")) return std::nullopt;
   const Json& object = parent.at("inputs");
-  InputSizes inputs{{}, count_field(object, "squeezed"), size_field(object, "max_squeeze"), 0, 0, 0};
+  InputSizes inputs{{}, count_field(object, "squeezed"), size_field(object, "max_squeeze"), 0, 0, 0, 0, 0};
   if (object.contains("cropped")) {
     inputs.cropped = count_field(object, "cropped");
     inputs.max_crop_loss = size_field(object, "max_crop_loss");
+  }
+  if (object.contains("padded")) {
+    inputs.padded = count_field(object, "padded");
+    inputs.max_padding = size_field(object, "max_padding");
   }
   if (object.contains("alpha_dropped")) inputs.alpha_dropped = count_field(object, "alpha_dropped");
   for (const Json& entry : list_field(object, "formats"))

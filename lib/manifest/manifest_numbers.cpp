@@ -135,6 +135,7 @@ void check_inputs(const std::optional<InputSizes>& inputs, std::uint64_t samples
   check_count("inputs: images", counted, samples);
   check_at_most("inputs: squeezed", inputs->squeezed, samples);
   check_at_most("inputs: cropped", inputs->cropped, samples);
+  check_at_most("inputs: padded", inputs->padded, samples);
   check_at_most("inputs: alpha_dropped", inputs->alpha_dropped, samples);
 }
 

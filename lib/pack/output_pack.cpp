@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <map>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -153,7 +155,14 @@ void throw_resumable(const Error& error, std::size_t finished_parts) {
   const std::string kept = finished_parts == 0   ? ""
                            : finished_parts == 1 ? "1 finished part is kept; "
                                                  : count_text(finished_parts) + " finished parts are kept; ";
-  throw_cannot_write(error.what() + ("; " + kept) + "with room there, the same command resumes");
+  const std::string_view what = error.what();
+  const auto is_reason = [&](int reason) {
+    return what.find(std::generic_category().message(reason)) != std::string_view::npos;
+  };
+  const std::string way_out = std::ranges::any_of(std::array{EACCES, EPERM, EROFS}, is_reason)
+                                  ? "with permission to write"
+                                  : "with room";
+  throw_cannot_write(error.what() + ("; " + kept) + way_out + " there, the same command resumes");
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "binding.h"
+#include "chunkhit/pack_info.h"
 #include "chunkhit/verify.h"
 #include "chunkhit/version.h"
 #include "types/enum_names.h"
@@ -166,6 +167,25 @@ PYBIND11_MODULE(_chunkhit, module) {
         return py::bytes(run_interruptible([&] { return read_pack_file(folder, name); }));
       },
       py::arg("folder"), py::arg("name"));
+  module.def(
+      "packs_of",
+      [](const std::string& path) {
+        const std::vector<std::string> packs = run_interruptible([&] { return packs_of(path); });
+        return std::vector<py::bytes>(packs.begin(), packs.end());
+      },
+      py::arg("path"));
+  module.def(
+      "missing_packs",
+      [](const std::string& path) {
+        std::vector<std::pair<py::bytes, std::string>> reports;
+        for (const auto& [pack, problem] : run_interruptible([&] { return missing_packs(path); })) {
+          VerifyReport report;
+          report.problems.push_back(problem);
+          reports.emplace_back(pack, verify_report_json(report));
+        }
+        return reports;
+      },
+      py::arg("path"));
   module.def(
       "verify_pack_json",
       [](const std::string& path, bool quick, std::uint32_t threads, const std::string& images,

@@ -168,8 +168,10 @@ PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
     if (from.has("validation_users")) split.validation = {};
     if (from.has("test_users")) split.test = {};
   }
+  const bool is_validation_given = from.has("validation"), is_test_given = from.has("test");
   KeywordReader reader(from);
   show(spec, reader);
+  resolve_split(split, is_validation_given, is_test_given);
   std::array<std::vector<std::string>, 3> files;
   take_texts(from, "train_file", files[0]);
   take_texts(from, "validation_file", files[1]);

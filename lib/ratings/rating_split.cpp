@@ -111,8 +111,8 @@ namespace {
 
 void check_amount(const char* name, const SplitAmount& amount) {
   if (!(amount.share >= 0 && amount.share < 1))
-    throw_usage("`" + std::string(name) + "`: expected a count or a share below 1, found " +
-                std::to_string(amount.share));
+    throw_usage("`" + std::string(name) + "`: expected a count or a share below 1, found a share of " +
+                number_text(amount.share));
 }
 
 /// A whole share of `all`. Shares like 0.2 are not exact in binary: (1 - 0.8) · 5 must be 1, not 0.999….
@@ -212,7 +212,7 @@ void check_split(const RatingSplitSpec& spec) {
   const double share = spec.validation.share + spec.test.share;
   if (share >= 1) throw_usage("`validation` and `test`: expected shares of less than 1 together");
   if (!(spec.fold_in > 0 && spec.fold_in < 1))
-    throw_usage("`fold_in`: expected a share above 0 and below 1, found " + std::to_string(spec.fold_in));
+    throw_usage("`fold_in`: expected a share above 0 and below 1, found " + number_text(spec.fold_in));
   if (spec.fold_in != RatingSplitSpec().fold_in && !spec.is_by_user())
     throw_usage("`fold_in`: only for `split_by` users and users-by-id, found " + name_of(spec.split_by));
   if (spec.before && spec.split_by != SplitKind::time) throw_usage("`before`: only for `split_by` time");

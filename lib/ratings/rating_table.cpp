@@ -149,10 +149,23 @@ class TableDetector {
       throw_usage("`delimiter`: must have neither a quote nor a line end");
     if (spec_.quote == Quoting::double_quote && given == kBlanks)
       throw_usage("`delimiter` blanks: not with `quote` double");
-    if (given == "tab" || given == "\\t") return "\t";
-    if (!given.empty()) return given;
+    if (given == "tab" || given == "\\t") return found("\t");
+    if (!given.empty()) return found(given);
     if (earlier_ != nullptr) return earlier_->text.delimiter;
     return detected_delimiter();
+  }
+
+  /// Returns a given delimiter; throws bad_data where no line has it.
+  [[nodiscard]] std::string found(const std::string& given) const {
+    const auto has_it = [&](std::string_view line) {
+      return given == kBlanks ? line.find_first_of(" \t") != line.npos : line.find(given) != line.npos;
+    };
+    if (!all_lines_.empty() && std::ranges::none_of(all_lines_, has_it))
+      refuse("line 1: found no \"" + printable_text(given) + "\" (`delimiter`) in \"" +
+             printable_text(all_lines_[0].substr(0, 60)) +
+             "\" and the lines behind it; without `delimiter` it is "
+             "detected");
+    return given;
   }
 
   /// Returns the number of columns of the first lines, or 0 if they differ.

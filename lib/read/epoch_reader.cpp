@@ -26,8 +26,9 @@ bool is_global(const EpochReaderSpec& spec) { return spec.order.shuffle == Shuff
 template <class Work>
 auto with_threads(std::uint64_t batch_size, std::uint32_t threads, const Work& work) {
   try {
-    return with_memory("batches of " + std::to_string(batch_size) + " samples on " + std::to_string(threads) +
-                           " threads need more memory than can be had: lower `batch_size` or `threads`",
+    return with_memory("batches of " + count_text(batch_size, "sample") + " on " +
+                           count_text(threads, "thread") +
+                           " need more memory than can be had: lower `batch_size` or `threads`",
                        work);
   } catch (const std::system_error& error) {
     throw Error(ErrorCode::try_again, "`threads`: the system does not start " + std::to_string(threads) +
@@ -44,6 +45,13 @@ std::optional<Tuner> make_tuner(const EpochReaderSpec& spec) {
                 .max = {spec.max_threads, spec.max_prefetch},
                 .cpus = cpu_share(),
                 .batch_slices = (spec.batches.batch_size - 1) / spec.slice_samples + 1});
+}
+
+/// Says why an epoch has no batch: of a rank's samples, which rank_remainder rounds, drop_last leaves none.
+std::string no_batch_text(const BatchSpec& spec, std::uint64_t samples) {
+  return "batch_size: no batch of " + count_text(spec.batch_size, "sample") +
+         " is left: " + count_text(samples, "sample") + " for " + count_text(spec.world_size, "rank") +
+         "; lower `batch_size`, or change `drop_last` or `rank_remainder`";
 }
 
 }  // namespace
@@ -68,8 +76,7 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
       setting_{spec_.threads, spec_.prefetch},
       tuner_(make_tuner(spec_)),
       process_(::getpid()) {
-  require_option(batch_count() > 0,
-                 "batch_size: no batch is left of so few samples (rank_remainder, drop_last)");
+  if (batch_count() == 0) throw_usage(no_batch_text(spec_.batches, epoch_samples()));
 }
 
 BatchChunksSpec EpochReader::batch_chunks() const {

@@ -148,8 +148,10 @@ std::string LoaderStats::verdict() const {
   std::string lacking;
   if (corrupt_samples > 0)
     lacking.append("; ")
-        .append(std::to_string(corrupt_samples))
-        .append(" samples of damaged chunks were left out");
+        .append(count_text(corrupt_samples, "sample"))
+        .append(" of damaged chunks ")
+        .append(corrupt_samples == 1 ? "was" : "were")
+        .append(" left out");
   if (!tuning.empty()) lacking += "; tuning: " + tuning.back();
   if (seconds < kEnoughSeconds) {
     std::array<char, 32> text{};
@@ -165,19 +167,19 @@ std::ostream& operator<<(std::ostream& out, const LoaderStats& stats) {
   std::array<char, 512> text{};
   std::snprintf(
       text.data(), text.size(),
-      "%llu batches, %llu samples in %.3f s (%.0f samples/s, %.2f GB/s); %s, %u threads, prefetch %u\n"
+      "%s, %s in %.3f s (%.0f samples/s, %.2f GB/s); %s, %s, prefetch %u\n"
       "caller: waited %.3f s, busy %.3f s; threads: fetch %.3f s, decode %.3f s, assemble %.3f s, idle %.3f "
       "s\n"
-      "chunks: %llu hits, %llu misses, %llu fetches, %.1f MB fetched; left out: %llu chunks, %llu samples\n",
-      static_cast<unsigned long long>(stats.batches), static_cast<unsigned long long>(stats.samples),
-      stats.seconds, stats.seconds > 0 ? static_cast<double>(stats.samples) / stats.seconds : 0,
+      "chunks: %s, %s, %s, %.1f MB fetched; left out: %s, %s\n",
+      count_text(stats.batches, "batch").c_str(), count_text(stats.samples, "sample").c_str(), stats.seconds,
+      stats.seconds > 0 ? static_cast<double>(stats.samples) / stats.seconds : 0,
       stats.seconds > 0 ? static_cast<double>(stats.batch_bytes) / stats.seconds / 1e9 : 0,
-      name_of(stats.cache).c_str(), stats.threads, stats.prefetch, stats.wait_seconds, stats.step_seconds,
-      stats.fetch_seconds, stats.decode_seconds, stats.assemble_seconds, stats.idle_seconds,
-      static_cast<unsigned long long>(stats.chunk_hits), static_cast<unsigned long long>(stats.chunk_misses),
-      static_cast<unsigned long long>(stats.chunk_fetches), static_cast<double>(stats.stored_bytes) / 1e6,
-      static_cast<unsigned long long>(stats.corrupt_chunks),
-      static_cast<unsigned long long>(stats.corrupt_samples));
+      name_of(stats.cache).c_str(), count_text(stats.threads, "thread").c_str(), stats.prefetch,
+      stats.wait_seconds, stats.step_seconds, stats.fetch_seconds, stats.decode_seconds,
+      stats.assemble_seconds, stats.idle_seconds, count_text(stats.chunk_hits, "hit").c_str(),
+      count_text(stats.chunk_misses, "miss").c_str(), count_text(stats.chunk_fetches, "fetch").c_str(),
+      static_cast<double>(stats.stored_bytes) / 1e6, count_text(stats.corrupt_chunks, "chunk").c_str(),
+      count_text(stats.corrupt_samples, "sample").c_str());
   out << text.data();
   if (stats.transform_seconds > 0) {
     std::snprintf(text.data(), text.size(),

@@ -13,8 +13,10 @@
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "chunkhit/verify.h"
 #include "manifest/plan.h"
 #include "manifest/run_record.h"
+#include "manifest/split_packs.h"
 #include "read/worker_threads.h"
 
 namespace chunkhit {
@@ -124,6 +126,29 @@ PackSource open_remote_source(const std::string& url) {
                     std::string("; expected the URL of a pack's folder, its manifest or one of its parts"));
   }
   return source;
+}
+
+/// A pack beside others, and what it says of its split.
+struct FoundPack {
+  fs::path parent;
+  std::string name;                   ///< of its folder
+  std::string split_name;             ///< its own; empty without a split
+  std::vector<std::string> expected;  ///< the packs of its split
+};
+
+/// Reads what a pack says of its split. A damaged manifest says nothing, and a merged pack belongs to none.
+FoundPack find_pack(const std::string& path) {
+  FoundPack found{fs::path(path).parent_path(), fs::path(path).filename().string(), {}, {}};
+  if (!file_exists(manifest_path(path))) return found;
+  try {
+    const AnyManifest read = read_manifest(path);
+    if (read.manifest().is_merged) return found;
+    found.split_name = spec_value(read.manifest().spec, "split-name");
+    if (!found.split_name.empty()) found.expected = split_pack_names(read.manifest().spec);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::try_again) throw;
+  }
+  return found;
 }
 
 /// Returns whether a folder holds a finished pack or parts of an unfinished one.
@@ -251,6 +276,27 @@ std::vector<std::string> packs_of(const std::string& path) {
     if (entry.is_directory(error) && !holds_pack(entry.path())) add_packs(entry.path());
   std::sort(packs.begin(), packs.end());
   return packs.empty() ? std::vector{path} : packs;
+}
+
+std::map<std::string, std::string> missing_packs(const std::string& path) {
+  const std::vector<std::string> packs = packs_of(path);
+  if (packs.front() == path) return {};
+  std::vector<FoundPack> found;
+  found.reserve(packs.size());
+  for (const std::string& pack : packs) found.push_back(find_pack(pack));
+  std::map<std::string, std::string> missing;
+  for (const FoundPack& pack : found)
+    for (const std::string& name : pack.expected) {
+      const auto is_it = [&](const FoundPack& other) {
+        return other.parent == pack.parent && (other.name == name || other.split_name == name);
+      };
+      const std::string wanted = (pack.parent / name).string();
+      if (std::ranges::none_of(found, is_it))
+        missing.try_emplace(wanted, wanted + ": is missing: " + (pack.parent / pack.name).string() +
+                                        " is of the split " + joined(pack.expected) +
+                                        "; restore it, or rerun the command that packed them (see run.json)");
+    }
+  return missing;
 }
 
 }  // namespace chunkhit

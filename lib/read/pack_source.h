@@ -52,8 +52,4 @@ void count_samples_before(std::span<const std::unique_ptr<ChunkReader>> parts);
 /// or in their names.
 [[nodiscard]] std::size_t count_label_columns(const ChunkSet& chunks);
 
-/// The packs that a path names: those in the folder of a `--split`, or in a folder of packs and splits, by
-/// name, finished or not; else the path itself, whatever it is.
-[[nodiscard]] std::vector<std::string> packs_of(const std::string& path);
-
 }  // namespace chunkhit

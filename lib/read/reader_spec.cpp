@@ -69,7 +69,7 @@ EpochReaderSpec within_memory(EpochReaderSpec spec, double batch_bytes) {
   const std::size_t slots = ring_size(spec, spec.max_threads, spec.max_prefetch);
   const double batches = static_cast<double>(slots) * each;
   const double given = static_cast<double>(spec.memory_bytes);
-  const std::string held = std::to_string(slots) + " batches of " + bytes_text(each) + " each";
+  const std::string held = count_text(slots, "batch") + " of " + bytes_text(each) + " each";
   if (batches >= given)
     throw_usage("memory_bytes: " + held + " are held, " + bytes_text(given) +
                 " are given: give more, or lower batch_size, prefetch or threads");

@@ -284,7 +284,9 @@ const Container& container_of(const std::string& path) {
   if (file.byte_count() >= first.size()) file.read_at(0, first);
   for (const Container& row : kContainers)
     if (row.recognises(first)) return row;
-  throw_bad_data(path + ": neither an HDF5 file nor a chunkhit shard");
+  throw_bad_data(
+      path +
+      ": neither an HDF5 file nor a chunkhit shard; pack images with pack-images, ratings with pack-sparse");
 }
 
 std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names) {

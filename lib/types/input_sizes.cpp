@@ -38,6 +38,8 @@ InputFormat& entry_of(std::string_view format, InputSizes& sizes) {
   return *sizes.formats.insert(found, {std::string(format), 0, {}, {}, {}});
 }
 
+std::string percent_text(double share) { return number_text(std::round(share * 1000) / 10) + " %"; }
+
 }  // namespace
 
 void add_image(const InputImage& image, InputSizes& sizes) {
@@ -52,6 +54,8 @@ void add_image(const InputImage& image, InputSizes& sizes) {
   sizes.squeezed += image.squeeze > kMaxSqueeze ? 1 : 0;
   sizes.max_squeeze = std::max(sizes.max_squeeze, image.squeeze);
   sizes.alpha_dropped += image.loses_alpha ? 1 : 0;
+  sizes.padded += image.padding > 0 ? 1 : 0;
+  sizes.max_padding = std::max(sizes.max_padding, image.padding);
   if (image.crop_loss <= kMaxCropLoss) return;
   ++sizes.cropped;
   sizes.max_crop_loss = std::max(sizes.max_crop_loss, image.crop_loss);
@@ -70,12 +74,15 @@ void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>
   sizes->squeezed += other->squeezed;
   sizes->max_squeeze = std::max(sizes->max_squeeze, other->max_squeeze);
   sizes->alpha_dropped += other->alpha_dropped;
+  sizes->padded += other->padded;
+  sizes->max_padding = std::max(sizes->max_padding, other->max_padding);
   sizes->cropped += other->cropped;
   sizes->max_crop_loss = std::max(sizes->max_crop_loss, other->max_crop_loss);
 }
 
 std::vector<std::string> input_notices(const InputSizes& sizes) {
-  std::vector<std::string> notices{squeeze_text(sizes), crop_text(sizes), alpha_text(sizes)};
+  std::vector<std::string> notices{squeeze_text(sizes), crop_text(sizes), padding_text(sizes),
+                                   alpha_text(sizes)};
   std::erase(notices, "");
   return notices;
 }
@@ -90,8 +97,16 @@ std::string squeeze_text(const InputSizes& sizes) {
 std::string crop_text(const InputSizes& sizes) {
   if (sizes.cropped == 0) return {};
   return count_text(sizes.cropped, "image") + " lost more than " + number_text(kMaxCropLoss * 100) +
-         " % of the area to the crop, at most " + number_text(std::round(sizes.max_crop_loss * 1000) / 10) +
-         " %";
+         " % of the area to the crop, at most " + percent_text(sizes.max_crop_loss);
+}
+
+std::string padding_text(const InputSizes& sizes) {
+  if (sizes.padded == 0) return {};
+  std::uint64_t images = 0;
+  for (const InputFormat& entry : sizes.formats) images += entry.images;
+  return count_text(sizes.padded) + " of " + count_text(images, "image") +
+         (sizes.padded == 1 ? " is" : " are") + " smaller than the crop: black borders, at most " +
+         percent_text(sizes.max_padding) + " of a sample";
 }
 
 std::string alpha_text(const InputSizes& sizes) {

@@ -19,6 +19,7 @@ struct InputImage {
   std::uint32_t height = 0;
   double squeeze = 1;        ///< factor by which the transform changed the aspect ratio, 1 or more
   double crop_loss = 0;      ///< share of the area that the crop removed, below 1
+  double padding = 0;        ///< share of the sample that is a black border, below 1
   bool loses_alpha = false;  ///< alpha was dropped
 };
 
@@ -28,7 +29,7 @@ void add_image(const InputImage& image, InputSizes& sizes);
 /// Adds the sizes of other images; the sum of what is known and what is not is not known.
 void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>& sizes);
 
-/// Says what was lost of how many images: what the three below say of them.
+/// Says what was lost of how many images: what the four below say of them.
 [[nodiscard]] std::vector<std::string> input_notices(const InputSizes& sizes);
 
 /// Says how many images were squeezed or stretched by more than kMaxSqueeze; empty where none was.
@@ -36,6 +37,9 @@ void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>
 
 /// Says how many images lost more than kMaxCropLoss of their area to the crop; empty where none did.
 [[nodiscard]] std::string crop_text(const InputSizes& sizes);
+
+/// Says how many images are smaller than the crop, and how much of a sample is border; empty where none is.
+[[nodiscard]] std::string padding_text(const InputSizes& sizes);
 
 /// Says how many images show the colors that transparent pixels hide; empty where none does.
 [[nodiscard]] std::string alpha_text(const InputSizes& sizes);

@@ -22,6 +22,7 @@ TEST(CountText, SeparatesThousandsAndKnowsOne) {
   EXPECT_EQ(count_text(1'234'567), "1,234,567");
   EXPECT_EQ(count_text(1, "part"), "1 part");
   EXPECT_EQ(count_text(1'000, "part"), "1,000 parts");
+  EXPECT_EQ(count_text(2, "batch") + ", " + count_text(0, "class"), "2 batches, 0 classes");
 }
 
 TEST(PrintableText, EscapesWhatATerminalObeys) {

@@ -339,6 +339,10 @@ def test_most_images_vanish_while_a_task_runs(space):
         os.rename(f"{root}/images/{name}", f"{root}/away/{name}")
     for flags in (["--task", 0], ["--task", 1], []):
         task(out, *flags, expect=75)
+    os.rename(f"{root}/images", f"{root}/gone")
+    text = task(out, expect=75)
+    check("--root names the folder of the images" in text and "ROOT" not in text, text)
+    os.rename(f"{root}/gone", f"{root}/images")
     check(not any(name.startswith("part-") for name in os.listdir(out)), os.listdir(out))
     for name in ("bee", "cat"):
         os.rename(f"{root}/away/{name}", f"{root}/images/{name}")

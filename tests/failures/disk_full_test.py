@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import BIN, DEEP, SHIM, SMALL, Workspace, check, fingerprint, make_images, pack, run
 
-ENOSPC, EDQUOT = 28, 122
+ENOSPC, EDQUOT, EROFS, EACCES = 28, 122, 30, 13
 SMALL_DISK = 150 << 10
 
 
@@ -89,6 +89,11 @@ with Workspace() as space:
         text = pack(root, out, "--container", container, expect=73,
                     env={"LD_PRELOAD": SHIM, "FAULT": f"pwrite:5:{EDQUOT}:sticky", "FAULT_PATH": out})
         check("Disk quota exceeded" in text and out in text, text)
+        # A folder that must not be written was said to lack room.
+        for error in (EROFS, EACCES):
+            text = pack(root, out, "--container", container, expect=73,
+                        env={"LD_PRELOAD": SHIM, "FAULT": f"pwrite:1:{error}:sticky", "FAULT_PATH": out})
+            check("with permission to write there, the same command resumes" in text and "room" not in text, text)
         pack(root, out, "--container", container)
         check(fingerprint(out) == golden, out, "differs")
         print(container, "ENOSPC from the nth write passed")

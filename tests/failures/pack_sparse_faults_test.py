@@ -185,6 +185,21 @@ def test_wrong_use(space):
     check(fingerprint(space("recipe/train")) == fingerprint(space("recipe2/train")), "a recipe gives another pack")
 
 
+def test_messages_blamed_the_preset_or_named_seconds_alone(space):
+    source = write_csv(space("dated.csv"), [(user, item, 5, 1_500_000_000 + user) for user in range(20) for item in range(6)])
+    text = pack(source, "--preset", "vae-cf", "--validation", "1.0", "-o", space("x"), expect=2)
+    check("--validation: expected a count or a share below 1, found a share of 1\n" in text, text)
+    text = pack(source, "--split-by", "time", "--before", "2030-01-01", "-o", space("x"), expect=2)
+    check("--before 1893456000 (2030-01-01); the latest time, 1500000019 (2017-07-14T02:40:19), has 6 ratings" in text, text)
+
+
+def test_a_delimiter_that_no_line_has_was_not_named(space):
+    text = pack(space("dated.csv"), "--delimiter", ";", "-o", space("cut"), expect=65)
+    check('line 1: found no ";" (--delimiter) in "' in text and "without --delimiter it is detected" in text, text)
+    text = pack(space("dated.csv"), "--delimiter", "tab", "-o", space("cut"), expect=65)
+    check('line 1: found no "\\t" (--delimiter)' in text, text)
+
+
 def test_damage_is_found_and_mended(space):
     golden = fingerprint(space("plain"))
     for name in ("part-00001.zst", "users.csv", "items.csv", "manifest.json"):

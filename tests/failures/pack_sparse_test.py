@@ -175,6 +175,38 @@ def test_leave_one_out_is_the_same_pack_with_test_1(space):
     check("already packed" in said, said)
 
 
+def test_leave_one_out_ignored_test_0(space):
+    text = pack(space("same.csv"), "--split-by", "leave-one-out", "--validation", "1", "--test", "0", "-o", space("none"), expect=2)
+    check("--test: expected 1" in text and "always holds out one rating" in text and "found 0" in text, text)
+    text = run("pack-sparse", "--help")
+    check(text.count("leave-one-out: 1 (0)") == 1 and text.count("leave-one-out: always 1 (0)") == 1, text)
+    pack(space("same.csv"), "--split-by", "leave-one-out", "-o", space("same"), "--save-config", space("same.toml"))
+    check("already packed" in pack(space("same.csv"), "-o", space("same"), "--config", space("same.toml")), "its recipe")
+
+
+def test_the_users_of_a_preset_were_ratings_of_another_split(space):
+    few = ["--preset", "vae-cf", "--above", "0", "--min-user", "0", "-o", space("preset")]
+    pack(space("same.csv"), *few, "--split-by", "leave-one-out")
+    check(sorted(os.listdir(space("preset"))) == ["test", "train"], os.listdir(space("preset")))
+    text = pack(space("same.csv"), *few, "--split-by", "ratio", expect=2)
+    check("expected --validation or --test" in text, text)
+
+
+def test_a_split_that_lost_a_pack_was_whole(space):
+    for split in (["leave-one-out", "--validation", "1"], ["ratio", "--validation", "0.3", "--test", "0.3"],
+                  ["time", "--validation", "0.3", "--before", "3"]):
+        out = space("lost-" + split[0])
+        pack(space("same.csv"), "--split-by", *split, "-o", out)
+        run("pack-verify", out)
+        for name in ("validation", "test", "train"):
+            os.rename(f"{out}/{name}", space("aside"))
+            text = run("pack-verify", "--quick", out, expect=65)
+            check(f"{out}/{name}: is missing: {out}/" in text and "is of the split train, validation, test" in text, text)
+            os.rename(space("aside"), f"{out}/{name}")
+    pack(space("same.csv"), "--split-by", "users-by-id", "--test", "0.4", "--fold-in", "0.5", "-o", space("by-id"))
+    check("missing" not in run("pack-verify", space("by-id")), "users decide which packs there are")
+
+
 def test_split_time(space):
     ratings, packs = load_split(space, "time", "--split-by", "time", "--before", "400")
     check_held_out(ratings, packs)

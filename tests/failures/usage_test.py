@@ -133,4 +133,6 @@ with Workspace() as space:
     open(space("noted.toml"), "w").write("# Recipe of pack-sparse was a start\r\nseed = 3\r\n")
     check("seed: 0 before, 3 now" in run("pack-images", root, "-o", space("recipe"), "--resize", "8x8", "--labels", labels, "--config", space("noted.toml"),
                                                 expect=73), "the note of a recipe")
+    text = run("pack-images", root, "-o", space("y"), "--split", "0.2", expect=2)
+    check("--split: expected names with shares, as train=0.8,val=0.2, found '0.2'" in text, text)
     print("limits, dry run and recipes passed")

@@ -87,7 +87,7 @@ TEST(ClassFolders, AsksForTheFolderBelowWhenNoClassHoldsAImageItself) {
   EXPECT_EQ(
       list_class_folders(root.path()).notices,
       Texts{"no class folder holds an image itself, only in sub-folders like images/cat; did you mean " +
-            root.path() + "/images as ROOT, or `split_folders` images,…?"});
+            root.path() + "/images as `root`, or `split_folders` images,…?"});
   root.write("masks/b.jpg", "x");
   EXPECT_EQ(list_class_folders(root.path()).notices, Texts{});
 }

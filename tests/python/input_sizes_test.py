@@ -93,6 +93,26 @@ def test_counts_are_those_of_the_files(files, tmp_path, options):
         assert info["inputs"]["squeezed"] == 0 and info["inputs"]["max_squeeze"] < 1.05
 
 
+def test_a_crop_larger_than_the_images_gave_black_borders_without_a_note(files, tmp_path):
+    sizes = [size for found in sizes_by_format(files).values() for size in found]
+    with pytest.warns(UserWarning, match="5 of 11 images are smaller than the crop: black borders, at most 90.9 % of a sample"):
+        info = chunkhit.pack_images(files, tmp_path / "pack", max_errors=2, progress=False, crop=(60, 50))
+    shares = [1 - min(width, 60) * min(height, 50) / 3000 for width, height in sizes]
+    assert info["inputs"]["padded"] == sum(share > 0 for share in shares) == 5
+    assert info["inputs"]["max_padding"] == pytest.approx(max(shares), rel=1e-12)
+    assert "padded" not in chunkhit.pack_images(files, tmp_path / "fit", max_errors=2, progress=False, fit=(60, 50))["inputs"]
+
+
+@pytest.mark.parametrize("options, words", [
+    (dict(resize=64, crop=100), "^crop 100x100: resize 64 leaves a short side of 64, so that every sample would have black borders"),
+    (dict(resize=(64, 80), crop=(64, 81)), "^crop 64x81: resize 64x80 leaves less"),
+    (dict(fit=64, crop=(20, 65)), "^crop 20x65: fit 64x64 leaves less")])
+def test_a_crop_that_pads_every_image_was_no_error(files, tmp_path, options, words):
+    with pytest.raises(chunkhit.Error, match=words):
+        chunkhit.pack_images(files, tmp_path / "pack", progress=False, **options)
+    assert not (tmp_path / "pack").exists()
+
+
 def test_exif_is_ignored_where_the_pack_ignores_it(files, tmp_path):
     info = chunkhit.pack_images(files, tmp_path / "pack", max_errors=2, exif="ignore", resize=8, crop=8, progress=False)
     jpeg = next(entry for entry in info["inputs"]["formats"] if entry["format"] == "jpeg")

@@ -88,6 +88,25 @@ def test_readers_say_what_they_read(packs, ratings):
     assert re.fullmatch(r"MixingInfo\(chunks=15, chunks_in_window=15, .*\)", repr(loader.mixing()))
 
 
+def test_one_sample_was_samples(packs):
+    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=2, subset=np.arange(1), threads=1)
+    list(loader)
+    assert str(loader.stats()).startswith("1 batch, 1 sample in ") and ", 1 thread, prefetch" in str(loader.stats())
+
+
+def test_an_epoch_without_a_batch_named_no_numbers(packs):
+    message = raised("usage", chunkhit.ImageLoader, packs / "hdf5", batch_size=1000, drop_last=True, rank=0, world_size=3)
+    assert message == ("batch_size: no batch of 1,000 samples is left: 100 samples for 3 ranks; lower batch_size, or change drop_last or "
+                       "rank_remainder")
+
+
+def test_a_file_that_is_no_pack_named_no_command(ratings, tmp_path):
+    path = ratings[0] / "ratings.csv"
+    assert raised("bad_data", chunkhit.SparseLoader, path) == \
+        f"{path}: neither an HDF5 file nor a chunkhit shard; pack images with pack-images, ratings with pack-sparse"
+    assert "pack it first with pack-images" in raised("bad_data", chunkhit.ImageLoader, tmp_path)
+
+
 def test_normalize_is_named_as_in_python(packs):
     assert 'dtype="float32"' in raised("usage", chunkhit.ImageLoader, packs / "hdf5", normalize=dict(mean=[0, 0, 0]))
 
@@ -106,6 +125,8 @@ def test_normalize_is_named_as_in_python(packs):
     (chunkhit.pack_images, dict(max_errors=-0.1), "max_errors: expected a count as an int or a share as a float, found -0.1"),
     (chunkhit.pack_images, dict(max_errors=float("nan")), "max_errors: expected a count as an int or a share as a float, found nan"),
     (chunkhit.pack_images, dict(background=(1, 2, 300)), "background: expected three whole numbers from 0 to 255"),
+    (chunkhit.pack_images, dict(split="0.2"), "split: "),
+    (chunkhit.pack_sparse, dict(split_by="leave-one-out", test=0), "test: expected 1, or nothing, for split_by leave-one-out, which"),
     (chunkhit.pack_sparse, dict(test=True), "test: expected a count as an int or a share as a float, found True"),
 ])
 def test_packing_refuses_what_would_mean_something_else(tmp_path, pack, options, message):

@@ -279,6 +279,10 @@ def test_the_folder_of_a_split_is_described_as_the_commands_do(ratings, tmp_path
     assert packed == chunkhit.pack_info(tmp_path / "packs")
     verified = chunkhit.verify_pack(tmp_path / "packs")
     assert sorted(verified) == ["test", "train"] and verified["test"]["problems"] == []
+    assert chunkhit.pack_info(tmp_path) == {f"packs/{name}": info for name, info in packed.items()}
+    (tmp_path / "packs/test").rename(tmp_path / "elsewhere")
+    verified = chunkhit.verify_pack(tmp_path / "packs", quick=True)
+    assert "is missing" in verified["test"]["problems"][0] and verified["train"]["problems"] == []
 
 
 def test_a_wrong_input_of_ratings_is_named_as_the_argument(tmp_path):

@@ -24,7 +24,7 @@ def test_values_have_their_shares_of_pixels_and_of_masks(masked, page):
     found = " ".join(texts(page))
     pixels = np.concatenate([np.ravel(mask) for mask in masks])
     assert "pack: 5 values" in texts(page)
-    assert f"All 36 masks; 0 has {100 * np.mean(pixels == 0):.0f} % of the pixels. With a single value: 1 (0 in 1)." in found
+    assert f"All 36 masks; 0 has {100 * np.mean(pixels == 0):.0f} % of the pixels. 1 mask with one value in all pixels (0 in 1)." in found
     for name, value in (("0 (not colored)", 0), ("255 (often: ignore)", 255), ("4", 4)):
         assert name in texts(page)
         for share in (np.mean(pixels == value), np.mean([value in mask for mask in masks])):

@@ -331,6 +331,19 @@ def packed_colors(path, names, kind=int):
             writer.add(np.full((4, 4, 3), 40 + 3 * number + 7 * len(str(path)), np.uint8), kind(number % len(names)))
 
 
+def test_a_page_on_a_server_was_a_local_folder(tmp_path):
+    with pytest.raises(chunkhit.Error, match="^output: s3://bucket/page.html is on a server, expected a file here"):
+        write_report(tmp_path, "s3://bucket/page.html")
+
+
+def test_splits_in_a_folder_of_packs_were_left_out(tmp_path):
+    for name in ("one", "split/val", "split/train"):
+        packed_colors(tmp_path / "packs" / name, ["cat", "dog"])
+    write_report(tmp_path / "packs", tmp_path / "report.html", duplicates="none")
+    found = texts((tmp_path / "report.html").read_text())
+    assert [found.index(name) for name in ("one", "train", "val")] == sorted(found.index(name) for name in ("one", "train", "val"))
+
+
 def test_packs_of_other_data_sets_lack_no_classes(tmp_path):
     packed_colors(tmp_path / "pets/train", ["cat", "dog", "mouse"])
     packed_colors(tmp_path / "cars/train", ["van", "bus"])

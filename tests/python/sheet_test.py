@@ -95,7 +95,7 @@ def test_an_image_too_large_to_be_shown_whole_was_said_to_be_rejected(tmp_path, 
     before, after = pair(np.asarray(Image.open(tmp_path / "sheet.png")), 0)
     assert np.all(before == BLANK) and after[64, 64, 0] > 190
     subprocess.run([*command, tmp_path / "out"], check=True)
-    assert "1 of 1 rows packed" in capfd.readouterr().out
+    assert "1 of 1 row packed" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("channels", ["rgb", "gray"])

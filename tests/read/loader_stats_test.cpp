@@ -75,7 +75,7 @@ TEST(Verdict, IsNoneBeforeASecond) {
   EXPECT_EQ(stats.verdict(),
             "no verdict before a second of data: in 0.900 s training waited 33.3 % of the time for data");
   stats.corrupt_samples = 1234;
-  EXPECT_TRUE(says(stats, "1234 samples of damaged chunks were left out")) << stats.verdict();
+  EXPECT_TRUE(says(stats, "1,234 samples of damaged chunks were left out")) << stats.verdict();
 }
 
 TEST(Verdict, SaysThatAllSamplesAreDamaged) {

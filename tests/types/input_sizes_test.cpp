@@ -66,12 +66,22 @@ TEST(InputSizes, CountImagesThatLoseMostOfTheirAreaToTheCrop) {
   EXPECT_EQ(crop_text(sizes_of({{"png", 30, 20, 1, 0.5}})), "");
 }
 
+TEST(InputSizes, CountImagesThatAreSmallerThanTheCrop) {
+  std::optional<InputSizes> sizes = sizes_of({{"png", 30, 20, 1, 0, 0.25}, {"png", 30, 20}});
+  EXPECT_EQ(padding_text(*sizes),
+            "1 of 2 images is smaller than the crop: black borders, at most 25 % of a sample");
+  add_sizes(sizes_of({{"png", 30, 20, 1, 0, 0.125}}), sizes);
+  EXPECT_EQ(input_notices(*sizes),
+            (std::vector<std::string>{
+                "2 of 3 images are smaller than the crop: black borders, at most 25 % of a sample"}));
+}
+
 TEST(InputSizes, CountImagesWhoseAlphaIsDropped) {
   std::optional<InputSizes> sizes =
-      sizes_of({{"png", 30, 20, 1, 0, true}, {"png", 30, 20}, {"png", 30, 20, 1, 0.75}});
+      sizes_of({{"png", 30, 20, 1, 0, 0, true}, {"png", 30, 20}, {"png", 30, 20, 1, 0.75}});
   const std::string lost = "alpha, which was dropped: transparent pixels got the colors that they hide";
   EXPECT_EQ(alpha_text(*sizes), "1 image has " + lost);
-  add_sizes(sizes_of({{"png", 30, 20, 1, 0, true}}), sizes);
+  add_sizes(sizes_of({{"png", 30, 20, 1, 0, 0, true}}), sizes);
   EXPECT_EQ(input_notices(*sizes), (std::vector<std::string>{crop_text(*sizes), "2 images have " + lost}));
 }
 

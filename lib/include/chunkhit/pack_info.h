@@ -189,6 +189,8 @@ struct InputSizes {
   double max_squeeze = 1;            ///< largest change of an aspect ratio
   std::uint64_t cropped = 0;         ///< images that lost more than kMaxCropLoss of their area to the crop
   double max_crop_loss = 0;          ///< largest share of an area that was lost; 0 where `cropped` is 0
+  std::uint64_t padded = 0;          ///< images smaller than the crop, with black borders
+  double max_padding = 0;            ///< largest share of a sample that is border; 0 where `padded` is 0
   std::uint64_t alpha_dropped = 0;   ///< images with alpha, which samples show without it
   bool operator==(const InputSizes&) const = default;
 };
@@ -292,6 +294,10 @@ struct PackInfo {
 /// an array under `names`. Throws bad_data if `path` is none of these, unfinished, or its manifest (of a
 /// single part: its structure) is damaged; usage if `names` are given for anything but a single HDF5 file.
 [[nodiscard]] CHUNKHIT_API PackInfo read_pack_info(const std::string& path, const Hdf5Names& names = {});
+
+/// Returns the packs that a path names: those in the folder of a split, or in a folder of packs and splits,
+/// by name, finished or not; else the path itself, whatever it is.
+[[nodiscard]] CHUNKHIT_API std::vector<std::string> packs_of(const std::string& path);
 
 /// Reads a file beside the parts of a pack, whose folder may be a URL: its manifest.json, run.json, or a
 /// table that the manifest lists. Throws bad_data if there is none; try_again where it cannot be read now.

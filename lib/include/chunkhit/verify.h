@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -47,5 +48,9 @@ struct VerifyReport {
 /// that was read and is wrong, never something that could not be read.
 [[nodiscard]] CHUNKHIT_API VerifyReport verify_pack(const std::string& path,
                                                     const VerifyOptions& options = {});
+
+/// Finds the packs that splits in a folder lack, by the specs of the packs beside them: path → problem.
+/// Nothing where the path is a pack by itself. Throws try_again where a manifest cannot be read now.
+[[nodiscard]] CHUNKHIT_API std::map<std::string, std::string> missing_packs(const std::string& path);
 
 }  // namespace chunkhit

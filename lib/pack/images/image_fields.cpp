@@ -94,7 +94,7 @@ void SharesForm::parse(const std::string& name, const std::string& text,
     const std::string number = entry.substr(std::min(equals + 1, entry.size()));
     const auto read = std::from_chars(number.data(), number.data() + number.size(), share.share);
     if (number.empty() || read.ec != std::errc() || read.ptr != number.data() + number.size())
-      refuse_text(name, "NAME=SHARE", entry);
+      refuse_text(name, "names with shares, as train=0.8,val=0.2", entry);
     value.push_back(std::move(share));
   }
 }

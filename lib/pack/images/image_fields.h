@@ -82,7 +82,8 @@ void show_labels(Spec& spec, Fields& fields) {
                    Field{"file_column", "CSV column of the file paths, below ROOT", "NAME"},
                    columns.file_column, TextForm{});
   fields.record_if(!columns.mask_column.empty(),
-                   Field{"mask_column", "CSV column of masks, below pair or ROOT; of tars: seg.png", "NAME"},
+                   Field{"mask_column",
+                         "CSV column of mask paths, below pair or ROOT; tars: end of names, seg.png", "NAME"},
                    columns.mask_column, TextForm{});
   fields.record_if(true, Field{"label_column", "Label column, or key of a tar's .json; a,b or a-d: floats"},
                    columns.label_column, RepeatedForm{});
@@ -92,15 +93,16 @@ void show_labels(Spec& spec, Fields& fields) {
   fields.record_if(columns.label_type != LabelType::automatic,
                    Field{"label_type", "Kind of one label column"}, columns.label_type, WordForm{});
   fields.record_if(!columns.label_separator.empty(),
-                   Field{"label_separator", "Between the names in a label: 0 or 1 for each name", "TEXT"},
+                   Field{"label_separator",
+                         "Text between the names in one label; labels are 0 or 1 for each name", "TEXT"},
                    columns.label_separator, TextForm{});
   fields.record_if(spec.labels.empty(),
                    Field{"include", "Without labels: pack only files whose names match these globs", "GLOBS"},
                    spec.folders.include, NamesForm{});
   fields.record_if(
       !spec.pair.empty(),
-      Field{"pair", "Folder of masks (class maps), a file for each image, of its name", "FOLDER"}, spec.pair,
-      PathForm{});
+      Field{"pair", "Folder of masks (class maps): a file for each image, with its name", "FOLDER"},
+      spec.pair, PathForm{});
   fields.record_if(!spec.pair.empty() && spec.pair_kind != PairKind::mask,
                    Field{"pair_kind", "What pair holds: masks, or second images of the same size (view)"},
                    spec.pair_kind, WordForm{});

@@ -122,7 +122,27 @@ void check_sizes(const PackImagesSpec& spec) {
   if (spec.transform.layout != Layout::nhwc) throw_usage("`sizes` own: `layout`: expected nhwc");
 }
 
-/// The same for resizing.
+/// Throws usage where a crop is larger than what `resize` or `fit` leaves of every image, so that all samples
+/// would have black borders.
+void check_crop(const TransformSpec& transform) {
+  const std::uint32_t width = transform.crop_width, height = transform.crop_height;
+  if (width == 0 || transform.resize == Resize::none || transform.resize == Resize::long_side) return;
+  const bool is_short_side = transform.resize == Resize::short_side;
+  const std::uint32_t side = transform.resize_width;
+  if (is_short_side ? std::min(width, height) <= side : width <= side && height <= transform.resize_height)
+    return;
+  const auto text = [](std::uint32_t w, std::uint32_t h) {
+    return std::to_string(w) + "x" + std::to_string(h);
+  };
+  const std::string of = transform.resize == Resize::fit ? "`fit`" : "`resize`";
+  const std::string left = is_short_side
+                               ? std::to_string(side) + " leaves a short side of " + std::to_string(side)
+                               : text(side, transform.resize_height) + " leaves less";
+  throw_usage("`crop` " + text(width, height) + ": " + of + " " + left +
+              ", so that every sample would have black borders; give a smaller `crop` or a larger " + of);
+}
+
+/// Refuses the same of resizing.
 void check_resizing(const PackImagesSpec& spec) {
   const TransformSpec& transform = spec.transform;
   const TransformSpec plain;
@@ -134,6 +154,7 @@ void check_resizing(const PackImagesSpec& spec) {
     throw_usage(
         "`resample`: is for images that are resized: give `resize` or `fit`, or with `sizes` own "
         "`max_side` or `short_side`");
+  check_crop(transform);
 }
 
 /// The same for pairs.

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -21,6 +20,7 @@
 #include "chunkhit/pack.h"
 #include "listing/root_folder.h"
 #include "manifest/plan.h"
+#include "manifest/split_packs.h"
 #include "pack/images/memory_plan.h"
 #include "pack/images/pack_spec.h"
 #include "pack/images/pack_task.h"
@@ -307,30 +307,16 @@ void clean_up(const std::string& folder, const PackPlan& plan) {
   remove_plan(folder);
 }
 
-std::string spec_value(const SourcePack& pack, std::string_view name) {
-  const auto entry = std::ranges::find(pack.spec, name, &SpecEntry::name);
-  return entry == pack.spec.end() || entry->value == "none" ? "" : entry->value;
-}
-
-/// The packs of the split that a finished one belongs to: "train=0.9,val=0.1", "train,val".
-std::vector<std::string> split_names(const SourcePack& pack) {
-  std::istringstream entries(spec_value(pack, "split") + "," + spec_value(pack, "split-folders"));
-  std::vector<std::string> names;
-  for (std::string entry; std::getline(entries, entry, ',');)
-    if (!entry.empty()) names.push_back(entry.substr(0, entry.find('=')));
-  return names;
-}
-
 /// Whether all packs of the split of which `pack` is the one called `own_name` are finished; others may have
 /// been appended to them.
 bool is_split_finished(const std::string& folder, const std::string& own_name, const SourcePack& pack) {
-  const std::vector<std::string> names = split_names(pack);
+  const std::vector<std::string> names = split_pack_names(pack.spec);
   const auto is_there = [&](const std::string& name) {
     const std::string path = folder + "/" + name;
     if (!holds_pack(path, kImagePacks)) return false;
     const PackManifest manifest = checked_pack(path);
     return std::ranges::any_of(manifest.sources, [&](const SourcePack& other) {
-      return other.input_xxh3 == pack.input_xxh3 && spec_value(other, "split-name") == name;
+      return other.input_xxh3 == pack.input_xxh3 && spec_value(other.spec, "split-name") == name;
     });
   };
   return std::ranges::find(names, own_name) != names.end() && std::ranges::all_of(names, is_there);

@@ -86,7 +86,7 @@ TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header)
   return plan;
 }
 
-/// An image of this header, how its aspect ratio changes, and what the crop removes of it.
+/// An image of this header, how its aspect ratio changes, and what the crop removes of it or adds.
 InputImage input_image(const ImageHeader& header, int orientation, const TransformPlan& plan) {
   const bool swapped = swaps_sides(orientation);
   InputImage input{header.format, swapped ? header.height : header.width,
@@ -96,6 +96,8 @@ InputImage input_image(const ImageHeader& header, int orientation, const Transfo
   input.squeeze = static_cast<double>(std::max(wide, high)) / static_cast<double>(std::min(wide, high));
   input.crop_loss = 1 - static_cast<double>(std::uint64_t{plan.window.width} * plan.window.height) /
                             static_cast<double>(std::uint64_t{plan.resized_width} * plan.resized_height);
+  input.padding = 1 - static_cast<double>(std::uint64_t{plan.canvas.width} * plan.canvas.height) /
+                          static_cast<double>(std::uint64_t{plan.sample.width} * plan.sample.height);
   input.loses_alpha = has_alpha(header.channels) && !has_alpha(plan.channels);
   return input;
 }

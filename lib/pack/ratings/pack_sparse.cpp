@@ -1,7 +1,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <ctime>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -123,6 +125,19 @@ void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) 
 
 constexpr std::int64_t kFirstWithUnit = 100'000'000;  // seconds: 1973
 
+/// A time as a number, with its date in UTC where it is one of seconds since 1970.
+std::string moment_text(std::int64_t time) {
+  constexpr std::int64_t kLastWithDate = 253'402'300'799;  // in the year 9999
+  std::string text = std::to_string(time);
+  if (time < kFirstWithUnit || time > kLastWithDate) return text;
+  const std::time_t seconds = time;
+  std::tm date{};
+  ::gmtime_r(&seconds, &date);
+  std::array<char, 32> shown{};
+  std::strftime(shown.data(), shown.size(), time % 86'400 == 0 ? "%Y-%m-%d" : "%Y-%m-%dT%H:%M:%S", &date);
+  return text + " (" + shown.data() + ")";
+}
+
 /// Says why a split gives a pack no rating at all.
 std::string without_ratings_text(const RatingPacks& packs, const std::string& name,
                                  const RatingSplitSpec& split) {
@@ -146,11 +161,11 @@ std::string without_ratings_text(const RatingPacks& packs, const std::string& na
   }
   const std::optional<LatestTime>& latest = packs.source->split.latest();
   const std::int64_t latest_seconds = latest ? without_scale(latest->time, packs.source->time_scale) : 0;
-  const std::string last = latest ? "; the latest time, " + std::to_string(latest_seconds) + ", has " +
+  const std::string last = latest ? "; the latest time, " + moment_text(latest_seconds) + ", has " +
                                         count_text(latest->count, "rating")
                                   : "";
   if (split.before && name == "test")
-    return "no rating is at or after `before` " + std::to_string(*split.before) + last +
+    return "no rating is at or after `before` " + moment_text(*split.before) + last +
            (latest && latest_seconds < kFirstWithUnit
                 ? "; such times have no unit: give `before` as one of them"
                 : "");

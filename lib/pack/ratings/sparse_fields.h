@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "chunkhit/pack.h"
 #include "chunkhit/sparse_spec.h"
 #include "pack/run_fields.h"
@@ -77,6 +78,20 @@ struct StoredValuesForm {
 
 // Fields stand in the order in which they are recorded. `Spec` is const for a recorder.
 
+/// Completes what was given: users that a preset holds out are for `users` alone, and leave-one-out holds out
+/// one rating for test; throws usage where `test` was given as none.
+inline void resolve_split(RatingSplitSpec& split, bool is_validation_given, bool is_test_given) {
+  if (split.split_by == SplitKind::users) return;
+  if (!is_validation_given) split.validation = {};
+  if (!is_test_given) split.test = {};
+  if (split.split_by != SplitKind::leave_one_out || !split.test.is_none()) return;
+  if (is_test_given)
+    throw_usage(
+        "`test`: expected 1, or nothing, for `split_by` leave-one-out, which always holds out one "
+        "rating of each user for test; found 0");
+  split.test.count = 1;
+}
+
 template <class Spec, class Fields>
 void show_input(Spec& spec, Fields& fields) {
   auto& input = spec.input;
@@ -88,7 +103,7 @@ void show_input(Spec& spec, Fields& fields) {
          DelimiterForm{{"auto"}});
   fields(Field{"header", "Whether the first line is a header"}, table.header, WordForm{});
   fields(Field{"user", "User column: a name, or a number from 1"}, table.user, ColumnForm{{"auto"}});
-  fields(Field{"item", "Item column, likewise"}, table.item, ColumnForm{{"auto"}});
+  fields(Field{"item", "Item column, in the same way"}, table.item, ColumnForm{{"auto"}});
   fields(Field{"value", "Value column; the word none: implicit feedback, every rating is 1"}, table.value,
          ColumnForm{{"auto"}});
   fields(Field{"time", "Time column; the word none: ignore times"}, table.time, ColumnForm{{"auto"}});
@@ -133,12 +148,13 @@ void show_split(Split& split, Fields& fields) {
   fields.recorded_only(is_given, Field{"validation_file", ""}, split.files.validation, CountForm{});
   fields.recorded_only(is_given, Field{"test_file", ""}, split.files.test, CountForm{});
   fields.record_if(draws,
-                   Field{"validation", "Number or share for validation: users; ratio, time: of ratings"},
+                   Field{"validation", "For validation: users, or ratings (ratio, time); leave-one-out: 1"},
                    split.validation, AmountForm{});
-  fields.record_if(draws, Field{"test", "The same for test"}, split.test, AmountForm{});
+  fields.record_if(draws, Field{"test", "The same for test; leave-one-out: always 1"}, split.test,
+                   AmountForm{});
   fields.record_if(
       draws && !split.validation_users.empty(),
-      Field{"validation_users", "users: hold out those of a list, one id per line, for validation", "FILE"},
+      Field{"validation_users", "users: hold out the ids in FILE, one per line, for validation", "FILE"},
       split.validation_users, PathForm{});
   fields.record_if(draws && !split.test_users.empty(),
                    Field{"test_users", "users: the same for test", "FILE"}, split.test_users, PathForm{});
@@ -151,7 +167,8 @@ void show_split(Split& split, Fields& fields) {
                    Field{"before", "time: start of the test period, a number or YYYY-MM-DD"}, split.before,
                    MomentForm{});
   fields.record_if(
-      hides, Field{"hide_validation", "X of test lacks the ratings of validation, not of split-by users"},
+      hides,
+      Field{"hide_validation", "Leave the ratings of validation out of X of test; not with split-by users"},
       split.hide_validation, SwitchForm{});
 }
 
@@ -181,10 +198,11 @@ void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_
       Field{"item_columns", "Keep columns of a CSV of items (ids: column of the ratings' name, or first)",
             "FILE"},
       spec.item_columns, PathForm{});
-  fields.record_if(!spec.user_columns.empty(), Field{"user_columns", "The same of users", "FILE"},
+  fields.record_if(!spec.user_columns.empty(), Field{"user_columns", "The same for users", "FILE"},
                    spec.user_columns, PathForm{});
-  fields.unrecorded(Field{"table_header", "First line of both is a header"}, spec.table_header, WordForm{});
-  fields.unrecorded(Field{"table_quote", "Quoting of their fields"}, spec.table_quote, WordForm{});
+  fields.unrecorded(Field{"table_header", "Whether the first line of these CSVs is a header"},
+                    spec.table_header, WordForm{});
+  fields.unrecorded(Field{"table_quote", "Quoting of fields in these CSVs"}, spec.table_quote, WordForm{});
 }
 
 template <class Options, class Fields>

@@ -192,6 +192,10 @@ def fields_of(table: str) -> List[Tuple[str, str, Any, str, str]]:
     """The fields of a table: (name, annotation, default, group, help)."""
 def pack_info_json(path: bytes, images: str, labels: Optional[str]) -> str: ...
 def read_pack_file(folder: bytes, name: str) -> bytes: ...
+def packs_of(path: bytes) -> List[bytes]:
+    """The packs in a folder of packs and splits; else the path itself."""
+def missing_packs(path: bytes) -> List[Tuple[bytes, str]]:
+    """The packs that splits in a folder lack, each with a report as of verify_pack_json."""
 def verify_pack_json(path: bytes, quick: bool, threads: int, images: str, labels: Optional[str]) -> str: ...
 def pack_images(options: Dict[str, Any], on_progress: Any, dry_run: bool) -> Any:
     """Packs; returns warnings, or with dry_run what would be packed."""

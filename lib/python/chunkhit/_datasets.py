@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from . import _chunkhit
 from . import _types as types
 from ._batches import CsrRows
-from ._error import Error
+from ._error import Error, counted
 from ._ids import Ids
 from ._info import OfImages, OfRatings
 from ._options import MASKS, has_options, with_defaults
@@ -94,7 +94,7 @@ class Dataset:
             raise IndexError(f"expected a number, a slice or a list of numbers, found {key!r}")
         if array.dtype == bool:
             if len(array) != size:
-                raise IndexError(f"{len(array)} truths for {size} samples")
+                raise IndexError(f"{counted(len(array), 'truth')} for {counted(size, 'sample')}")
             array = np.flatnonzero(array)
         if not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
             raise IndexError(f"expected whole numbers, found {array.dtype}")
@@ -181,7 +181,7 @@ class ImageDataset(OfImages, Dataset):
         return found
 
     def _summary(self) -> str:
-        return f"{len(self)} samples"
+        return counted(len(self), "sample")
 
     def _read(self, numbers: NDArray[Any]) -> Tuple[Any, Any]:
         targets = self._core.masks if self._has_masks else self._core.labels
@@ -236,7 +236,7 @@ class SparseDataset(OfRatings, Ids, Dataset):
         return self._wants_held_out and bool(self._core.has_held_out)
 
     def _summary(self) -> str:
-        return f"{len(self)} rows of {self.column_count} columns"
+        return f"{counted(len(self), 'row')} of {counted(self.column_count, 'column')}"
 
     def _matrix(self, numbers: NDArray[Any], held_out: bool, is_one: bool) -> Any:
         indptr, indices, values, times = self._core.read(numbers, held_out)

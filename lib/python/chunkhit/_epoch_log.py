@@ -7,7 +7,7 @@ import sys
 from typing import Any, Callable, Optional, Union
 
 from ._chunkhit import LoaderStats
-from ._error import ArgumentError, Error
+from ._error import ArgumentError, Error, counted
 from ._paths import Path
 from ._types import EpochRecord
 
@@ -17,7 +17,7 @@ SCALARS = ("seconds", "wait_seconds", "wait_fraction", "transform_seconds", "sam
 
 def line_of(record: EpochRecord) -> str:
     whole = "" if record["complete"] else ", stopped"
-    return (f"epoch {record['epoch']}{whole}: {record['batches']:,} batches, {record['samples']:,} samples in "
+    return (f"epoch {record['epoch']}{whole}: {counted(record['batches'], 'batch')}, {counted(record['samples'], 'sample')} in "
             f"{record['seconds']:.3f} s ({record['samples_per_second']:,.0f} samples/s); {record['verdict']}")
 
 

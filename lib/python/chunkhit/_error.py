@@ -1,4 +1,4 @@
-"""The one exception of the package, and what arguments are checked with."""
+"""The one exception of the package, what arguments are checked with, and counts in messages."""
 from __future__ import annotations
 
 import operator
@@ -7,6 +7,13 @@ from typing import Any, Optional
 
 FIELD = re.compile("`([a-z_]+)`")
 WORKER = re.compile(r"Caught \w+ (in DataLoader worker process \d+)\.\nOriginal Traceback")
+
+
+def counted(number: int, thing: str = "") -> str:
+    """'1 image', '1,234 images', '2 batches'."""
+    if not thing:
+        return f"{number:,}"
+    return f"{number:,} {thing}{'' if number == 1 else 'es' if thing.endswith(('s', 'ch')) else 's'}"
 
 
 def first_line_first(message: str) -> str:

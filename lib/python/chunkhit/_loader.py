@@ -7,7 +7,7 @@ from typing import Any, Dict, Generic, Iterator, Optional, TypeVar
 
 from . import _chunkhit
 from ._epoch_log import EpochLog, Target
-from ._error import ArgumentError, Error, whole_number
+from ._error import ArgumentError, Error, counted, whole_number
 
 Batch = TypeVar("Batch")
 Self = TypeVar("Self", bound="Loader[Any, Any]")
@@ -67,14 +67,14 @@ class Loader(Generic[Core, Batch]):
         name = type(self).__name__
         if self._opened is None:
             return f"<{name}: closed>"
-        return f"<{name}: {self._summary()}, {len(self)} batch{'' if len(self) == 1 else 'es'} an epoch>"
+        return f"<{name}: {self._summary()}, {counted(len(self), 'batch')} an epoch>"
 
     def _summary(self) -> str:
         raise NotImplementedError
 
-    def _count(self) -> str:
+    def _count(self, thing: str) -> str:
         """The samples of an epoch, and of how many, where a subset or a sampler draws them."""
-        return str(self.size) if self.epoch_samples == self.size else f"{self.epoch_samples} of {self.size}"
+        return ("" if self.epoch_samples == self.size else f"{self.epoch_samples:,} of ") + counted(self.size, thing)
 
     def __getitem__(self, key: Any) -> Any:
         name = type(self).__name__

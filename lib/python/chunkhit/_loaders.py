@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from . import _chunkhit
 from . import _types as types
 from ._batches import CsrRows, ImageBatch, SparseBatch, times_of
-from ._error import ArgumentError
+from ._error import ArgumentError, counted
 from ._ids import Ids
 from ._info import OfImages, OfRatings
 from ._loader import Loader
@@ -112,7 +112,7 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
         return None if self._opened is None else html_of(self._paths)
 
     def _summary(self) -> str:
-        return f"{self._count()} samples, batches of {self.batch_shape}"
+        return f"{self._count('sample')}, batches of {self.batch_shape}"
 
     @property
     def batch_shape(self) -> Tuple[int, ...]:
@@ -149,7 +149,7 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
         return writable, True
 
     def _summary(self) -> str:
-        return f"{self._count()} rows of {self.column_count} columns"
+        return f"{self._count('row')} of {counted(self.column_count, 'column')}"
 
     @property
     def column_count(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from . import _chunkhit
 from . import _types as types
-from ._error import FIELD, ArgumentError, Error, whole_number
+from ._error import FIELD, ArgumentError, Error, counted, whole_number
 from ._options import checks_keywords, given, has_options, yes_or_no
 from ._paths import Path, Paths, native_path, native_paths
 
@@ -45,11 +45,9 @@ class ProgressLine:
 
 
 def packs_in(path: Path) -> List[str]:
-    """The folders of the packs in the folder of a split, sorted; none where the path is something else."""
-    folder = os.fsdecode(native_path(path, "path"))
-    if not os.path.isdir(folder) or os.path.exists(os.path.join(folder, "manifest.json")):
-        return []
-    return sorted(name for name in os.listdir(folder) if os.path.exists(os.path.join(folder, name, "manifest.json")))
+    """The packs in a folder of packs and splits, relative to it, sorted; none where the path is something else."""
+    folder = native_path(path, "path")
+    return [os.fsdecode(os.path.relpath(pack, folder)) for pack in _chunkhit.packs_of(folder) if pack != folder]
 
 
 @checks_keywords
@@ -60,8 +58,8 @@ def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = Non
     The keys are those of chunkhit.ImageInfo, or of ratings chunkhit.RatingInfo, which help() explains: `info["classes"]` is a list
     of dicts with id, name and samples.
 
-    Of the folder of a split a dict of these by the packs' names, as the command prints it. Raises Error "bad_data" when
-    it is none, is unfinished, or its manifest is damaged.
+    Of a folder of packs and splits a dict of these by the packs' folders, as the command prints it. Raises Error "bad_data"
+    when it is none, is unfinished, or its manifest is damaged.
     """
     packs = packs_in(path)
     if packs:
@@ -81,15 +79,15 @@ def verify_pack(path: Path, *, quick: bool = False, threads: Optional[int] = Non
 
     Returns parts, chunks, samples, bytes, external (there are no hashes to compare with), problems (what is wrong, each as a
     text: a pack is whole where there are none), and remove_to_rebuild (files that, once removed, the call that made the pack
-    writes again); of the folder of a split a dict of these by the packs' names. Raises Error only where nothing could be
-    checked.
+    writes again); of a folder of packs and splits a dict of these by the packs' folders, also of packs that a split lacks.
+    Raises Error only where nothing could be checked.
     """
-    packs = packs_in(path)
-    if packs:
-        return {name: verify_pack(os.path.join(os.fspath(path), name), quick=quick, threads=threads, images=images,
-                                  labels=labels) for name in packs}
-    found: Info = json.loads(_chunkhit.verify_pack_json(native_path(path, "path"), quick, threads or 0, images, labels))
-    return found
+    folder = native_path(path, "path")
+    found = {name: verify_pack(os.path.join(os.fspath(path), name), quick=quick, threads=threads, images=images, labels=labels)
+             for name in packs_in(path)}
+    for pack, report in _chunkhit.missing_packs(folder):
+        found[os.fsdecode(os.path.relpath(pack, folder))] = json.loads(report)
+    return found or dict(json.loads(_chunkhit.verify_pack_json(folder, quick, threads or 0, images, labels)))
 
 
 def native(value: Any) -> Any:
@@ -136,7 +134,7 @@ class PackResult(Dict[str, Any]):
 
 
 def pack_text(info: Info) -> str:
-    from .report._page import bytes_text, counted
+    from .report._page import bytes_text
 
     if "matrices" in info:
         held = [f"{entry['nnz']:,} {'ratings' if entry['name'] == 'X' else 'held out'}" for entry in info["matrices"]]
@@ -172,7 +170,8 @@ def warn(texts: Sequence[str]) -> None:
 
 def rejects_text(info: Info) -> str:
     path = os.path.join(info["path"], "rejects.csv")
-    text = f"{info['path']}: {info['rejected']:,} of {info['rows']:,} samples were rejected and are not in the pack"
+    were, are = ("was", "is") if info["rejected"] == 1 else ("were", "are")
+    text = f"{info['path']}: {info['rejected']:,} of {counted(info['rows'], 'sample')} {were} rejected and {are} not in the pack"
     try:
         with open(path, newline="", encoding="utf-8", errors="replace") as file:
             rows = csv.reader(file)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, List, Optional, Union
 import numpy as np
 
 from ._datasets import ImageDataset
-from ._error import Error, whole_number
+from ._error import Error, counted, whole_number
 from ._paths import Path, Paths
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def captions_of(dataset: ImageDataset, samples: List[int]) -> List[str]:
 def sheet_of(dataset: ImageDataset, n: int) -> Sheet:
     """A sheet of `n` images, evenly spread over the dataset."""
     from .report._contact_sheet import figures_in
-    from .report._page import counted, shown
+    from .report._page import shown
 
     total = len(dataset)
     samples = np.unique(np.linspace(0, total - 1, min(n, total)).astype(int)).tolist() if total else []

@@ -5,10 +5,11 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
+from .._error import counted
 from . import _charts as charts
 from ._charts import Panel, Series
 from ._image_scan import ImageScan
-from ._page import Block, Section, counted, shown
+from ._page import Block, Section, shown
 
 MAX_VALUES = 24  # of whole numbers that are shown one by one
 TOP_TEXTS = 12

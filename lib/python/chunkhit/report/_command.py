@@ -8,20 +8,21 @@ import sys
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .. import __version__
-from .._error import Error, whole_number
+from .._error import Error, counted, whole_number
 from .._packing import Progress, pack_info, packs_in, with_progress
 from .._paths import Path, Paths, path_list
 from ._image_scan import LookOptions, Report, scan_images
-from ._page import Section, counted, page_path, page_text, shown, write_page
+from ._page import Section, page_path, page_text, shown, write_page
 
 DEFAULT_SAMPLES = 10_000
 SPLITS = ("train", "validation", "val", "test")
 DUPLICATES = ("auto", "all", "none")
 
 
-def split_order(name: str) -> Tuple[int, str]:
-    """Training first, whatever the alphabet says."""
-    return (SPLITS.index(name) if name in SPLITS else len(SPLITS), name)
+def split_order(path: str) -> Tuple[str, int, str]:
+    """By folder, in each training first, whatever the alphabet says."""
+    folder, name = os.path.split(path)
+    return (folder, SPLITS.index(name) if name in SPLITS else len(SPLITS), name)
 
 
 def named_packs(paths: Paths) -> List[Tuple[str, str]]:
@@ -149,7 +150,7 @@ def subtitle(has_images: bool, has_ratings: bool, samples: Optional[int], seed: 
     limits = [f"at most {DEFAULT_SAMPLES if samples is None else samples:,} images"] if has_images else []
     users = "users with at most 50 million ratings" if samples is None else f"at most {samples:,} users"
     limits += [users] if has_ratings else []
-    return f"Looked at in each pack: {' and '.join(limits)}, drawn by seed {seed}. The first table is of all."
+    return f"Looked at in each pack: {' and '.join(limits)}, drawn by seed {seed}. The table of packs counts all samples."
 
 
 def parser() -> argparse.ArgumentParser:

@@ -7,10 +7,11 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
+from .._error import counted
 from .._datasets import ImageDataset
 from ._charts import mask_colors
 from ._image_scan import ImageScan, chosen_of_classes, upright
-from ._page import Block, Figure, counted, shown
+from ._page import Block, Figure, shown
 
 MAX_CLASSES = 24
 MAX_OF_CLASS = 12

@@ -5,10 +5,11 @@ from typing import Dict, List, Sequence
 
 import numpy as np
 
+from .._error import counted
 from . import _charts as charts
 from ._charts import Series
 from ._image_scan import ImageScan
-from ._page import Block, Section, counted, looked_at, share_text
+from ._page import Block, Section, looked_at, share_text
 
 NAMES = {0: "0 (not colored)", 255: "255 (often: ignore)"}
 SHOWN_VALUES = 30
@@ -35,8 +36,8 @@ def mask_block(scan: ImageScan) -> Block:
     left_out = f" The {SHOWN_VALUES} values of most pixels are shown." if len(values) > SHOWN_VALUES else ""
     singles = ", ".join(f"{value} in {alone[value]:,}" for value in np.flatnonzero(alone)[:8])
     note = (f"{looked_at(len(scan.looked), scan.total, 'mask')}; {most} has {share_text(pixels[most] / pixels.sum())} of the pixels. "
-            f"With a single value: {alone.sum():,}{f' ({singles})' if singles else ''}.{left_out} The first bar is the share of "
-            "pixels, the second that of the masks that have the value. Colors are those of the contact sheet.")
+            f"{counted(int(alone.sum()), 'mask')} with one value in all pixels{f' ({singles})' if singles else ''}.{left_out} The first bar "
+            "is the share of pixels, the second that of the masks that have the value. Colors are those of the contact sheet.")
     colors = [charts.GRID, *charts.mask_colors()[1:]]
     series = [Series(name, 100 * counts[shown] / total, [colors[value] for value in shown])
               for name, counts, total in (("pixels", pixels, pixels.sum()), ("masks", masks, len(scan.looked)))]

@@ -8,7 +8,7 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import Any, List, NamedTuple, Sequence, Tuple
 
-from .._error import Error
+from .._error import Error, counted
 from .._paths import Path, native_path
 
 
@@ -92,13 +92,6 @@ def short_name(file: str, most: int = 30) -> str:
     return f"{name[:most - 1 - end]}…{name[-end:]}"
 
 
-def counted(number: int, thing: str = "") -> str:
-    """'1 image', '1,234 images'."""
-    if not thing:
-        return f"{number:,}"
-    return f"{number:,} {thing}{'' if number == 1 else 'es' if thing.endswith('s') else 's'}"
-
-
 def bytes_text(count: float) -> str:
     """Bytes in powers of 1000, as the commands print them."""
     if count < 999.5:
@@ -143,6 +136,8 @@ def page_text(title: str, subtitle: str, sections: Sequence[Section], version: s
 def page_path(name: str, path: Path) -> str:
     """The path of a page; raises Error "usage" for one whose ending is of another format."""
     target = os.fsdecode(native_path(path, name))
+    if "://" in target:
+        raise Error(f"`{name}`: {shown(target)} is on a server, expected a file here: any tool uploads it then", "usage")
     if os.path.splitext(target)[1].lower() not in ("", ".html", ".htm"):
         raise Error(f"`{name}`: expected a name that ends in .html, found {shown(target)}", "usage")
     return target

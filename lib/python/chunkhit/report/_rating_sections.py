@@ -5,9 +5,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from .._error import counted
 from . import _charts as charts
 from ._charts import Panel, Series
-from ._page import Block, Section, bytes_text, counted, looked_at, share_text, shown
+from ._page import Block, Section, bytes_text, looked_at, share_text, shown
 from ._rating_scan import RatingScan, nnz_of
 
 MAX_VALUES = 24  # shown one by one

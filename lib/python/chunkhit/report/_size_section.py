@@ -6,10 +6,11 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
+from .._error import counted
 from . import _charts as charts
 from ._charts import Mark, Panel, Series
 from ._image_scan import Array, ImageScan
-from ._page import Block, Section, counted, looked_at, share_text, shown
+from ._page import Block, Section, looked_at, share_text, shown
 
 MAX_SQUEEZE = 1.5  # as C++'s kMaxSqueeze, which the manifest counts by
 MAX_CROP_LOSS = 0.5  # as C++'s kMaxCropLoss
@@ -37,7 +38,7 @@ def size_section(scans: Sequence[ImageScan]) -> Section:
                            "or lost alpha"]
     for scan in recorded:
         inputs = scan.info["inputs"]
-        section.warnings += squeeze_warnings(scan, inputs) + crop_warnings(scan, inputs) + alpha_warnings(scan, inputs)
+        section.warnings += squeeze_warnings(scan, inputs) + crop_warnings(scan, inputs) + padding_warnings(scan, inputs) + alpha_warnings(scan, inputs)
     if own:
         section.blocks.append(stored_block(own, edges))
     missing = [scan.name for scan in scans if not scan.info.get("inputs")]
@@ -61,6 +62,14 @@ def crop_warnings(scan: ImageScan, inputs: Dict[str, Any]) -> List[str]:
         return []
     return [f"{scan.name}: {cropped:,} of {counted(scan.total, 'image')} lost more than {MAX_CROP_LOSS:.0%} of the area to the "
             f"crop, at most {inputs['max_crop_loss']:.1%}"]
+
+
+def padding_warnings(scan: ImageScan, inputs: Dict[str, Any]) -> List[str]:
+    padded = inputs.get("padded", 0)
+    if not padded:
+        return []
+    return [f"{scan.name}: {padded:,} of {counted(scan.total, 'image')} {'is' if padded == 1 else 'are'} smaller than the crop: black "
+            f"borders, at most {inputs['max_padding']:.1%} of a sample"]
 
 
 def alpha_warnings(scan: ImageScan, inputs: Dict[str, Any]) -> List[str]:
@@ -157,6 +166,7 @@ def advice(scans: Sequence[ImageScan]) -> str:
     found = [text for key, text in (
         ("squeezed", "A short side (--resize 256) with --crop, or --fit, keeps the aspect ratio."),
         ("cropped", "--fit instead of --crop keeps whole images."),
+        ("padded", "A smaller --crop, or --resize before it, leaves no black borders."),
         ("alpha_dropped", "--background white shows white behind transparent pixels, --channels rgba keeps alpha."))
         if any(inputs.get(key) for inputs in recorded)]
     return " ".join(["Of all packed images.", *found])
