@@ -355,9 +355,16 @@ void ChunkCache::load_now(std::size_t chunk, ChunkSet::Location location, ByteBu
 bool ChunkCache::read_to(std::size_t chunk, MutableBytes out) {
   const auto begin = std::chrono::steady_clock::now();
   Entry& entry = entries_[chunk];
+  const ChunkSet::Location location = chunks_.find(chunk);
+  const ChunkReader& part = chunks_.part(location);
   if (entry.state.load(std::memory_order_acquire) == State::corrupt) return false;
   try {
-    prepared_->read(chunk, out, checks(chunks_.part(chunks_.find(chunk))));
+    const bool was_checked = stays_in_file(entry, location);
+    if (was_checked) prepared_->read(chunk, out, false);
+    const std::uint64_t stamp = spec_.reads_cached ? part.file().stamp() : 0;
+    if (!was_checked || (checks(part) && stamp != entry.stamp.load(std::memory_order_relaxed)))
+      prepared_->read(chunk, out, checks(part));
+    entry.stamp.store(stamp, std::memory_order_relaxed);
   } catch (const Error& error) {
     if (!leaves_out(error)) throw_with_advice(error);
     end_loading(chunk, State::corrupt);
