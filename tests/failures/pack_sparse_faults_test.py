@@ -193,6 +193,13 @@ def test_messages_blamed_the_preset_or_named_seconds_alone(space):
     check("--before 1893456000 (2030-01-01); the latest time, 1500000019 (2017-07-14T02:40:19), has 6 ratings" in text, text)
 
 
+def test_a_split_that_failed_left_a_finished_pack(space):
+    source = write_csv(space("short.csv"), [(user, item, 5, 1_500_000_000 + (user + item) % 6) for user in range(20) for item in range(6)])
+    pack(source, "--split-by", "time", "--before", "2030-01-01", "-o", space("again"), expect=2)
+    pack(source, "--split-by", "time", "--before", "1500000004", "-o", space("again"))
+    run("pack-verify", space("again"))
+
+
 def test_a_delimiter_that_no_line_has_was_not_named(space):
     text = pack(space("dated.csv"), "--delimiter", ";", "-o", space("cut"), expect=65)
     check('line 1: found no ";" (--delimiter) in "' in text and "without --delimiter it is detected" in text, text)

@@ -347,12 +347,17 @@ class SparseRun {
     for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
     report_.codec = codec_choice(spec_).codec;
     check_any_rows(made.packs, spec_.packs.split);
+    // Before any pack is written: a finished one would be in the way of the corrected command.
+    if (!may_be_empty())
+      for (const PackRows& rows : made.packs.packs) check_has_rows(made.packs, rows, spec_.packs.split);
     return made;
   }
 
+  [[nodiscard]] bool may_be_empty() const { return spec_.packs.split.split_by == SplitKind::users_by_id; }
+
   /// Whether a split by id gives a pack of this input no rows; a notice says so.
   [[nodiscard]] bool leaves_out(const PackRows& rows) {
-    if (spec_.packs.split.split_by != SplitKind::users_by_id || rows.row_count() > 0) return false;
+    if (!may_be_empty() || rows.row_count() > 0) return false;
     report_.notices.push_back(rows.name() + " gets no user of this input, and is not written");
     return true;
   }
@@ -363,7 +368,6 @@ class SparseRun {
       return;
     }
     if (leaves_out(rows)) return;
-    check_has_rows(run.packs, rows, spec_.packs.split);
     progress_.pack = output.pack.path();
     MatrixPackWriter writer(run, rows, output.pack);
     report_.packs.push_back(writer.write());
@@ -377,7 +381,6 @@ class SparseRun {
     const RatingPacks& packs = made.packs;
     for (const PackRows& rows : packs.packs) {
       if (leaves_out(rows)) continue;
-      check_has_rows(packs, rows, spec_.packs.split);
       const MatrixShape shape = matrix_shape(packs, rows);
       MatrixPackReport pack;
       pack.path = foreseen_path(rows.name());

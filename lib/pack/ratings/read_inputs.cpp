@@ -155,6 +155,9 @@ void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {
   if (!spec.layer.empty()) throw_usage("`layer`:" + are + "hdf5");
   if (spec.transpose) throw_usage("`transpose`:" + are + "matrices; `user` and `item` name columns");
   if (spec.shared_rows != SharedRows::error) throw_usage("`shared_rows`:" + are + "matrices");
+  const char* const flag = format == RatingFormat::text ? nullptr : given_table_flag(spec.table);
+  if (flag != nullptr && std::string_view(flag) != "`comment`")
+    throw_usage(std::string(flag) + ":" + are + "text");
 }
 
 void check_matrix_flags(const RatingInputSpec& spec, bool have_tables, RatingFormat format) {
