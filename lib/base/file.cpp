@@ -239,12 +239,12 @@ bool LocalFile::is_cached(std::uint64_t offset, std::uint64_t bytes) const {
   if (!fd_ || bytes == 0) return false;
   std::uint8_t byte = 0;
   const iovec to{&byte, 1};
-  const auto reads_at_once = [&](std::uint64_t at) {
-    return ::preadv2(fd_->get(), &to, 1, static_cast<off_t>(at), RWF_NOWAIT) == 1;
-  };
-  for (std::uint64_t at = 0; at < bytes; at += kStep)
-    if (!reads_at_once(offset + at)) return errno == EOPNOTSUPP && is_in_memory(fd_->get());
-  return reads_at_once(offset + bytes - 1);
+  for (std::uint64_t at = 0;; at = std::min(at + kStep, bytes - 1)) {
+    const ssize_t got = ::preadv2(fd_->get(), &to, 1, static_cast<off_t>(offset + at), RWF_NOWAIT);
+    if (got < 0 && errno == EOPNOTSUPP) return is_in_memory(fd_->get());
+    if (got != 1) return false;
+    if (at == bytes - 1) return true;
+  }
 }
 
 std::uint64_t LocalFile::stamp() const {

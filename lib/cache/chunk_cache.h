@@ -72,7 +72,7 @@ class ChunkCache {
     /// out.
     [[nodiscard]] const std::uint8_t* samples() const { return samples_; }
     /// Whether the samples would not be in memory without this.
-    [[nodiscard]] bool holds_memory() const { return cache_ != nullptr; }
+    [[nodiscard]] bool holds_memory() const { return cache_ != nullptr && samples_ != &kInFile; }
     /// Whether nobody had to wait for it.
     [[nodiscard]] bool hit() const { return hit_; }
 
@@ -126,7 +126,7 @@ class ChunkCache {
 
   /// Whether chunks take no memory, and samples are read one by one: of all, or of one that a Pin holds.
   [[nodiscard]] bool reads_samples() const { return spec_.reads_samples; }
-  [[nodiscard]] static bool reads_samples(const std::uint8_t* held) { return held == &kInFile; }
+  [[nodiscard]] static bool is_in_file(const std::uint8_t* held) { return held == &kInFile; }
 
   [[nodiscard]] bool skips_corrupt() const { return spec_.on_corrupt == OnCorrupt::skip; }
   [[nodiscard]] ChunkCacheStats stats() const;
@@ -142,11 +142,11 @@ class ChunkCache {
     bool is_idle = false;
     std::uint32_t wanted = 0;
     std::uint32_t pins = 0;
-    std::uint64_t last_use = 0;           // of which only some samples were read: a number of uses_
-    std::uint8_t* decoded = nullptr;      // where chunks come and go
-    bool is_received = false;             // `decoded` is the memory that it arrived in
-    ByteBuffer stored;                    // Cache::compressed
-    std::atomic<std::uint64_t> stamp{0};  // of the file when it was hashed, where samples are read one by one
+    std::uint64_t last_use = 0;             // of which only some samples were read: a number of uses_
+    std::uint8_t* decoded = nullptr;        // where chunks come and go
+    bool is_received = false;               // `decoded` is the memory that it arrived in
+    ByteBuffer stored;                      // Cache::compressed
+    std::atomic<std::uint64_t> stamp{0};    // of the file when it was hashed, or read
     std::list<std::size_t>::iterator idle;  // valid where is_idle
   };
 
@@ -173,6 +173,7 @@ class ChunkCache {
                                               ByteBuffer& room);
   void count_fetch(std::uint64_t stored_bytes, double fetch_seconds, double decode_seconds);
   [[nodiscard]] bool leaves_out(const Error& error) const;
+  [[noreturn]] static void throw_with_advice(const Error& error);
   void take_buffer(Entry& entry);
   void keep(Entry& entry, PreparedChunk arrived);
   void give_back(Entry& entry);

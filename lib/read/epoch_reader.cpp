@@ -114,12 +114,12 @@ bool EpochReader::reads_to_batch() const {
 }
 
 /// Whether samples are worth being read one by one in an order of chunks: each costs a call of the system,
-/// or each run of those that follow each other.
+/// or, where they are copied as they are, each run of those that follow each other.
 bool EpochReader::reads_cached() const {
   constexpr std::uint64_t kMinBytes = 4096;
   return plan_.cache == Cache::none && !plan_.reads_samples && plan_.max_asked == 0 && !is_global(spec_) &&
          spec_.check_hashes != CheckHashes::always && chunks_.is_raw() && !chunks_.holds_rows() &&
-         (spec_.order.shuffle == Shuffle::none ||
+         ((spec_.order.shuffle == Shuffle::none && spec_.copies) ||
           chunks_.stored_bytes() >= kMinBytes * chunks_.sample_count());
 }
 

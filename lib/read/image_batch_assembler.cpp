@@ -85,8 +85,8 @@ std::size_t ImageBatchAssembler::read_whole_chunk(std::size_t begin, BatchBuffer
 }
 
 /// Whether a sample's bytes are read from the file to their place in the batch.
-bool ImageBatchAssembler::reads_to_batch(std::size_t index) const {
-  return context_.copier.copies() && ChunkCache::reads_samples(samples_.all()[index].decoded);
+bool ImageBatchAssembler::is_read_in_place(std::size_t index) const {
+  return context_.copier.copies() && ChunkCache::is_in_file(samples_.all()[index].decoded);
 }
 
 /// Reads samples one by one straight into the batch.
@@ -94,14 +94,14 @@ void ImageBatchAssembler::read_samples(std::size_t begin, std::size_t end, Batch
   const std::span<const BatchSamples::Sample> all = samples_.all();
   reads_.clear();
   for (std::size_t i = begin; i < end; ++i)
-    if (reads_to_batch(i))
+    if (is_read_in_place(i))
       reads_.push_back({all[i].chunk, all[i].in_chunk, buffer.pixels.data() + all[i].at * image_bytes_});
   if (reads_.empty()) return;
   const CopyClock clock;
   context_.cache.read_samples(reads_);
   auto read = reads_.begin();
   for (std::size_t i = begin; i < end; ++i)
-    if (reads_to_batch(i) && (read++)->out == nullptr) samples_.leave_out(i);
+    if (is_read_in_place(i) && (read++)->out == nullptr) samples_.leave_out(i);
   clock.add_to(counts_);
 }
 
@@ -115,9 +115,10 @@ void ImageBatchAssembler::copy_samples(std::size_t begin, std::size_t end, const
   const double decoded_before = counts_.decode_seconds;
   for (std::size_t i = begin; i < end; ++i) {
     const BatchSamples::Sample& each = all[i];
-    if (i + 1 < end && all[i + 1].decoded != nullptr && step != 0)
+    if (i + 1 < end && all[i + 1].decoded != nullptr && step != 0 &&
+        !ChunkCache::is_in_file(all[i + 1].decoded))
       prefetch(all[i + 1].decoded + all[i + 1].in_chunk * step);
-    if (each.decoded == nullptr || reads_to_batch(i)) continue;
+    if (each.decoded == nullptr || is_read_in_place(i)) continue;
     const std::uint8_t* const stored =
         context_.cache.sample(each.chunk, each.in_chunk, each.decoded, sample_);
     if (stored == nullptr) {

@@ -30,7 +30,7 @@ class ImageBatchAssembler final : public BatchAssembler {
 
  private:
   [[nodiscard]] std::size_t read_whole_chunk(std::size_t begin, BatchBuffer& buffer);
-  [[nodiscard]] bool reads_to_batch(std::size_t index) const;
+  [[nodiscard]] bool is_read_in_place(std::size_t index) const;
   void read_samples(std::size_t begin, std::size_t end, BatchBuffer& buffer);
   void copy_samples(std::size_t begin, std::size_t end, const BatchTask& task, std::uint32_t pass,
                     BatchBuffer& buffer);

@@ -152,11 +152,12 @@ void show_cache(Options& options, Fields& fields) {
                "0: half of the sum of these bytes and the free disk"},
          options.cache_disk_bytes, BytesForm{});
   fields(
-      Field{
-          "check_hashes", "When the hash of a chunk is compared", "",
-          "\"first_use\": whenever a chunk is read from its file, with cache \"none\" in every epoch. Where "
-          "samples are read one by one: before the first one, and after the file's size or times changed. "
-          "\"always\": also whenever bytes in memory are used. \"never\": not at all"},
+      Field{"check_hashes", "When the hash of a chunk is compared", "",
+            "\"first_use\": whenever a chunk is read from storage, with cache \"none\" in every epoch. What "
+            "the "
+            "system has in memory, and samples that are read one by one: before the first use, and after the "
+            "file's size or times changed. "
+            "\"always\": also whenever bytes in memory are used. \"never\": not at all"},
       options.check_hashes, WordForm{});
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -20,13 +21,12 @@
 #include "base/resources.h"
 #include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
+#include "system_has_files.h"
 
 namespace chunkhit {
 namespace {
 
 std::atomic<std::chrono::milliseconds> read_delay{};
-enum class SystemHasFiles : std::uint8_t { as_it_says, no, yes };
-std::atomic<SystemHasFiles> system_has_files{SystemHasFiles::as_it_says};  // in its page cache
 std::atomic<std::size_t> largest_read{0};  // since it was set to 0; one thread reads
 
 /// Holds reads of chunk 0 back until `others` chunks behind it were read, or for ten seconds.
@@ -164,6 +164,7 @@ extern "C" ssize_t pread(int fd, void* out, std::size_t bytes, off_t offset) {
 extern "C" ssize_t preadv2(int fd, const iovec* to, int count, off_t offset, int flags) {
   using chunkhit::SystemHasFiles;
   const SystemHasFiles has = chunkhit::system_has_files.load();
+  errno = EAGAIN;
   if (has != SystemHasFiles::as_it_says) return has == SystemHasFiles::yes ? 1 : -1;
   return ::syscall(SYS_preadv2, fd, to, count, offset, 0L, flags);
 }

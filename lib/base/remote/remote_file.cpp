@@ -18,7 +18,7 @@ constexpr std::uint64_t kHeadBytes = 64 << 10;
 // While a file is opened, small reads take so much around them: an index lies at the end of its part.
 constexpr std::uint64_t kSmallBytes = 4096;
 constexpr std::uint64_t kTailBytes = 4 << 20;
-// What is kept of the end of a file while it is opened.
+// What is kept of the end of a file until the hash of its part was compared.
 constexpr std::uint64_t kMaxIndexBytes = 16 << 20;
 // Files that are read from begin to end are asked for in such pieces.
 constexpr std::uint64_t kPieceBytes = 4 << 20;
@@ -106,12 +106,14 @@ std::shared_ptr<Transfer> RemoteFile::request_at(std::uint64_t offset, std::uint
   if (is_sequential) end = std::min(bytes_, std::max(end, offset + kPieceBytes));
   end = std::min(end, next_asked(offset));
   // An index is read again, for the hash of the part.
-  const bool is_index = is_opening_ && bytes_ - offset <= kMaxIndexBytes;
-  std::shared_ptr<Transfer> asked = ask(offset, end, is_index ? opening_ : ahead_);
+  const auto list_of = [&](std::uint64_t begin) -> Transfers& {
+    return is_opening_ && bytes_ - begin <= kMaxIndexBytes ? opening_ : ahead_;
+  };
+  std::shared_ptr<Transfer> asked = ask(offset, end, list_of(offset));
   for (std::uint64_t piece = 0; is_sequential && piece < kPiecesAhead; ++piece) {
     const std::uint64_t begin = end + piece * kPieceBytes;
     if (begin < bytes_ && find(begin) == nullptr)
-      static_cast<void>(ask(begin, std::min(bytes_, begin + kPieceBytes), ahead_));
+      static_cast<void>(ask(begin, std::min(bytes_, begin + kPieceBytes), list_of(begin)));
   }
   return asked;
 }

@@ -48,9 +48,9 @@ enum class Cache {
 /// When the stored hash of a chunk is compared with its bytes. Where samples are read one by one, their whole
 /// chunk is hashed.
 enum class CheckHashes {
-  first_use,  ///< whenever the chunk is read from storage: with Cache::none in every epoch, but once where
-              ///< the system has the file in memory. Where samples are read one by one, before the first one.
-              ///< In both cases again after the file's size or times changed
+  first_use,  ///< whenever the chunk is read from storage: with Cache::none in every epoch. What the system
+              ///< has in memory, and samples that are read one by one: before the first use, and after the
+              ///< file's size or times changed
   always,     ///< also whenever bytes that stayed in memory, or single samples, are used
   never,
 };
