@@ -80,20 +80,30 @@ FoundNames find_names(const ListedNames& names, const FolderTree& tree) {
                  "; write the extensions into the table, or give a folder of one kind as " + names.flag);
 }
 
+/// Whether a listed path has folders before those of a file that is there.
+bool is_below(std::string_view listed, std::string_view file) {
+  return listed.ends_with("/" + std::string(file)) ||
+         listed.ends_with("/" + std::string(without_extension(file)));
+}
+
 /// The extension that all names lack; empty where none is missing.
 std::string missing_extension(const ListedNames& names) {
+  if (names.files.empty()) return "";
   const RootFolder folder(names.folder, names.follow_symlinks);
   for (std::size_t index = 0; index < std::min(names.files.size(), kProbedFiles); ++index)
     if (exists(folder, names.files[index])) return "";
   const std::optional<FolderTree> tree = walk_folder(names.folder, names.follow_symlinks);
-  if (!tree || names.files.empty()) return "";
+  if (!tree) return "";
   const FoundNames found = find_names(names, *tree);
   if (found.extensions.size() > 1) fail_several(names, found.extensions);
   if (!found.extensions.empty()) return found.extensions.begin()->first;
   if (!found.elsewhere.empty())
     throw_bad_data(names.what + " are paths below " + names.folder +
                    ": none of them is there, the first is " + std::string(names.files[0]) + ", but " +
-                   found.elsewhere + " is; write the folders into the table");
+                   found.elsewhere + " is; " +
+                   (is_below(names.files[0], found.elsewhere)
+                        ? "give the folder in which these paths begin as " + names.flag
+                        : "write the folders into the table"));
   return "";
 }
 

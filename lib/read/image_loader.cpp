@@ -1,6 +1,7 @@
 #include "chunkhit/image_loader.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <utility>
@@ -66,6 +67,33 @@ std::vector<std::string> normalize_notices(const ImageLoaderOptions& options, co
           ": normalised by its own mean and std; for validation pass normalize_like=TRAIN_PACK"};
 }
 
+/// Says that samples have black borders: a crop beyond them, or beyond their short side, is no error.
+std::vector<std::string> crop_notices(const ImageLoaderOptions& options, const ImageSource& source) {
+  const AugmentSpec& augment = options.augment;
+  const SampleShape& sample = source.chunks().sample();
+  const bool is_resized = augment.resize_short != 0;
+  const std::uint32_t height = is_resized ? augment.resize_short : sample.height;
+  const std::uint32_t width = is_resized ? augment.resize_short : sample.width;
+  const bool has_borders = is_resized ? std::min(augment.crop_height, augment.crop_width) > height
+                                      : augment.crop_height > height || augment.crop_width > width;
+  if (!options.applies_augment || !has_borders || augment.crop_padding != 0 ||
+      (source.chunks().holds_own_sizes() && !is_resized))
+    return {};
+  const auto text = [](std::uint32_t high, std::uint32_t wide) {
+    return std::to_string(high) + " x " + std::to_string(wide);
+  };
+  return {"augment: a crop of " + text(augment.crop_height, augment.crop_width) + " of " +
+          (is_resized ? "images with a short side of " + std::to_string(height)
+                      : "samples of " + text(height, width)) +
+          " has black borders; give a smaller one, or pack larger samples"};
+}
+
+std::vector<std::string> notices_of(const ImageLoaderOptions& options, const ImageSource& source) {
+  std::vector<std::string> notices = normalize_notices(options, source);
+  std::ranges::move(crop_notices(options, source), std::back_inserter(notices));
+  return notices;
+}
+
 /// Checks and completes the options: dtype, layout, mean and std of the samples in a batch.
 SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource& source) {
   const bool normalizes = !options.normalize.mean.empty() || !options.normalize.std.empty();
@@ -129,7 +157,7 @@ struct ImageLoader::Images final : Loader<ImageBatch>::Impl {
          const EpochReaderSpec& spec)
       : source(paths, {options.images, options.labels}),
         copier(image_copier(source.chunks(), sample_format(options, source))),
-        notices(normalize_notices(options, source)),
+        notices(notices_of(options, source)),
         core(source.chunks(), with_copies(spec, *copier), sampling_spec(options, source),
              static_cast<double>(spec.batches.batch_size) * static_cast<double>(copier->sample_bytes()),
              [this, allocator = options.allocator, size = spec.batches.batch_size] {

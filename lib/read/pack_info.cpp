@@ -63,6 +63,8 @@ std::vector<PackClass> count_classes(const ImageSamples& part, const std::vector
 /// Adds the labels of a part to the counts by column; false where one is neither 0 nor 1.
 bool add_labels(const ChunkReader& part, std::vector<std::uint64_t>& counts) {
   const std::vector<float>& values = part.samples().labels.values;
+  // A file may have other columns than the manifest or the parts before it.
+  if (!counts.empty() && counts.size() != part.spec().label_columns.size()) return false;
   counts.resize(part.spec().label_columns.size());
   if (values.empty() || counts.empty()) return part.samples().rows.empty();
   for (std::size_t first = 0; first + counts.size() <= values.size(); first += counts.size()) {
@@ -357,6 +359,7 @@ std::vector<std::uint64_t> read_label_counts(const std::filesystem::path& folder
   bool are_sets = true;
   visit_parts(folder, info,
               [&](const ChunkReader& part) { are_sets = are_sets && add_labels(part, counts); });
+  are_sets = are_sets && counts.size() == info.label_columns.size();
   return are_sets && info.problems.empty() ? counts : std::vector<std::uint64_t>();
 }
 

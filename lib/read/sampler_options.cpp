@@ -403,6 +403,7 @@ SamplingSpec sampling_spec(const ImageLoaderOptions& options, const ImageSource&
 SamplingSpec sampling_spec(const SparseLoaderOptions& options, const SparseSource& source) {
   Choosable from{source.chunks(), source.info().path, "row", false, source.label_columns(), {}};
   from.label = [&source](std::uint64_t row) { return static_cast<double>(source.labels(row)[0]); };
+  from.label_names = source.info().label_columns;
   return {.draws = draw_spec(options.sampler, from)};
 }
 

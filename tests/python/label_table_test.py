@@ -90,6 +90,12 @@ def test_names_of_files_in_other_folders_say_where_they_are(folder, tmp_path, fi
             "into the table") in said
 
 
+def test_paths_that_begin_above_the_root_say_so(folder, tmp_path):
+    """They were to be written with their folders, which they had."""
+    rows = table(folder, "file,label", [f"{folder.name}/000.jpg,a", f"{folder.name}/001.jpg,b"])
+    assert "give the folder in which these paths begin as ROOT" in command(folder, "--labels", rows, "-o", tmp_path / "out", code=65)
+
+
 def test_a_list_of_tars_says_what_to_give(folder, tmp_path):
     with tarfile.open(tmp_path / "0.tar", "w") as tar:
         for n in range(12):

@@ -159,6 +159,16 @@ def test_the_shuffle_of_a_dataloader_is_named_as_here(packs, ratings, shuffle, a
             kind(path, shuffle=shuffle)
 
 
+@pytest.mark.parametrize("augment, said", [
+    ({"crop_height": 999, "crop_width": 8}, "a crop of 999 x 8 of samples of "),
+    ({"resize_short": 4, "crop_height": 6, "crop_width": 8}, "a crop of 6 x 8 of images with a short side of 4 ")])
+def test_black_borders_of_a_crop_are_told(packs, augment, said):
+    """A crop larger than the samples gave batches that are mostly black, and no word."""
+    found = chunkhit.ImageLoader(packs / "hdf5", augment=augment).stats().notices
+    assert any(f"augment: {said}" in each and "black borders" in each for each in found), found
+    assert not chunkhit.ImageLoader(packs / "hdf5", augment={"crop_height": 4, "crop_width": 4}).stats().notices
+
+
 def test_a_switch_that_is_off_is_off_whatever_the_preset_says(ratings, tmp_path):
     options = dict(preset="vae-cf", above=0, min_user=1, validation=5, test=5)
     plain = chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "kept", binarize=False, **options)

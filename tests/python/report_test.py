@@ -385,6 +385,7 @@ def test_labels_of_0_and_1_are_counted_by_column(tmp_path):
     found = texts(text)
     assert any("An image may have several." in each for each in found) and {"cat", "dog", "owl", "3 numbers of 0 and 1"} <= set(found)
     assert '<section id="classes">' in text and '<section id="labels">' not in text
+    assert text.count("as stored; cat, dog") == 1 and "as stored; 1, " not in text
 
 
 def test_a_table_that_the_manifest_lists_must_be_there(photos, tmp_path):

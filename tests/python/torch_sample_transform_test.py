@@ -1,4 +1,5 @@
 """sample_transform= of chunkhit.torch.ImageLoader: a function of one image, on threads ahead of time."""
+import re
 import threading
 
 import numpy as np
@@ -110,7 +111,10 @@ def test_a_pipeline_of_pillow_images_says_what_it_was_given(packs, function, err
     assert caught.value.code == "usage"
     said = str(caught.value)
     assert said.startswith(f"sample_transform: {error}") and "as a uint8 tensor of (3, " in said
-    assert said.endswith("Compose([ToPILImage(), ...]) makes an image of Pillow of it first")
+    advice = "Compose([ToPILImage(), ...]) makes an image of Pillow of it first"
+    assert said.endswith(advice)
+    with pytest.raises(TypeError, match=f"^transform: {re.escape(error)}.*{re.escape(advice)}$"):
+        chunkhit.torch.ImageDataset(packs / "hdf5", transform=function)[0]
 
 
 @pytest.mark.parametrize("function, message", [

@@ -53,13 +53,12 @@ def figure_html(figure: "Figure", caption: str) -> str:
 
 def captions_of(dataset: ImageDataset, samples: List[int]) -> List[str]:
     """Names of the samples' classes, or their numbers; no image is read."""
+    from .report._contact_sheet import label_text
     from .report._page import shown
 
     labels = dataset.labels()[samples]
     if labels.ndim == 2:
-        if classes := dataset.classes:
-            return [", ".join(shown(name) for name, value in zip(classes, row) if value) for row in labels]
-        return [", ".join(f"{value:g}" for value in row[:4]) for row in labels]
+        return [label_text(row, dataset.classes) for row in labels]
     names = {label: name for name, label in dataset.class_to_idx.items()}
     return [shown(names.get(label, "")) for label in labels.tolist()]
 

@@ -56,6 +56,16 @@ def takes_seed(function: Callable[..., Any]) -> bool:
     return found is not None and found.kind is found.KEYWORD_ONLY
 
 
+def makes_pillow(function: Any) -> bool:
+    return any(kind.__name__ == "ToPILImage" for kind in classes_in(function))
+
+
+def misfit(option: str, error: Exception, image: torch.Tensor, what: str = "") -> ArgumentError:
+    """An error of a function that may expect another kind of image."""
+    return ArgumentError(f"{option}: {error}; it was given {what}a uint8 tensor of {tuple(image.shape)}: "
+                         "Compose([ToPILImage(), ...]) makes an image of Pillow of it first")
+
+
 class SampleTransform:
     """Makes new batches of batches by a function of one image, which a thread for each available CPU calls; a keyword-only
     parameter `seed` of it is a number of the loader's seed, the epoch and the sample. With `channels_first` it gets images of
@@ -65,7 +75,7 @@ class SampleTransform:
         if not callable(function):
             raise ArgumentError(f"sample_transform: expected a function, found {function!r}")
         self._function = function
-        self._makes_pillow = any(kind.__name__ == "ToPILImage" for kind in classes_in(function))
+        self._makes_pillow = makes_pillow(function)
         self._takes_seed = takes_seed(function)
         self._seed = seed
         self._channels_first = channels_first
@@ -100,18 +110,13 @@ class SampleTransform:
             made = self._function(image, **self._keywords(batch, number))
         except Exception as error:
             if isinstance(error, (TypeError, AttributeError)) and not self._makes_pillow:
-                raise self._misfit(error, image, int(batch.samples[number])) from error
+                raise misfit("sample_transform", error, image, f"sample {int(batch.samples[number])} as ") from error
             if hasattr(error, "add_note"):  # Python 3.11
                 error.add_note(f"sample_transform: sample {int(batch.samples[number])} in epoch {batch.epoch}")
             raise
         if not isinstance(made, (torch.Tensor, np.ndarray)):
             raise Error(f"sample_transform: expected a tensor or an array, found {type(made).__name__}", "usage")
         return torch.as_tensor(made)
-
-    def _misfit(self, error: Exception, image: torch.Tensor, sample: int) -> ArgumentError:
-        """An error of a function that may expect another kind of image."""
-        return ArgumentError(f"sample_transform: {error}; it was given sample {sample} as a uint8 tensor of {tuple(image.shape)}: "
-                             "Compose([ToPILImage(), ...]) makes an image of Pillow of it first")
 
     def _keywords(self, batch: ImageBatch, number: int) -> Dict[str, int]:
         if not self._takes_seed:

@@ -31,7 +31,7 @@ from ._packing import pack_info
 from ._paths import Path, Paths
 from ._torch_cuda import DeviceFeed, DeviceImages, DeviceRows, pinned_memory
 from ._torch_feed import Feed, HostFeed, tensor
-from ._torch_sample_transform import SampleTransform, check_takes_batches, drawing_once
+from ._torch_sample_transform import SampleTransform, check_takes_batches, drawing_once, makes_pillow, misfit
 from ._torch_transform import Change, Transform, TransformFeed
 
 Device = Union[str, torch.device, None]
@@ -282,7 +282,14 @@ class ImageDataset(_datasets.ImageDataset):
         return found.movedim(-1, -3) if self._channels_last else found
 
     def _changed(self, image: torch.Tensor) -> Any:
-        return image if self._transform is None else self._transform(image)
+        if self._transform is None:
+            return image
+        try:
+            return self._transform(image)
+        except (TypeError, AttributeError) as error:
+            if makes_pillow(self._transform):
+                raise
+            raise misfit("transform", error, image) from error
 
     def _read(self, numbers: NDArray[Any]) -> Tuple[Any, Any]:
         images, targets = super()._read(numbers)

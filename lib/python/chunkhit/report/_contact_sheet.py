@@ -53,6 +53,13 @@ def encode_mask(mask: np.ndarray[Any, Any]) -> str:
     return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode()
 
 
+def label_text(row: Any, classes: Sequence[str]) -> str:
+    """Names of the label columns that are 1, where all are 0 or 1; else the first numbers."""
+    if classes:
+        return ", ".join(shown(name) for name, value in zip(classes, row) if value)
+    return ", ".join(f"{value:g}" for value in row[:4]) + (", …" if len(row) > 4 else "")
+
+
 def figures_in(name: str, dataset: ImageDataset, info: Any, samples: Sequence[int], prefix: str) -> List[Figure]:
     """Figures of these samples, with their numbers and files; `prefix` tells figures of the same sample apart."""
     samples = [int(sample) for sample in samples]
@@ -69,7 +76,7 @@ def figures_in(name: str, dataset: ImageDataset, info: Any, samples: Sequence[in
         if mask:
             detail += "; mask " + ", ".join(map(str, np.unique(target)))
         elif np.ndim(target):
-            detail += "; " + ", ".join(f"{value:g}" for value in target[:4])
+            detail += "; " + label_text(target, dataset.classes)
         figures.append(Figure(f"{prefix}-{sample}", source, width, height, f"#{sample}", shown(key), detail, mask))
     return figures
 
