@@ -62,6 +62,19 @@ void add_flags(Command& command) {
   command.add({"--threads", "N", "Worker threads (all available CPUs)"});
 }
 
+/// Verifies one of several packs: that it is unfinished, or cannot be opened, is its problem, and the others
+/// are looked at.
+VerifyReport verify_one_of(const std::string& pack, const VerifyOptions& options) {
+  try {
+    return verify_pack(pack, options);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+    VerifyReport report;
+    report.problems.push_back(flag_text(error.what()));
+    return report;
+  }
+}
+
 int verify(Command& command) {
   const std::string& path = command["PATH"].text();
   VerifyOptions options;
@@ -84,7 +97,7 @@ int verify(Command& command) {
     if (const auto problem = missing.find(pack); problem != missing.end())
       report.problems.push_back(problem->second);
     else
-      report = verify_pack(pack, options);
+      report = pack == path ? verify_pack(pack, options) : verify_one_of(pack, options);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (command["--json"].is_on())
       text = verify_report_json(report);

@@ -207,6 +207,16 @@ def test_a_split_that_lost_a_pack_was_whole(space):
     check("missing" not in run("pack-verify", space("by-id")), "users decide which packs there are")
 
 
+def test_an_unfinished_pack_hid_the_damage_of_the_others(space):
+    out = space("hidden")
+    pack(space("same.csv"), "--split-by", "leave-one-out", "--validation", "1", "-o", out)
+    os.remove(f"{out}/test/manifest.json")
+    part = next(name for name in os.listdir(f"{out}/validation") if name.startswith("part-") and not name.endswith(".json"))
+    os.truncate(f"{out}/validation/{part}", 100)
+    text = run("pack-verify", out, expect=65)
+    check(f"{out}/test: no finished pack" in text and f"{out}/validation/{part}" in text and f"{out}/train: 1 part" in text, text)
+
+
 def test_split_time(space):
     ratings, packs = load_split(space, "time", "--split-by", "time", "--before", "400")
     check_held_out(ratings, packs)

@@ -138,6 +138,17 @@ def test_an_epoch_of_which_all_is_damaged_is_no_empty_one(sources, tmp_path):
     assert loader.stats().verdict() == "no batch: all 60 samples were left out as damaged"
 
 
+def test_an_unfinished_pack_hid_the_damage_of_the_others(packs, tmp_path):
+    for name in ("begun", "damaged", "whole"):
+        shutil.copytree(packs / "hdf5", tmp_path / name)
+    (tmp_path / "begun" / "manifest.json").unlink()
+    part = next((tmp_path / "damaged").glob("part-*.h5"))
+    os.truncate(part, part.stat().st_size - 1)
+    found = chunkhit.verify_pack(tmp_path)
+    assert "begun: no finished pack" in found["begun"]["problems"][0] and found["damaged"]["problems"] and not found["whole"]["problems"]
+    assert found["begun"].keys() == found["whole"].keys()
+
+
 @pytest.mark.parametrize("name", ["hdf5", "raw-shard"])
 @pytest.mark.parametrize("change", [lambda part: part.unlink(), lambda part: os.truncate(part, part.stat().st_size - 1)])
 def test_a_part_that_is_missing_or_truncated_is_never_skipped(sources, tmp_path, name, change):

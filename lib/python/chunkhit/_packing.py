@@ -83,8 +83,15 @@ def verify_pack(path: Path, *, quick: bool = False, threads: Optional[int] = Non
     Raises Error only where nothing could be checked.
     """
     folder = native_path(path, "path")
-    found = {name: verify_pack(os.path.join(os.fspath(path), name), quick=quick, threads=threads, images=images, labels=labels)
-             for name in packs_in(path)}
+    found = {}
+    for name in packs_in(path):
+        try:
+            found[name] = verify_pack(os.path.join(os.fspath(path), name), quick=quick, threads=threads, images=images, labels=labels)
+        except Error as error:
+            if error.code != "bad_data":
+                raise
+            found[name] = {"parts": 0, "chunks": 0, "samples": 0, "bytes": 0, "external": False, "problems": [str(error)],
+                           "notices": [], "remove_to_rebuild": []}
     for pack, report in _chunkhit.missing_packs(folder):
         found[os.fsdecode(os.path.relpath(pack, folder))] = json.loads(report)
     return found or dict(json.loads(_chunkhit.verify_pack_json(folder, quick, threads or 0, images, labels)))
