@@ -114,11 +114,13 @@ bool EpochReader::reads_to_batch() const {
 }
 
 /// Whether samples are worth being read one by one in an order of chunks: each costs a call of the system,
-/// or, where they are copied as they are, each run of those that follow each other.
+/// or, where they are copied as they are, each run of those that follow each other. Not where all chunks stay
+/// in memory from one epoch to the next.
 bool EpochReader::reads_cached() const {
   constexpr std::uint64_t kMinBytes = 4096;
   return plan_.cache == Cache::none && !plan_.reads_samples && plan_.max_asked == 0 && !is_global(spec_) &&
-         spec_.check_hashes != CheckHashes::always && chunks_.is_raw() && !chunks_.holds_rows() &&
+         plan_.chunks_ahead < chunks_.chunk_count() && spec_.check_hashes != CheckHashes::always &&
+         chunks_.is_raw() && !chunks_.holds_rows() &&
          ((spec_.order.shuffle == Shuffle::none && spec_.copies) ||
           chunks_.stored_bytes() >= kMinBytes * chunks_.sample_count());
 }
