@@ -26,13 +26,21 @@ void require(avifResult result, const avifDecoder& decoder) {
                    (detail.empty() ? "" : ": " + detail));
 }
 
+/// 0: top and bottom are exchanged; 1: left and right. libavif 1.0 renamed the field.
+int mirror_of(const auto& imir) {
+  if constexpr (requires { imir.mode; })
+    return imir.mode;
+  else
+    return imir.axis;
+}
+
 /// The EXIF orientation that turns as the file says: first counter-clockwise, then mirrored.
 int orientation_of(const avifImage& image) {
   constexpr int kNone = 0, kTopToBottom = 1, kLeftToRight = 2;
   constexpr std::array<std::array<int, 3>, 4> kOrientations{{{1, 4, 2}, {8, 5, 7}, {3, 2, 4}, {6, 7, 5}}};
   const bool turns = (image.transformFlags & AVIF_TRANSFORM_IROT) != 0;
   const bool mirrors = (image.transformFlags & AVIF_TRANSFORM_IMIR) != 0;
-  const int mirror = !mirrors ? kNone : image.imir.mode == 0 ? kTopToBottom : kLeftToRight;
+  const int mirror = !mirrors ? kNone : mirror_of(image.imir) == 0 ? kTopToBottom : kLeftToRight;
   return kOrientations.at(turns ? image.irot.angle % 4 : 0).at(static_cast<std::size_t>(mirror));
 }
 

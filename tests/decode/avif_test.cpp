@@ -27,6 +27,14 @@ std::string noise(std::size_t bytes) {
   return values;
 }
 
+/// libavif 1.0 renamed the field.
+void set_mirror(auto& imir, int mirror) {
+  if constexpr (requires { imir.mode; })
+    imir.mode = static_cast<std::uint8_t>(mirror);
+  else
+    imir.axis = static_cast<std::uint8_t>(mirror);
+}
+
 /// A lossless file; gray and 4:2:0 keep only what is gray.
 std::string encoded(const std::string& pixels, const Settings& settings = {}) {
   const std::uint32_t width = settings.side == 0 ? kWidth : settings.side;
@@ -42,7 +50,7 @@ std::string encoded(const std::string& pixels, const Settings& settings = {}) {
   }
   if (settings.mirror >= 0) {
     image->transformFlags |= AVIF_TRANSFORM_IMIR;
-    image->imir.mode = static_cast<std::uint8_t>(settings.mirror);
+    set_mirror(image->imir, settings.mirror);
   }
   avifRGBImage rgb;
   avifRGBImageSetDefaults(&rgb, image);

@@ -75,6 +75,21 @@ void Hdf5Check::fail(const char* what) const {
   refuse("cannot " + std::string(what) + (reason.empty() ? "" : ": " + reason));
 }
 
+H5FD_class_t begin_driver(const char* name, std::size_t settings_bytes) {
+  // The same limit as in HDF5's own drivers.
+  constexpr haddr_t kMaxAddress = (haddr_t{1} << 63) - 1;
+  H5FD_class_t driver{};
+#ifdef H5FD_CLASS_VERSION
+  driver.version = H5FD_CLASS_VERSION;
+  driver.value = 511;  // of those that HDF5 leaves to drivers without a number of their own
+#endif
+  driver.name = name;
+  driver.maxaddr = kMaxAddress;
+  driver.fc_degree = H5F_CLOSE_STRONG;
+  driver.fapl_size = settings_bytes;
+  return driver;
+}
+
 Hdf5Handle open_hdf5_file(const Hdf5Check& check, const std::string& path) {
   const Hdf5Handle access(check(H5Pcreate(H5P_FILE_ACCESS), "create a property list"), H5Pclose);
   check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "set the way of closing");
@@ -93,9 +108,6 @@ struct ReadWatch {
 };
 
 namespace {
-
-// The same limit as in HDF5's own drivers.
-constexpr haddr_t kMaxAddress = (haddr_t{1} << 63) - 1;
 
 /// Settings that HDF5 passes to the driver's `open`, copied bytewise.
 struct DriverSettings {
@@ -149,13 +161,9 @@ H5FD_t* open_driver_file(const char*, unsigned, hid_t access, haddr_t) {
   return file;
 }
 
-/// A driver of HDF5's virtual file layer (H5FDpublic.h of 1.10) that only reads.
+/// A driver that only reads.
 H5FD_class_t make_driver() {
-  H5FD_class_t driver{};
-  driver.name = "chunkhit";
-  driver.maxaddr = kMaxAddress;
-  driver.fc_degree = H5F_CLOSE_STRONG;
-  driver.fapl_size = sizeof(DriverSettings);
+  H5FD_class_t driver = begin_driver("chunkhit", sizeof(DriverSettings));
   driver.open = open_driver_file;
   driver.close = [](H5FD_t* file) -> herr_t {
     delete &driver_file(file);

@@ -27,9 +27,6 @@ struct Hdf5OutputState {
 
 namespace {
 
-// The same limit as in HDF5's own drivers.
-constexpr haddr_t kMaxAddress = (haddr_t{1} << 63) - 1;
-
 /// The driver's state of an open file. HDF5 copies the settings, a pointer, bytewise.
 struct DriverFile : H5FD_t {
   Hdf5OutputState* state = nullptr;
@@ -98,14 +95,10 @@ herr_t set_size(H5FD_t* file, hid_t, hbool_t) {
   return 0;
 }
 
-/// A driver of HDF5's virtual file layer (H5FDpublic.h of 1.10) that lays files out as HDF5's own one does.
+/// A driver that lays files out as HDF5's own one does.
 H5FD_class_t make_driver() {
   constexpr H5FD_mem_t kTypes[] = H5FD_FLMAP_DICHOTOMY;
-  H5FD_class_t driver{};
-  driver.name = "chunkhit output";
-  driver.maxaddr = kMaxAddress;
-  driver.fc_degree = H5F_CLOSE_STRONG;
-  driver.fapl_size = sizeof(void*);
+  H5FD_class_t driver = begin_driver("chunkhit output", sizeof(void*));
   driver.open = open_file;
   driver.close = [](H5FD_t* file) -> herr_t {
     delete static_cast<DriverFile*>(file);
