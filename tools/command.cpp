@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include <new>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
 #include "base/file.h"
@@ -148,6 +150,30 @@ std::string without_literal(std::string text) {
   return text;
 }
 
+/// Writes as plain text what CLI11 2.4 and later escape, B"(caf\xc3\xa9)", because earlier ones take it
+/// literally: any byte above ASCII, and kLiteral. Texts with other control characters stay escaped.
+std::string with_plain_texts(std::string text) {
+  constexpr std::string_view kBegin = "'B\"(", kEnd = ")\"'";
+  for (std::size_t at = 0; (at = text.find(kBegin, at)) != std::string::npos; ++at) {
+    const std::size_t end = text.find(kEnd, at);
+    if (end == std::string::npos) break;
+    std::string plain;
+    for (std::size_t from = at + kBegin.size(); from < end; ++from) {
+      int byte = 0;
+      const char* const digits = text.data() + from + 2;
+      const bool is_escape = text.compare(from, 2, "\\x") == 0 && end - from >= 4 &&
+                             std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+      plain += is_escape ? static_cast<char>(byte) : text[from];
+      from += is_escape ? 3 : 0;
+    }
+    plain = without_literal(std::move(plain));
+    if (std::ranges::any_of(plain, [](unsigned char byte) { return byte < ' '; })) continue;
+    const std::string quote = plain.find('"') == std::string::npos ? "\"" : "'";
+    text.replace(at, end + kEnd.size() - at, quote + plain + quote);
+  }
+  return text;
+}
+
 /// Recipes of one command, as TOML of bounded size: a device like /dev/zero is not read forever.
 class Recipe : public CLI::ConfigTOML {
  public:
@@ -171,8 +197,8 @@ class Recipe : public CLI::ConfigTOML {
   std::string to_config(const CLI::App* app, bool default_also, bool write_description,
                         std::string prefix) const override {
     return kOwner + command_ + "\n" +
-           without_literal(
-               CLI::ConfigTOML::to_config(app, default_also, write_description, std::move(prefix)));
+           without_literal(with_plain_texts(
+               CLI::ConfigTOML::to_config(app, default_also, write_description, std::move(prefix))));
   }
 
  private:

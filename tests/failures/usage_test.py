@@ -56,6 +56,12 @@ with Workspace() as space:
     with open(space("brackets.toml")) as file:
         check("ROOT='[photos]'" in file.read().replace('"', "'"), "recipe")
     check("--seed: is given twice, expected once" in run("pack-images", root, "-o", space("x"), "--seed", "1", "--seed", "2", expect=2), "twice")
+    # CLI11 2.4 escaped every byte above ASCII, which 2.1 read as it stands.
+    for name in ("café", 'say "hi"', "it's"):
+        run("pack-images", name, "-o", "x", "--save-config", space("names.toml"), expect=65)
+        with open(space("names.toml"), encoding="utf-8") as file:
+            check(name != "café" or 'ROOT="café"' in file.read(), "a recipe for any version of CLI11")
+        check(f"{name}:" in run("pack-images", "--config", space("names.toml"), expect=65), name)
     check("HDF5" in run("pack-images", "--version"), "library versions")
     check("no finished pack" in run("pack-info", root, expect=65), "pack-info of no pack")
     run("pack-verify", space("nowhere"), expect=65)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import inspect
+import sys
 import threading
 import time
 from collections import deque
@@ -159,8 +160,9 @@ class TransformFeed:
         self._wait_seconds = self._step_seconds = 0.0
         self._handed_out: Optional[float] = None  # when the batch was that training has now
 
-    def __del__(self) -> None:
-        if self._thread:
+    # At the interpreter's end modules may be gone: those that `shutdown` uses, and `sys`.
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self._thread and not is_finalizing():
             self._thread.shutdown(wait=False, cancel_futures=True)
 
     def forget(self) -> None:
