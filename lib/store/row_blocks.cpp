@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
+#include "codec/chunk_codec.h"
 #include "codec/zstd.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
@@ -262,9 +263,16 @@ ByteBuffer RowBlocks::encode_index(const PartSpec& spec, const std::vector<Store
   encode_ids(names_of(item_ids), nullptr, index);
   encode_ids(names_of(spec.label_columns), nullptr, index);
   const std::vector<ByteBuffer> pieces = index.finish();
-  ByteBuffer compressed;
-  encode_zstd(std::vector<Bytes>(pieces.begin(), pieces.end()), kIndexLevel, compressed);
-  return compressed;
+  ByteBuffer stored;
+  if (spec.codec != "none") {
+    encode_zstd(std::vector<Bytes>(pieces.begin(), pieces.end()), kIndexLevel, stored);
+    return stored;
+  }
+  // Bytes that no version of zstd has a part in.
+  ByteBuffer raw;
+  for (const ByteBuffer& piece : pieces) raw.insert(raw.end(), piece.begin(), piece.end());
+  append_raw_frame(raw, stored);
+  return stored;
 }
 
 void RowBlocks::decode_index(Bytes compressed, const IndexLimits& limits, PartContents& contents) const {
