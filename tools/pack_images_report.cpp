@@ -260,6 +260,7 @@ void print_report(const RunPlanOptions& options, const RunPlanReport& report) {
     std::printf("%s: finished, nothing to do\n", folder.c_str());
     return;
   }
+  print_notices(report.notices);
   for (const PackReport& pack : report.packs) print_pack(pack, report.finished);
   print_rate(report.samples_packed_now, report.seconds);
   if (report.interrupted)

@@ -8,6 +8,7 @@
 #include "base/per_thread.h"
 #include "base/text.h"
 #include "base/throw_error.h"
+#include "chunkhit/version.h"
 #include "codec/deflate.h"
 #include "codec/photo_predictor.h"
 #include "codec/zstd.h"
@@ -185,10 +186,10 @@ void decode_photo(Bytes stored, const SampleShape& shape, Wanted wanted, Mutable
 }
 
 constexpr std::array<ChunkCodec, 4> kFilters{{
-    {"none", 0, 0, 0, encode_none, decode_none},
-    {"deflate", 4, 1, 12, encode_deflate_chunk, decode_deflate_chunk},
-    {"zstd", 1, 1, 19, encode_zstd_chunk, decode_zstd_chunk},
-    {"photo", 1, 1, 19, encode_photo, decode_photo},
+    {"none", "", 0, 0, 0, encode_none, decode_none},
+    {"deflate", "libdeflate", 4, 1, 12, encode_deflate_chunk, decode_deflate_chunk},
+    {"zstd", "zstd", 1, 1, 19, encode_zstd_chunk, decode_zstd_chunk},
+    {"photo", "zstd", 1, 1, 19, encode_photo, decode_photo},
 }};
 
 }  // namespace
@@ -201,6 +202,13 @@ const ChunkCodec& chunk_codec(std::string_view name) {
   std::string names;
   for (const ChunkCodec& codec : kFilters) names += (names.empty() ? "" : ", ") + std::string(codec.name);
   throw_usage("codec \"" + std::string(name) + "\": expected one of " + names);
+}
+
+std::string codec_library(std::string_view codec) {
+  const std::string_view library = chunk_codec(codec.substr(0, codec.find(':'))).library;
+  for (const auto& [name, version] : library_versions())
+    if (name == library) return name + " " + version;
+  return "";
 }
 
 CodecChoice parse_codec(const std::string& text, const std::string& container,

@@ -54,6 +54,7 @@ void decode_raw_frame(Bytes frame, MutableBytes raw);
 /// Compresses and restores chunks; one static row per filter.
 struct ChunkCodec {
   std::string_view name;
+  std::string_view library;  ///< that compresses, as in library_versions(); empty: none
   int default_level;
   int min_level;
   int max_level;
@@ -72,6 +73,10 @@ struct ChunkCodec {
 
 /// Finds a codec by name; throws usage with the list of valid names.
 [[nodiscard]] const ChunkCodec& chunk_codec(std::string_view name);
+
+/// The library that compresses chunks, and its version in this build ("zstd 1.5.4"): another version may give
+/// other bytes. Empty for none. `codec`: a name, or a name and a level ("zstd:3").
+[[nodiscard]] std::string codec_library(std::string_view codec);
 
 /// A codec of chunks and its level.
 struct CodecChoice {

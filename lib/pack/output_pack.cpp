@@ -23,6 +23,8 @@
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "codec/chunk_codec.h"
+#include "manifest/split_packs.h"
 #include "pack/parallel_files.h"
 
 namespace chunkhit {
@@ -368,6 +370,35 @@ std::string OutputPack::other_writers_notice() const {
          "; if none writes there any more, remove it";
 }
 
+/// Images of their own sizes are compressed one by one, and so are their masks.
+std::string OutputPack::codec_library() const {
+  const auto setting = [&](std::string_view name) { return spec_value(identity_.spec, name); };
+  const std::string codec = setting("codec");  // empty: none
+  if (setting("sizes") != "own") return codec.empty() ? "" : chunkhit::codec_library(codec);
+  const bool is_raw = setting("store") == "raw" || setting("container") == "hdf5";
+  std::string libraries = is_raw ? "" : chunkhit::codec_library("zstd");
+  if (!setting("pair").empty())
+    libraries += (libraries.empty() ? "" : ", ") + chunkhit::codec_library("deflate");
+  return libraries;
+}
+
+std::string OutputPack::other_codecs_notice() const {
+  const std::string own = codec_library();
+  const auto is_other = [&](const PartRecord& part) {
+    return !part.codec_library.empty() && part.codec_library != own;
+  };
+  const auto first = std::ranges::find_if(parts_, is_other);
+  if (first == parts_.end()) return "";
+  return path_ + ": " + count_text(std::ranges::count_if(parts_, is_other), "part") + " compressed by " +
+         first->codec_library + ", others by " + own + ": same contents, but not the bytes of one build";
+}
+
+std::vector<std::string> OutputPack::notices() const {
+  std::vector<std::string> notices{other_writers_notice(), other_codecs_notice()};
+  std::erase(notices, "");
+  return notices;
+}
+
 void OutputPack::check_space(const SpaceNeed& need) const {
   const std::string error = space_error(need, free_bytes(path_));
   if (!error.empty()) throw_cannot_write(path_ + ": " + error);
@@ -401,6 +432,7 @@ PartRecord OutputPack::publish_part(std::uint64_t part_index, CompleteRecord par
   // Another run of the same pack may have been here first; what it published has the same bytes.
   if (std::optional<PartRecord> published = finished_part(part_index)) return std::move(*published);
   if (identity_.check_plan) identity_.check_plan();
+  part.record.codec_library = codec_library();
   if (part.stamps) part.stamps->publish();
   part.file.publish();
   publish_file(

@@ -116,8 +116,9 @@ class OutputPack {
   [[nodiscard]] std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
   /// Whether there is such a file.
   [[nodiscard]] bool has(std::string_view name) const { return file_exists(file(name)); }
-  /// Names what another machine writes aside here, or left within a day; empty where there is nothing.
-  [[nodiscard]] std::string other_writers_notice() const;
+  /// Names what another machine writes aside here, or left within a day, and says which parts another
+  /// version of the codec's library compressed.
+  [[nodiscard]] std::vector<std::string> notices() const;
   /// Throws cannot_write where the disk cannot hold it: before a part is begun, not after hours of packing.
   void check_space(const SpaceNeed& need) const;
 
@@ -166,6 +167,9 @@ class OutputPack {
 
  private:
   void remove_entries(bool all) const;
+  [[nodiscard]] std::string other_writers_notice() const;
+  [[nodiscard]] std::string other_codecs_notice() const;
+  [[nodiscard]] std::string codec_library() const;
   [[nodiscard]] PartRecord publish_part(std::uint64_t part_index, CompleteRecord part) const;
 
   const PackKind& kind_;

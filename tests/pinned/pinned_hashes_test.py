@@ -1,7 +1,10 @@
-"""Packs small inputs with many settings and compares the XXH3 of every part, and of epoch orders, with recorded values:
-a change of the code must not change a byte that it writes, or an order that it reads in, without saying so.
+"""Packs small inputs with many settings and compares the XXH3 of every part, of the packs' contents, and of epoch orders, with
+recorded values: a change of the code must not change a byte that it writes, or an order that it reads in, without saying so.
+Parts that a codec's library of another version compressed are compared by the packs' contents alone.
 Usage: pinned_hashes_test.py BIN ORDER_PROBE [--record]; --record writes hashes.json anew."""
 import base64
+import glob
+import hashlib
 import json
 import os
 import random
@@ -13,6 +16,9 @@ import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDED = os.path.join(HERE, "hashes.json")
+sys.path.insert(0, os.path.join(HERE, "../support"))
+from shard_reader import xxh3  # noqa: E402
+
 BIN, ORDER_PROBE = sys.argv[1], sys.argv[2]
 
 
@@ -135,19 +141,39 @@ ORDERS = {
 }
 
 
-def xxh3(path):
-    return subprocess.run(["xxhsum", "-H3", path], check=True, capture_output=True, text=True).stdout.split()[-1]
+def xxh3_of(path):
+    with open(path, "rb") as file:
+        return f"{xxh3(file.read()):016x}"
 
 
 def parts_of(folder):
     """The hash of every part by its path below `folder`."""
-    return {os.path.relpath(os.path.join(at, name), folder): xxh3(os.path.join(at, name))
+    return {os.path.relpath(os.path.join(at, name), folder): xxh3_of(os.path.join(at, name))
             for at, _, names in sorted(os.walk(folder)) for name in sorted(names)
             if name.startswith("part-") and name.endswith((".h5", ".zst"))}
 
 
+def libraries_of(folder):
+    """The codec libraries that the records of a pack's parts name."""
+    found = set()
+    for path in glob.glob(f"{folder}/**/part-*.json", recursive=True):
+        with open(path, encoding="utf-8") as file:
+            found |= set(json.load(file)["part"].get("codec_library", "").split(", ")) - {""}
+    return found
+
+
+def contents_of(folder):
+    """A hash of all that the readers give of the packs below `folder`; None without the Python package."""
+    try:
+        from pack_contents import contents
+    except ImportError:
+        return None
+    packs = sorted(os.path.dirname(path) for path in glob.glob(f"{folder}/**/manifest.json", recursive=True))
+    return hashlib.sha256(json.dumps([contents(pack) for pack in packs], sort_keys=True).encode()).hexdigest()
+
+
 def hashes_of_packs(root):
-    found = {}
+    parts, contents, libraries = {}, {}, {}
     for name, command in CASES.items():
         output = os.path.join(root, "packs", name)
         arguments = [word.format(root=root) for word in command[1:]]
@@ -155,8 +181,10 @@ def hashes_of_packs(root):
                               capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"{name}: exit code {done.returncode}\n{done.stderr}")
-        found |= {f"{name}/{part}": value for part, value in parts_of(output).items()}
-    return found
+        parts |= {f"{name}/{part}": value for part, value in parts_of(output).items()}
+        contents[name] = contents_of(output)
+        libraries[name] = sorted(libraries_of(output))
+    return {"parts": parts, "contents": contents, "libraries": libraries}
 
 
 def hashes_of_orders(root):
@@ -165,25 +193,39 @@ def hashes_of_orders(root):
         answer = subprocess.run([ORDER_PROBE], input=question + "\n", check=True, capture_output=True, text=True).stdout
         assert len(answer.split()) > 20, f"{name}: {answer}"
         write(root, name, answer.encode())
-        found[name] = xxh3(os.path.join(root, name))
+        found[name] = xxh3_of(os.path.join(root, name))
     return found
+
+
+def differences(found, recorded):
+    """Lines for all that differs, but bytes that depend on a library of another version than the recorded one."""
+    others = {name for name, libraries in found["libraries"].items() if libraries != recorded["libraries"].get(name)}
+    raw = {name for name, libraries in found["libraries"].items() if not libraries}
+    for name in sorted(others & raw | {name for name in others if not recorded["libraries"].get(name)}):
+        yield f"{name}: compressed by {found['libraries'][name]}, recorded {recorded['libraries'].get(name)}"
+    for kind in ("parts", "contents", "orders"):
+        for name in sorted(found[kind].keys() | recorded[kind].keys()):
+            is_bound = kind != "parts" or name.split("/")[0] not in others
+            is_known = kind != "contents" or found[kind].get(name) or name in others
+            if is_bound and is_known and found[kind].get(name) != recorded[kind].get(name):
+                yield f"{kind}: {name}: {found[kind].get(name)}, recorded {recorded[kind].get(name)}"
+    if others:
+        print("compared by their contents alone, as their codec's library has another version:", *sorted(others))
 
 
 def main():
     with tempfile.TemporaryDirectory(prefix="chunkhit-") as root:
         write_images(root)
         write_ratings(root)
-        found = hashes_of_packs(root) | hashes_of_orders(root)
+        found = {**hashes_of_packs(root), "orders": hashes_of_orders(root)}
     if "--record" in sys.argv:
         with open(RECORDED, "w", encoding="ascii") as file:
             json.dump(found, file, indent=1)
             file.write("\n")
         return
     with open(RECORDED, encoding="ascii") as file:
-        recorded = json.load(file)
-    changed = sorted(name for name in recorded.keys() | found.keys() if recorded.get(name) != found.get(name))
-    for name in changed:
-        print(f"{name}: {found.get(name, 'no such part')}, recorded {recorded.get(name, 'nothing')}")
+        changed = list(differences(found, json.load(file)))
+    print("\n".join(changed))
     sys.exit(1 if changed else 0)
 
 

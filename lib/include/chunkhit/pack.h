@@ -226,6 +226,7 @@ struct RunPlanOptions {
 /// Outcome of run_plan.
 struct RunPlanReport {
   std::vector<PackReport> packs;  ///< of the parts of this call's tasks
+  std::vector<std::string> notices;
   std::uint64_t samples_packed_now = 0;
   double seconds = 0;
   bool finished = false;     ///< the packs are whole, and the plan is removed
@@ -236,7 +237,7 @@ struct RunPlanReport {
 /// those that pack_images writes. Any number of calls may run at once, also of the same task.
 ///
 /// Throws Error: usage for an unknown task, or memory that cannot hold an image; bad_data if the
-/// plan is damaged, gone, or of another version of chunkhit or its libraries; too_many_rejects; cannot_write;
+/// plan is damaged, gone, or of another version of chunkhit; too_many_rejects; cannot_write;
 /// try_again if the images are not there or the machine cannot read them: nothing is published then that
 /// another machine would not have written.
 CHUNKHIT_API RunPlanReport run_plan(const RunPlanOptions& options);

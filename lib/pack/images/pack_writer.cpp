@@ -456,8 +456,9 @@ PackReport PackWriter::report() const {
   report.parts_kept = pack_.parts_kept();
   report.repaired = repaired_;
   report.notices = notices_;
-  for (const std::string& notice : {pack_.other_writers_notice(), lost_classes_notice()})
-    if (!notice.empty()) report.notices.push_back(notice);
+  for (std::string& notice : pack_.notices()) report.notices.push_back(std::move(notice));
+  if (std::string notice = lost_classes_notice(); !notice.empty())
+    report.notices.push_back(std::move(notice));
   if (const std::optional<InputSizes> inputs = manifest_so_far().inputs)
     for (std::string& notice : input_notices(*inputs)) report.notices.push_back(std::move(notice));
   report.rejected = rejects_.size();

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <map>
 #include <utility>
 #include <variant>
 
@@ -159,19 +160,21 @@ void remove_plan(const std::string& folder) {
 }
 
 std::string version_difference(const PackPlan& plan) {
-  const auto text = [](const std::string& name, const std::string& here, const std::string& there) {
-    return name + " " + here + " here, " + there + " in the plan";
-  };
   const std::string tool = "pack-images " + version();
-  if (plan.tool != tool) return text("tool", tool, plan.tool);
-  const auto libraries = library_versions();
-  for (const auto& [name, number] : libraries) {
-    const auto there = std::ranges::find(plan.libraries, name, &SpecEntry::name);
-    const std::string found = there == plan.libraries.end() ? "none" : there->value;
-    if (found != number) return text(name, number, found);
-  }
-  if (plan.libraries.size() == libraries.size()) return "";
-  return text("libraries", std::to_string(libraries.size()), std::to_string(plan.libraries.size()));
+  return plan.tool == tool ? "" : tool + " here, " + plan.tool + " in the plan";
+}
+
+std::string library_differences(const PackPlan& plan) {
+  std::map<std::string, std::string> here, there;
+  for (const auto& [name, number] : library_versions()) here[name] = number, there[name];
+  for (const auto& [name, number] : plan.libraries) there[name] = number, here[name];
+  const auto text = [](const std::string& number) { return number.empty() ? "none" : number; };
+  std::string differences;
+  for (const auto& [name, number] : here)
+    if (there[name] != number)
+      differences += (differences.empty() ? "" : "; ") + name + " " + text(number) + " here, " +
+                     text(there[name]) + " in the plan";
+  return differences;
 }
 
 void remove_plan_left_overs(const std::string& folder) {

@@ -23,9 +23,13 @@ namespace chunkhit {
 /// Removes the plan in a folder, plan.json last; a folder without one stays as it is.
 void remove_plan(const std::string& folder);
 
-/// Says in which version this build differs from the one that planned ("zstd 1.5.5 here, 1.5.4 in the plan");
-/// empty where it is the same.
+/// Says how this version of chunkhit differs from the one that planned ("pack-images 0.1.0 here, pack-images
+/// 0.2.0 in the plan"); empty where it is the same.
 [[nodiscard]] std::string version_difference(const PackPlan& plan);
+
+/// Names the libraries of which this build has another version than the one that planned ("zstd 1.5.7 here,
+/// 1.5.4 in the plan"); empty where all are the same.
+[[nodiscard]] std::string library_differences(const PackPlan& plan);
 
 /// Removes what killed runs left of a plan's files.
 void remove_plan_left_overs(const std::string& folder);

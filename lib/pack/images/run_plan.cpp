@@ -34,11 +34,18 @@
 namespace chunkhit {
 namespace {
 
-/// Throws bad_data for another build than the one that planned: its bytes may differ, and the parts of a pack
-/// must be the same whichever machine wrote them.
-void check_versions(const std::string& difference, const std::string& folder) {
-  if (difference.empty()) return;
-  throw_bad_data(folder + ": " + difference + ": bytes could differ; use the build that planned");
+/// Throws bad_data for another version than the one that planned: its pixels may differ.
+void check_version(const PackPlan& plan, const std::string& folder) {
+  const std::string difference = version_difference(plan);
+  if (!difference.empty())
+    throw_bad_data(folder + ": " + difference + ": contents could differ; use the version that planned");
+}
+
+/// What to say where libraries differ: the parts of all builds have equal contents, and raw ones equal bytes.
+std::vector<std::string> library_notices(const PackPlan& plan, const std::string& folder) {
+  const std::string differences = library_differences(plan);
+  if (differences.empty()) return {};
+  return {folder + ": " + differences + ": compressed chunks may have other bytes, with the same contents"};
 }
 
 /// Reads a finished pack; throws bad_data where a part of it is not there in its size.
@@ -377,9 +384,10 @@ RunPlanReport run_plan(const RunPlanOptions& options) {
     if (options.tasks.empty()) clean_up(options.folder, *plan);
     return done;
   }
-  check_versions(version_difference(*plan), options.folder);
+  check_version(*plan, options.folder);
   try {
     RunPlanReport report = PlanRun(options, *plan).run();
+    report.notices = library_notices(*plan, options.folder);
     if (report.finished) clean_up(options.folder, *plan);
     return report;
   } catch (const Error& error) {

@@ -372,8 +372,7 @@ class SparseRun {
     MatrixPackWriter writer(run, rows, output.pack);
     report_.packs.push_back(writer.write());
     report_.interrupted = writer.interrupted();
-    const std::string others = output.pack.other_writers_notice();
-    if (!others.empty()) report_.notices.push_back(others);
+    for (std::string& notice : output.pack.notices()) report_.notices.push_back(std::move(notice));
   }
 
   /// Fills the report of a dry run with the same counts that packing would give.

@@ -78,7 +78,8 @@ class Hdf5Check {
 void note_machine_error(const Error& error);
 void forget_machine_error();
 
-/// Begins a driver of HDF5's virtual file layer: version and number, which HDF5 1.13 and later want, and what our drivers share.
+/// Begins a driver of HDF5's virtual file layer: version and number, which HDF5 1.13 and later want, and what
+/// our drivers share.
 [[nodiscard]] H5FD_class_t begin_driver(const char* name, std::size_t settings_bytes);
 
 /// Opens the file at `path` for reading, without locks; closing the handle closes all that was opened in it.
