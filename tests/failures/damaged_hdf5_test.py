@@ -6,13 +6,15 @@ import random
 import sys
 import warnings
 
-import anndata
 import h5py
 import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import Workspace, check, draw_seed, run
+from optional import optional
+from packing import Workspace, check, draw_seed, outcome, run
+
+anndata = optional("anndata")
 
 warnings.simplefilter("ignore")
 DAMAGES_A_FILE = 12
@@ -81,7 +83,7 @@ def check_commands(space, path, kind):
         check(code == 0 or path in text or "ratings" in text, command, text)
 
 
-with Workspace() as workspace:
+def main(workspace):
     seed = draw_seed()
     rng = random.Random(seed)
     whole = {}
@@ -101,3 +103,7 @@ with Workspace() as workspace:
                 file.write(damaged(good, rng))
             check_commands(workspace, workspace("damaged.h5"), kind)
         print(kind, "passed")
+
+
+with Workspace() as space:
+    print(outcome(main, space))

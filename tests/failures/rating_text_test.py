@@ -5,14 +5,16 @@ import random
 import sys
 from datetime import datetime, timezone
 
-import anndata
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from optional import optional
 from packing import check, fingerprint, make_images, run, run_tests
 from sparse_packs import Pack, pack, random_ratings, write_csv
+
+anndata = optional("anndata")
 
 
 def write(space, name, text):

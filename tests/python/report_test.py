@@ -328,7 +328,7 @@ def packed_colors(path, names, kind=int):
     """Two images a class, of a color each."""
     with chunkhit.ImageWriter(path, classes=names if kind is int else None) as writer:
         for number in range(2 * len(names)):
-            writer.add(np.full((4, 4, 3), 40 + 3 * number + 7 * len(str(path)), np.uint8), kind(number % len(names)))
+            writer.add(np.full((4, 4, 3), (40 + 3 * number + 7 * len(str(path))) % 256, np.uint8), kind(number % len(names)))
 
 
 def test_a_page_on_a_server_was_a_local_folder(tmp_path):

@@ -7,12 +7,14 @@ import struct
 import sys
 import unittest
 
-import anndata
 import h5py
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from optional import optional  # noqa: E402
 from read_ratings import FormatsTest, probe, random_matrix  # noqa: E402
+
+anndata = optional("anndata")
 
 
 class AnnData(FormatsTest):

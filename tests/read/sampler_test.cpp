@@ -335,7 +335,7 @@ TEST(Sampler, SaysWhatIsWrong) {
       {{.class_weights = {{"cast", 1}}}, "has it; did you mean \"cat\"?"},
       {{.class_weights = {{"cat", 1}, {"cat", 1}}}, "sampler: class \"cat\" is given twice"},
       {{.class_weights = {{"cat", -1}}}, "sampler: class \"cat\": weight -1, expected"},
-      {{.subset = {.samples = {{}}}}, "subset: has no samples, expected at least 1"},
+      {{.subset = {.samples = std::vector<std::uint64_t>{}}}, "subset: has no samples, expected at least 1"},
       {{.subset = {.samples = {{1, 103}}}}, "subset: entry 1: sample 103, expected a number below 103"},
       {{.subset = {.samples = {{4, 1, 4}}}}, "subset: entry 2: sample 4 is given twice, expected each once"},
       {{.subset = {.samples = {{4}}, .classes = {"cat"}}}, "subset: expected one of samples, classes"},

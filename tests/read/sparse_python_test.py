@@ -9,10 +9,13 @@ import sys
 import tempfile
 import unittest
 
-import anndata
 import numpy as np
 import scipy.sparse as sp
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from optional import optional  # noqa: E402
+
+anndata = optional("anndata")
 PROBE, PACK_SPARSE = sys.argv[1:3]
 AUTOMATIC, DECODED, COMPRESSED, STREAM = range(4)
 NONE, WINDOW, GLOBAL = range(3)

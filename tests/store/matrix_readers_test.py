@@ -9,7 +9,6 @@ import sys
 import tempfile
 import unittest
 
-import anndata
 import h5py
 import numpy as np
 import scipy.sparse as sp
@@ -17,8 +16,11 @@ import scipy.sparse as sp
 PROBE = sys.argv[1]
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from optional import optional  # noqa: E402
 import shard_reader  # noqa: E402
 from known_matrices import CHUNK_ROWS, COLUMNS, ITEMS, ROWS, USERS, known_matrix  # noqa: E402
+
+anndata = optional("anndata")
 
 
 def parts(pattern):
