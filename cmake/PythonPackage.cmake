@@ -1,5 +1,4 @@
 # The Python package is built where pybind11 is, for the interpreter that Debian's python3-* packages serve.
-option(CHUNKHIT_PYTHON "Build the Python package, where pybind11 is found" ON)
 if(CHUNKHIT_PYTHON)
   if(NOT Python_EXECUTABLE AND EXISTS /usr/bin/python3)
     set(Python_EXECUTABLE /usr/bin/python3)
