@@ -10,8 +10,6 @@ from PIL import Image
 
 from masks_test import smooth
 
-pytestmark = pytest.mark.filterwarnings("ignore")
-
 COUNT, SIZE = 30, (48, 40)  # of samples: width, height
 CONTAINERS = ("hdf5", "shard")
 
