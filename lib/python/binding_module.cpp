@@ -3,6 +3,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -145,7 +146,26 @@ TakenGil::TakenGil() {
 
 TakenGil::~TakenGil() { PyGILState_Release(state_); }
 
+namespace {
+
+/// pybind11 before 2.12 reads NumPy 2's types as NumPy 1 lays them out, and says nothing.
+void check_numpy() {
+#if PYBIND11_VERSION_HEX < 0x020c0000
+  const py::dict loaded = py::module_::import("sys").attr("modules");
+  if (!loaded.contains("numpy")) return;
+  const std::string found = py::str(py::getattr(loaded["numpy"], "__version__", py::str("")));
+  if (std::strtol(found.c_str(), nullptr, 10) < 2) return;
+  const std::string built_with =
+      std::to_string(PYBIND11_VERSION_MAJOR) + "." + std::to_string(PYBIND11_VERSION_MINOR);
+  throw py::import_error("found NumPy " + found + " and chunkhit built with pybind11 " + built_with +
+                         ", expected NumPy 1, or a build with pybind11 2.12 or newer");
+#endif
+}
+
+}  // namespace
+
 PYBIND11_MODULE(_chunkhit, module) {
+  check_numpy();
   module.attr("__version__") = version();
   py::register_exception_translator(translate_error);
   bind_stats(module);
