@@ -54,6 +54,10 @@ if(CHUNKHIT_JXL)
 endif()
 
 pkg_check_modules(TURBOJPEG REQUIRED libturbojpeg)
+bundle_needs(hdf5::hdf5 -l:libsz.a -l:libaec.a ZLIB::ZLIB)
+bundle_needs(PkgConfig::TIFF -l:libjbig.a -l:liblzma.a Lerc PkgConfig::WEBP PkgConfig::ZSTD PkgConfig::DEFLATE JPEG::JPEG ZLIB::ZLIB)
+bundle_needs(PkgConfig::ARCHIVE -l:libbz2.a -l:liblzma.a nettle PkgConfig::ZSTD ZLIB::ZLIB)
+bundle_needs(PkgConfig::PNG ZLIB::ZLIB)
 
 set(CHUNKHIT_LIBRARIES
   "HDF5 ${HDF5_VERSION},libjpeg-turbo ${TURBOJPEG_VERSION},oneTBB ${TBB_VERSION},zstd ${ZSTD_VERSION},\
