@@ -310,14 +310,28 @@ bool file_exists(const std::string& path) {
   }
 }
 
-ByteBuffer read_file(const std::string& path, std::uint64_t max_bytes) {
-  const InputFile file(path);
+namespace {
+
+ByteBuffer read_whole(const InputFile& file, std::uint64_t max_bytes) {
   if (file.byte_count() > max_bytes)
-    throw_read_error(path, "has " + std::to_string(file.byte_count()) + " bytes, expected at most " +
-                               std::to_string(max_bytes));
+    throw_read_error(file.path(), "has " + std::to_string(file.byte_count()) + " bytes, expected at most " +
+                                      std::to_string(max_bytes));
   ByteBuffer bytes(file.byte_count());
   file.read_at(0, bytes);
   return bytes;
+}
+
+}  // namespace
+
+ByteBuffer read_file(const std::string& path, std::uint64_t max_bytes) {
+  return read_whole(InputFile(path), max_bytes);
+}
+
+std::optional<ByteBuffer> find_file(const std::string& path, std::uint64_t max_bytes) {
+  if (is_url(path)) return file_exists(path) ? std::optional(read_file(path, max_bytes)) : std::nullopt;
+  FileDescriptor fd = open_input(path);
+  if (!fd.is_open() && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  return read_whole(InputFile(path, std::move(fd)), max_bytes);
 }
 
 std::uint64_t hash_file(const std::string& path) {
@@ -441,7 +455,7 @@ std::string common_folder(std::span<const std::string> paths) {
   return common.string();
 }
 
-void make_folders(const std::string& path) {
+void make_folders(const std::string& path, unsigned mode) {
   if (is_url(path))
     throw_usage(printable_text(path) +
                 ": is a URL, expected a local folder: write there, and upload "
@@ -450,7 +464,7 @@ void make_folders(const std::string& path) {
   if (std::filesystem::is_directory(path, error)) return;
   const std::string parent = folder_of(path);
   if (parent != path && parent != ".") make_folders(parent);
-  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
+  if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST)
     throw_write_error(path, "cannot create the folder", errno);
   if (!std::filesystem::is_directory(path, error))
     throw_write_error(path, "cannot create the folder", ENOTDIR);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -110,6 +111,10 @@ class InputFile {
 /// Reads a whole file of at most `max_bytes`; throws bad_data when it is larger or cannot be read.
 [[nodiscard]] ByteBuffer read_file(const std::string& path, std::uint64_t max_bytes);
 
+/// Reads a whole file as `read_file` does; nothing where there is none. Another process may remove it at any
+/// time, so nothing asks for it before.
+[[nodiscard]] std::optional<ByteBuffer> find_file(const std::string& path, std::uint64_t max_bytes);
+
 /// Hashes a whole file with XXH3.
 [[nodiscard]] std::uint64_t hash_file(const std::string& path);
 
@@ -158,8 +163,8 @@ void publish_file(const std::string& path, std::string_view text);
 /// The last folder that all of `paths` are in, or are; they are whole and normal.
 [[nodiscard]] std::string common_folder(std::span<const std::string> paths);
 
-/// Creates a folder and its parents, on disk when this returns; throws cannot_write.
-void make_folders(const std::string& path);
+/// Creates a folder and its parents, on disk when this returns; throws cannot_write. `mode`: of the folder.
+void make_folders(const std::string& path, unsigned mode = 0777);
 
 /// Gives errno in words, whatever the locale.
 [[nodiscard]] std::string error_text(int error_number);

@@ -139,15 +139,17 @@ void check_left_parts(const OutputPack& folder, const PackManifest& merged) {
   }
 }
 
-/// Throws cannot_write where the output holds something else than these packs or this merge.
+/// Throws cannot_write where the output holds something else than these packs or this merge, try_again where
+/// another process appended to it meanwhile.
 void check_output(const OutputPack& folder, std::span<const MergeInput> inputs, const PackManifest& merged) {
   const auto refuse = [&](const std::string& what) { throw_cannot_write(folder.path() + ": holds " + what); };
   if (folder.has(kPlanName)) refuse("a plan, whose tasks may be running; give another folder");
-  const std::optional<AnyManifest> held = held_pack(folder.path());
+  const std::optional<AnyManifest> held = find_manifest(folder.path());
   const auto output = std::ranges::find(inputs, true, &MergeInput::is_output);
   if (output != inputs.end()) {
     if (!held || held->manifest().pack_id != output->manifest().pack_id)
-      refuse("another pack than a moment ago; run the command again");
+      throw Error(ErrorCode::try_again,
+                  folder.path() + ": holds another pack than a moment ago; run the command again");
   } else if (held && held->manifest().pack_id != merged.pack_id) {
     refuse("another pack; name it among the packs to append to it, or give another folder");
   } else if (!held) {
@@ -233,12 +235,9 @@ void add_normalize_notice(std::span<const MergeInput> inputs, const Manifest& me
 /// The folders of the images of all packs, as far as their run.json names them.
 std::map<std::uint64_t, std::string> roots_of(std::span<const MergeInput> inputs) {
   std::map<std::uint64_t, std::string> roots;
-  std::error_code error;
-  for (const MergeInput& input : inputs) {
-    const std::string path = input.folder + "/" + std::string(kRunName);
-    if (!std::filesystem::exists(path, error)) continue;  // a pack is whole without it
-    roots.merge(image_roots(as_text(read_file(path, kMaxManifestBytes))));
-  }
+  for (const MergeInput& input : inputs)  // a pack is whole without the file
+    if (const auto run = find_file(input.folder + "/" + std::string(kRunName), kMaxManifestBytes))
+      roots.merge(image_roots(as_text(*run)));
   return roots;
 }
 
@@ -267,7 +266,7 @@ void write_merged(const std::string& output, std::span<const MergeInput> inputs,
 
 /// Whether the output holds the merged pack already. Removes what a run left that was killed at its end.
 bool is_done(const MergeOptions& options, std::span<const MergeInput> inputs, MergeReport& report) {
-  const std::optional<AnyManifest> held = held_pack(options.output);
+  const std::optional<AnyManifest> held = find_manifest(options.output);
   if (!held || !held->manifest().is_merged) return false;
   std::vector<std::uint64_t> before, after;
   bool is_behind = false;

@@ -333,13 +333,12 @@ void check_normalize(const std::string& folder, const Manifest& manifest,
 bool is_damaged_manifest(const std::filesystem::path& manifest) {
   std::error_code error;
   const std::filesystem::path folder = manifest.parent_path();
-  if (!std::filesystem::exists(manifest, error) ||
-      (!std::filesystem::exists(folder / "part-00000.h5", error) &&
-       !std::filesystem::exists(folder / "part-00000.zst", error)))
+  if (!std::filesystem::exists(folder / "part-00000.h5", error) &&
+      !std::filesystem::exists(folder / "part-00000.zst", error))
     return false;
   try {
-    const ByteBuffer text = read_file(manifest.string(), kMaxManifestBytes);
-    static_cast<void>(manifest_format(as_text(text), manifest.string()));
+    const std::optional<ByteBuffer> text = find_file(manifest.string(), kMaxManifestBytes);
+    if (text) static_cast<void>(manifest_format(as_text(*text), manifest.string()));
     return false;
   } catch (const Error&) {
     return true;
@@ -353,9 +352,8 @@ constexpr const char* kMergedAdvice =
 /// Returns whether pack-merge wrote into a folder last, as its run.json says.
 bool was_merged(const std::filesystem::path& folder) {
   const std::string run = (folder / kRunName).string();
-  if (!file_exists(run)) return false;
-  const ByteBuffer text = read_file(run, kMaxManifestBytes);
-  return is_merge_run(as_text(text));
+  const std::optional<ByteBuffer> text = find_file(run, kMaxManifestBytes);
+  return text && is_merge_run(as_text(*text));
 }
 
 /// Reports the error that is being handled. Rerunning the command that made the pack keeps its parts and

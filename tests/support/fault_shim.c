@@ -1,6 +1,7 @@
-// Preloaded into a command: makes the Nth call of one kind fail, come up short, or kill or stop the process.
-// FAULT=op:n[:errno|short|kill|stop][:sticky] with op one of open openat2 (below a folder) mkdir write pwrite
-// read pread readdir fsync link rename unlink rmdir close ftruncate; only files below FAULT_PATH count.
+// Preloaded into a command: makes the Nth call of one kind fail, come up short, or kill, stop or halt the
+// process (SIGKILL, SIGTERM, SIGSTOP).
+// FAULT=op:n[:errno|short|kill|stop|halt][:sticky] with op one of open openat2 (below a folder) mkdir write
+// pwrite read pread readdir fsync link rename unlink rmdir close ftruncate; only files below FAULT_PATH.
 // NO_FLOCK=1: every flock succeeds and locks nothing, as a file system shared with other machines may do.
 // NO_TMPFILE=1: there are no files without a name, as on NFS.
 // NO_LINKS=1: there are no hard links.
@@ -57,6 +58,10 @@ static int error(const char* op) {
   if (strncmp(rest, ":kill", 5) == 0) kill(getpid(), SIGKILL);
   if (strncmp(rest, ":stop", 5) == 0) {
     kill(getpid(), SIGTERM);
+    return 0;
+  }
+  if (strncmp(rest, ":halt", 5) == 0) {
+    kill(getpid(), SIGSTOP);
     return 0;
   }
   if (strncmp(rest, ":short", 6) == 0) return 1;

@@ -142,7 +142,7 @@ std::optional<SharedStats> merge_normalize(std::span<const MergeInput> inputs, c
     return SharedStats{first->from, merged.mean, merged.std};
   const std::filesystem::path beside =
       std::filesystem::absolute(output).lexically_normal().parent_path() / first->from;
-  const std::optional<AnyManifest> normalizing = held_pack(beside.string());
+  const std::optional<AnyManifest> normalizing = find_manifest(beside.string());
   if (!normalizing || !normalizing->images || normalizing->images->input_xxh3 != merged.input_xxh3)
     return std::nullopt;
   return SharedStats{first->from, normalizing->images->mean, normalizing->images->std};
