@@ -11,9 +11,11 @@
 namespace chunkhit {
 namespace {
 
-[[noreturn]] void refuse(const char* what, std::uint64_t needed, std::uint64_t given, const char* change) {
-  throw_usage("`cache_bytes`: " + std::string(what) + " needs " + bytes_text(static_cast<double>(needed)) +
-              ", " + bytes_text(static_cast<double>(given)) + " are given: " + change);
+[[noreturn]] void refuse(const CacheSpec& spec, const char* what, std::uint64_t needed, std::uint64_t given,
+                         const char* change) {
+  throw_usage("`" + std::string(spec.limit) + "`: " + what + " needs " +
+              bytes_text(static_cast<double>(needed)) + ", " + bytes_text(static_cast<double>(given)) +
+              " are given: " + change);
 }
 
 /// Returns the memory that the threads need while decoding: a chunk's stored bytes each, and its raw bytes
@@ -40,20 +42,21 @@ CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64
   plan.cache = spec.cache == Cache::automatic ? choose(chunks, memory, room, needed) : spec.cache;
   if (plan.cache == Cache::decoded) {
     if (chunks.decoded_bytes() + room > memory)
-      refuse("cache decoded", chunks.decoded_bytes() + room, memory, "give more, or take `cache` none");
+      refuse(spec, "cache decoded", chunks.decoded_bytes() + room, memory, "give more, or take `cache` none");
     plan.chunks_ahead = static_cast<std::size_t>(max_ahead);
     return plan;
   }
   std::uint64_t left = memory;
   if (plan.cache == Cache::compressed) {
     if (chunks.stored_bytes() + needed > memory)
-      refuse("cache compressed", chunks.stored_bytes() + needed, memory, "give more, or take `cache` none");
+      refuse(spec, "cache compressed", chunks.stored_bytes() + needed, memory,
+             "give more, or take `cache` none");
     left -= chunks.stored_bytes();
   }
   plan.reads_samples = plan.cache == Cache::none && chunks.is_raw() &&
                        max_asked_chunks(chunks, memory) == 0 && (!spec.in_order || needed > left);
   if (!plan.reads_samples && needed > left)
-    refuse("this order", needed, left,
+    refuse(spec, "this order", needed, left,
            "give more, or take a smaller `window_chunks` (order window) or `batch_size`");
   const std::uint64_t fitting = plan.reads_samples ? max_ahead : (left - room) / chunk_bytes;
   plan.chunks_ahead = static_cast<std::size_t>(std::clamp(fitting, spec.chunks_needed, max_ahead));
@@ -66,13 +69,14 @@ CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64
 CachePlan plan_sized(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_t memory) {
   const std::uint64_t decoding = decoding_bytes(chunks, spec.threads);
   if (decoding > memory)
-    refuse(spec.threads > 1 ? "decoding the largest images on all threads" : "decoding the largest image",
+    refuse(spec,
+           spec.threads > 1 ? "decoding the largest images on all threads" : "decoding the largest image",
            decoding, memory, spec.threads > 1 ? "give more, or take fewer `threads`" : "give more");
   const std::uint64_t stored_bytes = chunks.decoded_bytes(), all = DecodedImages::bytes_of_all(chunks);
   if (spec.cache == Cache::compressed && stored_bytes + decoding > memory)
-    refuse("cache compressed", stored_bytes + decoding, memory, "give more, or take `cache` none");
+    refuse(spec, "cache compressed", stored_bytes + decoding, memory, "give more, or take `cache` none");
   if (spec.cache == Cache::decoded && spec.keeps_images && stored_bytes + decoding + all > memory)
-    refuse("cache decoded", stored_bytes + decoding + all, memory,
+    refuse(spec, "cache decoded", stored_bytes + decoding + all, memory,
            "give more, or take `cache` automatic, which keeps the pixels of as many images as fit");
   CacheSpec stored = spec;
   if (spec.cache == Cache::compressed) stored.cache = Cache::decoded;

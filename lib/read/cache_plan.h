@@ -10,11 +10,12 @@ namespace chunkhit {
 /// What a reader wants of memory.
 struct CacheSpec {
   Cache cache = Cache::automatic;
-  std::uint64_t cache_bytes = 0;    ///< 0: half of what the process may still take
-  std::uint64_t chunks_needed = 1;  ///< decoded chunks that the order needs at a time
-  std::uint64_t threads = 1;        ///< that read and decode, each in some room of its own
-  bool in_order = true;             ///< chunks are used one after the other, and not again in an epoch
-  bool keeps_images = false;        ///< images of their own sizes may stay decoded
+  std::uint64_t cache_bytes = 0;      ///< 0: half of what the process may still take
+  const char* limit = "cache_bytes";  ///< the option that sets these bytes, for messages
+  std::uint64_t chunks_needed = 1;    ///< decoded chunks that the order needs at a time
+  std::uint64_t threads = 1;          ///< that read and decode, each in some room of its own
+  bool in_order = true;               ///< chunks are used one after the other, and not again in an epoch
+  bool keeps_images = false;          ///< images of their own sizes may stay decoded
 };
 
 /// What it gets.

@@ -25,8 +25,9 @@ struct EpochReaderSpec {
   BatchSpec batches;
   Cache cache = Cache::automatic;
   std::uint64_t cache_bytes = 0;
-  std::uint64_t memory_bytes = 0;  ///< for chunks and batches; 0: no limit beside cache_bytes
-  std::uint32_t threads = 1;       ///< at first
+  std::uint64_t memory_bytes = 0;     ///< for chunks and batches; 0: no limit beside cache_bytes
+  const char* limit = "cache_bytes";  ///< the option that cache_bytes is from, for messages
+  std::uint32_t threads = 1;          ///< at first
   std::uint32_t max_threads = 1;
   std::uint32_t prefetch = 4;  ///< at first
   std::uint32_t max_prefetch = 4;
