@@ -173,21 +173,17 @@ void describe(const PackManifest& merged, MergeReport& report) {
                              "one pack when there are many such parts");
 }
 
-/// Settings on which it depends what a sample means; the others choose samples, their order or their form.
-constexpr std::array<std::string_view, 17> kMeaningfulSettings{
-    "resize",     "fit",    "pad-color",       "background", "resample",  "crop",
-    "channels",   "exif",   "decode",          "layout",     "above",     "binarize",
-    "duplicates", "values", "accept-warnings", "max-side",   "short-side"};
-
 std::string value_of(const std::vector<SpecEntry>& spec, std::string_view name) {
   const auto found = std::ranges::find(spec, name, &SpecEntry::name);
   return found == spec.end() ? "" : found->value;
 }
 
-/// Says where samples of the packs do not mean the same, or are there twice.
-void add_source_notices(std::span<const SourcePack> sources, MergeReport& report) {
+/// Says where samples of the packs do not mean the same, or are repeated. `settings`: those on which it
+/// depends what a sample means.
+void add_source_notices(std::span<const SourcePack> sources, const std::vector<std::string>& settings,
+                        MergeReport& report) {
   std::string names;
-  for (const std::string_view name : kMeaningfulSettings) {
+  for (const std::string& name : settings) {
     const auto differs = [&](const SourcePack& source) {
       return value_of(source.spec, name) != value_of(sources.front().spec, name);
     };
@@ -311,13 +307,13 @@ MergeReport merge_packs(const MergeOptions& given) {
   check_merge_inputs(inputs);
   if (inputs.front().images) {
     Manifest merged = merge_images(inputs, options.output);
-    add_source_notices(merged.sources, report);
+    add_source_notices(merged.sources, image_settings(), report);
     add_normalize_notice(inputs, merged, report);
     add_class_notice(inputs, merged, report);
     write_merged(options.output, inputs, frame, std::move(merged), report);
   } else {
     MatrixManifest merged = merge_ratings(inputs);
-    add_source_notices(merged.sources, report);
+    add_source_notices(merged.sources, rating_settings(), report);
     write_merged(options.output, inputs, frame, std::move(merged), report);
   }
   report.seconds = frame.seconds();

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
+#include "pack/images/image_fields.h"
 #include "pack/merge_inputs.h"
 #include "pack/pack_folder.h"
 #include "types/enum_names.h"
@@ -281,6 +282,13 @@ void publish_tables(std::span<const MergeInput> inputs, const std::string& folde
   const std::string warnings = join_tables(
       inputs, [](const Manifest& manifest) { return manifest.warnings ? &*manifest.warnings : nullptr; });
   if (!warnings.empty()) merged.warnings = publish_table(folder, name(kWarningsName), warnings);
+}
+
+std::vector<std::string> image_settings() {
+  MeaningCollector settings;
+  PackImagesSpec spec;
+  show(spec, settings);
+  return std::move(settings.names);
 }
 
 }  // namespace chunkhit
