@@ -142,6 +142,9 @@ struct PackImagesSpec {
   Order order = Order::shuffle;
   std::uint64_t seed = 0;         ///< seed of the shuffle and the split
   std::vector<SplitShare> split;  ///< empty: one pack, or one for each of folders.split_folders
+  /// Column, or key of .json files, whose values are groups: all images of one are in one pack of the split,
+  /// also where shares are met less exactly for it. It is kept as `columns.keep_columns`. Empty: none.
+  std::string split_group;
 };
 
 }  // namespace chunkhit

@@ -197,14 +197,22 @@ void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_
   fields(Field{"container", "File format: hdf5, shard; images of their own sizes: shard"}.that_may_differ(),
          spec.container, ChoiceForm{{""}, "hdf5 shard"});
   fields(Field{"layout", "Axis order of samples", "NAME"}, spec.transform.layout, WordForm{});
-  fields(Field{"codec", "hdf5: none, deflate, zstd; shard: photo, zstd, none", "NAME[:N]"}, spec.codec,
-         TextForm{});
-  fields(Field{"chunk_samples", "Samples per chunk"}, spec.chunk_samples, CountForm{0, UINT64_MAX, "auto"});
-  fields(Field{"part_bytes", "Maximum raw bytes per part, at least one chunk"}, spec.part_bytes, BytesForm{});
-  fields(Field{"order", "Order of samples"}, spec.order, WordForm{});
-  fields(Field{"seed", "Seed of the shuffle and the split"}, spec.seed, CountForm{});
-  fields(Field{"split", "Stratified split into packs: train=0.9,val=0.1"}, spec.split, SharesForm{});
-  fields(Field{"split_folders", "One pack per named subfolder of ROOT, e.g. train,val"},
+  fields(Field{"codec", "hdf5: none, deflate, zstd; shard: photo, zstd, none", "NAME[:N]"}.that_may_differ(),
+         spec.codec, TextForm{});
+  fields(Field{"chunk_samples", "Samples per chunk"}.that_may_differ(), spec.chunk_samples,
+         CountForm{0, UINT64_MAX, "auto"});
+  fields(Field{"part_bytes", "Maximum raw bytes per part, at least one chunk"}.that_may_differ(),
+         spec.part_bytes, BytesForm{});
+  fields(Field{"order", "Order of samples"}.that_may_differ(), spec.order, WordForm{});
+  fields(Field{"seed", "Seed of the shuffle and the split"}.that_may_differ(), spec.seed, CountForm{});
+  fields(Field{"split", "Stratified split into packs: train=0.9,val=0.1"}.that_may_differ(), spec.split,
+         SharesForm{});
+  fields.record_if(
+      !spec.split_group.empty(),
+      Field{"split_group", "split: keep images of one value of this column in one pack: patient", "NAME"}
+          .that_may_differ(),
+      spec.split_group, TextForm{});
+  fields(Field{"split_folders", "One pack per named subfolder of ROOT, e.g. train,val"}.that_may_differ(),
          spec.folders.split_folders, NamesForm{});
 }
 

@@ -21,6 +21,7 @@
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
 #include "manifest/plan.h"
+#include "pack/images/group_split.h"
 #include "pack/images/image_archives.h"
 #include "pack/images/image_run.h"
 #include "pack/images/mask_decoder.h"
@@ -368,6 +369,7 @@ PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions 
 }
 
 PackImagesSpec with_masks(PackImagesSpec spec, const PackImagesOptions& checked) {
+  spec = with_split_group(std::move(spec));
   if (spec.columns.mask_column.empty()) return spec;
   const bool are_members = !checked.inputs.empty();
   if (are_members && !spec.pair.empty())
@@ -424,6 +426,7 @@ ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions&
   check_pairs(spec, {root, mask_folder(spec), spec.pair_kind}, input.list);
   input.packs = divide_list(input.list, spec);
   input.notices = all_notices(input.list, spec, input.first);
+  std::ranges::move(split_notices(input.list, spec, input.packs), std::back_inserter(input.notices));
   input.labels = summarize_labels(input.list);
   return input;
 }
