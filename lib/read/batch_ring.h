@@ -45,6 +45,7 @@ struct BatchBuffer {
   std::vector<std::int64_t> labels;
   std::vector<float> label_values;
   std::vector<std::uint64_t> samples;
+  std::vector<std::uint64_t> uses;     ///< SampleUse::pass of each
   std::vector<std::uint8_t> left_out;  ///< 1 for a sample that could not be read, by its position
   ImageBatch batch;                    ///< spans of the above, and of pairs
   std::optional<BatchMemory> pairs;    ///< masks or views, where the samples have some

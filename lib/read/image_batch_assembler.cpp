@@ -48,6 +48,7 @@ void ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
     buffer.left_out[each.at] = each.decoded == nullptr ? 1 : 0;
     if (each.decoded == nullptr) continue;
     buffer.samples[each.at] = samples_.number(each);
+    buffer.uses[each.at] = batch.pass + context_.echo * each.repeat;
     copy_label(buffer.samples[each.at], each.at, buffer);
   }
 }
@@ -159,6 +160,7 @@ void ImageBatchAssembler::move_sample(std::size_t from, std::size_t to, BatchBuf
     std::memcpy(buffer.pairs->data() + to * pair_bytes_, buffer.pairs->data() + from * pair_bytes_,
                 pair_bytes_);
   buffer.samples[to] = buffer.samples[from];
+  buffer.uses[to] = buffer.uses[from];
   if (columns == 0) buffer.labels[to] = buffer.labels[from];
   for (std::size_t i = 0; i < columns; ++i)
     buffer.label_values[to * columns + i] = buffer.label_values[from * columns + i];
@@ -173,6 +175,7 @@ void ImageBatchAssembler::show(const BatchTask& task, std::size_t count, BatchBu
     batch.values = {reinterpret_cast<const float*>(buffer.pixels.data()), bytes / sizeof(float)};
   if (pair_bytes_ != 0) show_pairs(count * pair_bytes_, buffer);
   batch.samples = std::span(buffer.samples).first(count);
+  batch.uses = std::span(buffer.uses).first(count);
   if (context_.source.label_columns() == 0)
     batch.labels = std::span(buffer.labels).first(count);
   else
