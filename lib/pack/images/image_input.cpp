@@ -18,6 +18,7 @@
 #include "decode/image_decoder.h"
 #include "listing/file_extension.h"
 #include "listing/label_sets.h"
+#include "listing/like_names.h"
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
 #include "manifest/plan.h"
@@ -58,6 +59,7 @@ SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& opt
           ? list_class_folders(options.root, spec.folders, {spec.follow_symlinks, spec.pair.empty()})
           : list_label_csv(spec.labels, LabelColumns{spec.columns, !spec.classes.empty()}, options.stop);
   if (classes.empty() && spec.labels.empty()) notice_text_order(list);
+  if (classes.empty()) notice_like_names(list);
   if (!classes.empty() && !spec.columns.label_separator.empty())
     reorder_label_sets(list, classes);
   else if (!classes.empty())
