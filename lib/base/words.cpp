@@ -133,13 +133,61 @@ std::string printable_text(std::string_view text) {
   return printable;
 }
 
+namespace {
+
+/// What other tools call an option, and what it is called here; of several rows the first that is valid.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kOtherWords{{
+    {"workers", "threads"},        {"num-workers", "threads"}, {"jobs", "threads"},
+    {"n-jobs", "threads"},         {"size", "resize"},         {"image-size", "resize"},
+    {"img-size", "resize"},        {"test-size", "test"},      {"test-size", "split"},
+    {"val-size", "validation"},    {"val-size", "split"},      {"train-size", "split"},
+    {"random-state", "seed"},      {"random-seed", "seed"},    {"compression", "codec"},
+    {"compress", "codec"},         {"batch", "batch-size"},    {"extensions", "include"},
+    {"stratify", "split"},         {"groups", "split-group"},  {"group-column", "split-group"},
+    {"ignore-errors", "on-error"},
+}};
+
+/// Words that mean the opposite: a name of one is no misspelling of the other's.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOpposites{
+    {{"horizontal", "vertical"}, {"train", "test"}, {"min", "max"}, {"user", "item"}, {"width", "height"}}};
+
+/// A name in lower case with dashes, without those in front.
+std::string plain_option(std::string_view name) {
+  std::string plain = lower(name.substr(std::min(name.find_first_not_of('-'), name.size())));
+  std::ranges::replace(plain, '_', '-');
+  return plain;
+}
+
+const std::string* other_word(std::string_view given, std::span<const std::string> valid) {
+  const std::string plain = plain_option(given);
+  for (const auto& [other, own] : kOtherWords) {
+    if (plain != other) continue;
+    const auto found =
+        std::ranges::find_if(valid, [&, own = own](const auto& name) { return plain_option(name) == own; });
+    if (found != valid.end()) return &*found;
+  }
+  return nullptr;
+}
+
+bool are_opposites(std::string_view given, std::string_view name) {
+  const auto has = [](std::string_view text, std::string_view word) { return text.find(word) != text.npos; };
+  return std::ranges::any_of(kOpposites, [&](const auto& words) {
+    const auto& [a, b] = words;
+    return (has(given, a) && !has(given, b) && has(name, b) && !has(name, a)) ||
+           (has(given, b) && !has(given, a) && has(name, a) && !has(name, b));
+  });
+}
+
+}  // namespace
+
 std::string did_you_mean(std::string_view given, std::span<const std::string> valid) {
   constexpr std::size_t kMaxLetters = 64, kLettersOfEdit = 3;
   if (given.empty() || given.size() > kMaxLetters) return "";
-  const std::string* nearest = nullptr;
+  const std::string* nearest = other_word(given, valid);
+  if (nearest != nullptr) return "; did you mean \"" + printable_text(*nearest) + "\"?";
   std::size_t least = given.size() / kLettersOfEdit + 1;
   for (const std::string& name : valid) {
-    if (name.size() > kMaxLetters) continue;
+    if (name.size() > kMaxLetters || are_opposites(given, name)) continue;
     const std::size_t distance = edit_distance(lower(given), lower(name));
     if (distance >= least || distance >= name.size()) continue;
     least = distance;

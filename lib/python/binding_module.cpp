@@ -5,9 +5,12 @@
 #include <chrono>
 #include <optional>
 #include <sstream>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
+#include "base/words.h"
 #include "binding.h"
 #include "chunkhit/pack_info.h"
 #include "chunkhit/verify.h"
@@ -40,6 +43,11 @@ void translate_error(std::exception_ptr thrown) {
   } catch (const Error& error) {
     const py::object type = py::module_::import("chunkhit._error").attr("Error");
     const py::object raised = type(text_of(error.what()), code_name(error.code()));
+    PyErr_SetObject(type.ptr(), raised.ptr());
+  } catch (const py::cast_error&) {
+    const py::object type = py::module_::import("chunkhit._error").attr("ArgumentError");
+    const py::object raised =
+        type("an argument is of another type than expected, or a text with a surrogate alone");
     PyErr_SetObject(type.ptr(), raised.ptr());
   }
 }
@@ -155,6 +163,9 @@ PYBIND11_MODULE(_chunkhit, module) {
   bind_options(module);
   bind_packing(module);
   bind_writers(module);
+  module.def("did_you_mean", [](const std::string& given, const std::vector<std::string>& valid) {
+    return did_you_mean(given, valid);
+  });
   module.def(
       "pack_info_json",
       [](const std::string& path, const std::string& images, const std::optional<std::string>& labels) {
