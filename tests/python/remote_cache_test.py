@@ -2,10 +2,12 @@
 import os
 import stat
 
-import chunkhit
-from read_batches import assert_equal, batches
-from remote_test import nginx  # noqa: F401, a fixture
+import pytest
 
+import chunkhit
+from remote_test import assert_equal, batches, nginx  # noqa: F401, a fixture
+
+pytestmark = pytest.mark.usefixtures("network")
 OPTIONS = dict(batch_size=16, cache="none", threads=1, prefetch=1)
 
 
