@@ -99,10 +99,9 @@ void show_labels(Spec& spec, Fields& fields) {
                    Field{"label_separator",
                          "Text between the names in one label; labels are 0 or 1 for each name", "TEXT"},
                    columns.label_separator, TextForm{});
-  fields.record_if(
-      !columns.label_separator.empty(),
-      Field{"empty_labels", "label-separator: images without a label get only 0, or are rejected"},
-      columns.empty_labels, WordForm{});
+  fields.record_if(!columns.label_separator.empty(),
+                   Field{"empty_labels", "label-separator: images without a label get zeros, or reject"},
+                   columns.empty_labels, WordForm{});
   fields.record_if(spec.labels.empty(),
                    Field{"include", "Without labels: pack only files whose names match these globs", "GLOBS"}
                        .that_may_differ(),
