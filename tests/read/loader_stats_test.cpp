@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/random.h"
 #include "batch/epoch_batches.h"
 #include "batch/epoch_order.h"
