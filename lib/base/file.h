@@ -46,9 +46,7 @@ class FileBytes {
   virtual void read_at(std::uint64_t offset, MutableBytes out) const = 0;
   [[nodiscard]] virtual bool has_bad_sector(std::uint64_t, std::size_t) const { return false; }
   virtual void read_ahead(std::uint64_t offset, std::uint64_t bytes) const = 0;
-  [[nodiscard]] virtual bool is_cached(std::uint64_t, std::uint64_t) const { return false; }
   virtual void forget_ahead() const {}
-  [[nodiscard]] virtual std::uint64_t stamp() const = 0;
 
  protected:
   std::string path_;
@@ -84,11 +82,6 @@ class InputFile {
   /// Asks the system, or the server, for bytes that will be read soon. What a server sends stays in memory
   /// until it is read or forgotten.
   void read_ahead(std::uint64_t offset, std::uint64_t bytes) const { file_->read_ahead(offset, bytes); }
-  /// Whether the system seems to have these bytes in memory, so that reading them waits for no storage: some
-  /// of them are looked at. False where it does not tell.
-  [[nodiscard]] bool is_cached(std::uint64_t offset, std::uint64_t bytes) const {
-    return file_->is_cached(offset, bytes);
-  }
   /// Ends what was asked for of a remote file and has not arrived: a caller that waits for it gets try_again.
   /// Also ends its opening, during which small reads take more than their bytes.
   void forget_ahead() const { file_->forget_ahead(); }
@@ -96,9 +89,6 @@ class InputFile {
   [[nodiscard]] const RemoteFile* remote() const { return file_->remote(); }
   /// The same file, of a remote one a copy in memory, for libraries that read it in many pieces.
   [[nodiscard]] InputFile in_memory() const;
-  /// A number that is another one once the file was written to: of its size and times. Where it was written
-  /// to just now, waits until the system's clock has moved on, so that later changes differ.
-  [[nodiscard]] std::uint64_t stamp() const { return file_->stamp(); }
 
  private:
   std::shared_ptr<const FileBytes> file_;

@@ -15,6 +15,9 @@ struct CacheSpec {
   std::uint64_t threads = 1;        ///< that read and decode, each in some room of its own
   bool in_order = true;             ///< chunks are used one after the other, and not again in an epoch
   bool keeps_images = false;        ///< images of their own sizes may stay decoded
+  bool checks = true;               ///< hashes are compared
+  bool allows_unchecked = false;    ///< rather no hashes than an error, where memory is too small for chunks
+  bool reads_runs = false;          ///< samples are copied as they are, in the order of the file
 };
 
 /// What it gets.
@@ -26,7 +29,8 @@ struct CachePlan {
   std::size_t chunks_ahead = 1;   ///< decoded chunks that may be there at a time
   std::size_t kept_chunks = 0;    ///< up to so many, those stay that nobody has asked for
   std::size_t max_asked = 0;      ///< stored chunks that may be on their way: max_asked_chunks
-  bool reads_samples = false;     ///< of raw parts, where the order or too little memory asks for it
+  bool reads_samples = false;     ///< raw samples are read one by one, and take no memory
+  bool is_unchecked = false;      ///< they have no hashes of their own, and memory is too small for chunks
 };
 
 /// Chooses; throws usage, saying what to change, when cache_bytes is too little for what is wanted.

@@ -36,8 +36,6 @@ void ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
   const EpochBatches::Batch batch = task.batches.batch(task.index);
   samples_.find(task, batch);
   for (std::size_t begin = 0, end = 0; begin < samples_.all().size(); begin = end) {
-    end = context_.chunks.reads_to_batch ? read_whole_chunk(begin, buffer) : begin;
-    if (end > begin) continue;
     end = samples_.hold(begin, counts_, stored_);
     if (context_.copier.copies()) read_samples(begin, end, buffer);
     copy_samples(begin, end, task, batch.pass, buffer);
@@ -68,22 +66,6 @@ std::size_t ImageBatchAssembler::close_gaps(std::size_t batch_size, BatchBuffer&
   return count;
 }
 
-/// Reads the chunk of the samples from `begin` on straight into the batch, which saves a copy, where they are
-/// all of it in its order; returns where they end.
-std::size_t ImageBatchAssembler::read_whole_chunk(std::size_t begin, BatchBuffer& buffer) {
-  const std::size_t end = samples_.end_of_whole_chunk(begin);
-  if (end == begin) return begin;
-  const BatchSamples::Sample& first = samples_.all()[begin];
-  const MutableBytes out(buffer.pixels.data() + first.at * image_bytes_, (end - begin) * image_bytes_);
-  // HDF5 pads the last chunk of a part.
-  const ChunkSet& chunks = context_.source.chunks();
-  if (chunks.stored(chunks.find(first.chunk)).stored_bytes != out.size()) return begin;
-  const std::uint8_t* const read = context_.cache.read_to(first.chunk, out) ? out.data() : nullptr;
-  for (std::size_t i = begin; i < end; ++i) samples_.set_decoded(i, read);
-  ++counts_.chunk_misses;
-  return end;
-}
-
 /// Whether a sample's bytes are read from the file to their place in the batch.
 bool ImageBatchAssembler::is_read_in_place(std::size_t index) const {
   return context_.copier.copies() && ChunkCache::is_in_file(samples_.all()[index].decoded);
@@ -99,6 +81,7 @@ void ImageBatchAssembler::read_samples(std::size_t begin, std::size_t end, Batch
   if (reads_.empty()) return;
   const CopyClock clock;
   context_.cache.read_samples(reads_);
+  counts_.read_bytes += reads_.size() * image_bytes_;
   auto read = reads_.begin();
   for (std::size_t i = begin; i < end; ++i)
     if (is_read_in_place(i) && (read++)->out == nullptr) samples_.leave_out(i);
@@ -121,6 +104,7 @@ void ImageBatchAssembler::copy_samples(std::size_t begin, std::size_t end, const
     if (each.decoded == nullptr || is_read_in_place(i)) continue;
     const std::uint8_t* const stored =
         context_.cache.sample(each.chunk, each.in_chunk, each.decoded, sample_);
+    if (stored == sample_.data()) counts_.read_bytes += sample_.size();
     if (stored == nullptr) {
       samples_.leave_out(i);
       continue;

@@ -30,7 +30,10 @@ CacheSpec cache_spec(const EpochReaderSpec& spec, std::uint64_t chunk_count, std
           .chunks_needed = chunks_needed(spec, chunk_count, in_order, threads),
           .threads = threads,
           .in_order = spec.order.shuffle != Shuffle::global,
-          .keeps_images = true};
+          .keeps_images = true,
+          .checks = spec.check_hashes != CheckHashes::never,
+          .allows_unchecked = true,
+          .reads_runs = spec.copies && spec.order.shuffle == Shuffle::none};
 }
 
 /// Whether a plan keeps as much in memory as another one, a tenth aside.

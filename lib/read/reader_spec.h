@@ -34,7 +34,7 @@ struct EpochReaderSpec {
   bool tunes_prefetch = false;
   std::string cache_dir = {};
   std::uint64_t cache_disk_bytes = 0;
-  CheckHashes check_hashes = CheckHashes::first_use;
+  CheckHashes check_hashes = CheckHashes::always;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   bool holds_all = false;  ///< a batch needs all of its chunks at a time, in any order
   std::uint64_t slice_samples = ~std::uint64_t{0};  ///< of a batch, that a thread makes at a time

@@ -206,11 +206,6 @@ void ChunkReader::check(std::size_t chunk_index, Bytes stored) const {
   if (has_hashes()) compare_hash(chunk_index, xxh3(stored));
 }
 
-void ChunkReader::check_in_file(std::size_t chunk_index) const {
-  static PerThread<ByteBuffer> buffer;
-  if (has_hashes()) fetch(chunk_index, buffer.get());
-}
-
 void ChunkReader::read_ahead(std::size_t chunk_index) const {
   file_.read_ahead(chunks()[chunk_index].offset, chunks()[chunk_index].stored_bytes);
 }

@@ -257,16 +257,6 @@ class ChunkReader {
                      bool checks) const;
   /// Compares the hash of one image of its own size; throws as `fetch`.
   void check_payload(std::size_t chunk_index, std::uint64_t in_chunk, Bytes stored) const;
-  /// Compares the hash of a chunk's bytes in the file; throws as `fetch`.
-  void check_in_file(std::size_t chunk_index) const;
-  /// Whether the system seems to have a chunk in memory (InputFile::is_cached).
-  [[nodiscard]] bool is_cached(std::size_t chunk_index) const {
-    return file_.is_cached(chunks()[chunk_index].offset, chunks()[chunk_index].stored_bytes);
-  }
-  /// Reads some of the bytes of a chunk that is stored raw.
-  void fetch_raw(std::size_t chunk_index, std::uint64_t offset, MutableBytes out) const {
-    read_stored(chunk_index, raw_offset(chunk_index) + offset, out);
-  }
   /// Asks the system for a chunk whose samples will be read soon.
   void read_ahead(std::size_t chunk_index) const;
   /// Hashes the whole part as schemas/manifest.md says, with the recorded hashes of its chunks (and of its

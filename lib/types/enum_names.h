@@ -62,8 +62,7 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Check>{"whole", "region"};
 template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<CheckHashes>{"first_use", "always",
-                                                                                "never"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<CheckHashes>{"always", "never"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<ColumnType>{"int64", "float64", "text"};
 template <>

@@ -91,7 +91,7 @@ struct ImageLoaderOptions {
   /// chosen while running.
   std::uint32_t threads = 0;
   std::uint32_t prefetch = 4;  ///< batches prepared in advance; kAutomatic: chosen while running
-  CheckHashes check_hashes = CheckHashes::first_use;
+  CheckHashes check_hashes = CheckHashes::always;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   BatchAllocator allocator{};
   std::string images = "images";  ///< image dataset of an external HDF5 file
