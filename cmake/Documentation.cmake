@@ -15,7 +15,7 @@ if(Doxygen_FOUND)
   set(DOXYGEN_QUIET YES)
   doxygen_add_docs(api_docs ${PROJECT_SOURCE_DIR}/lib/include/chunkhit)
 endif()
-if(Doxygen_FOUND AND MKDOCS AND TARGET chunkhit_python)
+if(Doxygen_FOUND AND MKDOCS AND TARGET chunkhit_python AND TARGET flag_pages)
   set(pages ${PROJECT_BINARY_DIR}/site_pages)
   add_custom_target(docs
     COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_BINARY_DIR}/lib/python PYTHONDONTWRITEBYTECODE=1

@@ -1,6 +1,4 @@
 # The Debian packages: `cmake --build build/release --target package`, which writes them to build/release/packages.
-set(CPACK_PACKAGE_CONTACT "chunkhit maintainers <maintainers@chunkhit.example>" CACHE STRING
-  "Maintainer of the packages")
 # The day of the release, for the packages' changelog and the man pages.
 file(STRINGS ${PROJECT_SOURCE_DIR}/lib/CHANGELOG.md heading REGEX "^## ${PROJECT_VERSION} \\(")
 if(NOT heading MATCHES "\\((20[0-9][0-9]-[0-9][0-9]-[0-9][0-9])\\)$")
@@ -8,7 +6,12 @@ if(NOT heading MATCHES "\\((20[0-9][0-9]-[0-9][0-9]-[0-9][0-9])\\)$")
 endif()
 set(CHUNKHIT_RELEASE_DATE ${CMAKE_MATCH_1})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS lib/CHANGELOG.md)
+if(NOT PROJECT_IS_TOP_LEVEL OR NOT CHUNKHIT_INSTALL)
+  return()
+endif()
 
+set(CPACK_PACKAGE_CONTACT "chunkhit maintainers <maintainers@chunkhit.example>" CACHE STRING
+  "Maintainer of the packages")
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has its own
@@ -109,6 +112,4 @@ endif()
 execute_process(COMMAND date -u -R -d ${CHUNKHIT_RELEASE_DATE} OUTPUT_VARIABLE CHUNKHIT_RELEASE_TIME
   OUTPUT_STRIP_TRAILING_WHITESPACE)
 configure_file(cmake/debian/changelog.in changelog.Debian @ONLY)
-if(PROJECT_IS_TOP_LEVEL)
-  include(CPack)
-endif()
+include(CPack)

@@ -7,7 +7,7 @@ usage="usage: bash tests/run.sh [--on SUITE] [--deep [STAGE...]] [--with-arm64] 
 Installs what is missing, builds, and runs the tests that tell in minutes that the product works.
   --on SUITE     Do so in another release of Debian, bookworm or trixie: in a chroot, which is kept (tests/on_debian.sh)
   --deep         Run the rest instead: every stage of
-                   tidy alone release asan tsan clang
+                   tidy alone release asan tsan clang bundle
                  or those named, with a line and its time for each
   --with-arm64   Also build for arm64, run the C++ tests by qemu, and compare the bytes of packs
   --with-torch   Also install libtorch-dev, build samples/train_torch.cpp and test it
@@ -24,11 +24,11 @@ for argument in "$@"; do
     --with-arm64) tests_arm64=1 ;;
     --with-torch) torch_packages=(libtorch-dev) torch_required=ON ;;
     -h | --help) echo "$usage"; exit 0 ;;
-    tidy | alone | release | asan | tsan | clang) stages+=("$argument") ;;
+    tidy | alone | release | asan | tsan | clang | bundle) stages+=("$argument") ;;
     *) echo "tests/run.sh: unknown argument: $argument" >&2; echo "$usage" >&2; exit 2 ;;
   esac
 done
-[ ${#stages[@]} -gt 0 ] || stages=(tidy alone release asan tsan clang)
+[ ${#stages[@]} -gt 0 ] || stages=(tidy alone release asan tsan clang bundle)
 
 bash samples/install_packages.sh $(cat samples/build_packages.txt) clang-format curl file hdf5-tools iproute2 libavif-dev libgtest-dev \
   libjpeg-turbo-progs libjxl-dev make mount nginx-light openssl procps 'python3-anndata?' python3-h5py python3-jinja2 python3-jsonschema \
@@ -56,7 +56,7 @@ configure release -DCMAKE_REQUIRE_FIND_PACKAGE_Torch="$torch_required"
 
 if [ -z "$deep" ]; then
   build release
-  run release -LE 'deep|sanitized'
+  run release -LE 'deep|sanitized|bundle'
 fi
 
 # ---- What --deep adds
@@ -99,6 +99,9 @@ stage_clang() {
   run clang -R '^((chunkhit|sparse|reader|tools)_tests|golden|pinned_hashes)$'
   /usr/bin/python3 tests/pinned/same_packs_test.py build/release build/clang
 }
+
+# The wheel and the bundle, in bare systems of both releases of Debian.
+stage_bundle() { run release -L bundle; }
 
 if [ -n "$deep" ]; then
   bash samples/install_packages.sh chromium clang clang-tidy doxygen dpkg-dev file fish fuse3 groff libbenchmark-dev libclang-rt-14-dev \

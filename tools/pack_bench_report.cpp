@@ -90,7 +90,8 @@ void print_bench(const BenchSpec& spec, const BenchReport& report) {
   std::printf("peak rss   %s\n", bytes_text(static_cast<double>(report.peak_rss_bytes)).c_str());
   std::fflush(stdout);
   std::printf("%s", stats_text(spec, report).c_str());
-  for (const std::string& warning : report.warnings) std::printf("note: %s\n", warning.c_str());
+  for (const std::string& warning : report.warnings)
+    std::printf("note: %s\n", printable_text(warning).c_str());
 }
 
 namespace {

@@ -111,8 +111,8 @@ void print_parts(const PackInfo& info) {
     const PackPart& part = info.parts[index];
     const std::string samples = count_text(part.samples, info.is_matrix() ? "row" : "sample");
     const std::string chunks = part.chunks > 0 ? ", " + count_text(part.chunks, "chunk") : std::string();
-    std::printf("           %s  %s%s, %s\n", part.file.c_str(), samples.c_str(), chunks.c_str(),
-                bytes_text(static_cast<double>(part.bytes)).c_str());
+    std::printf("           %s  %s%s, %s\n", printable_text(part.file).c_str(), samples.c_str(),
+                chunks.c_str(), bytes_text(static_cast<double>(part.bytes)).c_str());
   }
   if (info.parts.size() > kShownParts)
     std::printf("           … %s more\n", count_text(info.parts.size() - kShownParts).c_str());
@@ -172,9 +172,9 @@ void print_provenance(const PackInfo& info) {
   }
   if (info.sources.size() > kShownParts)
     std::printf("           … %s more\n", count_text(info.sources.size() - kShownParts).c_str());
-  std::printf("made by    %s\n           ", info.tool.c_str());
+  std::printf("made by    %s\n           ", printable_text(info.tool).c_str());
   for (const auto& [name, value] : info.spec)
-    std::printf(" %s=%s", name.c_str(), printable_text(value).c_str());
+    std::printf(" %s=%s", printable_text(name).c_str(), printable_text(value).c_str());
   std::printf("\ninput      %s %s\n", info.is_matrix() ? "all" : "list", info.input_xxh3.c_str());
 }
 
@@ -226,7 +226,8 @@ void print_lost(const PackInfo& info) {
   for (const PackMatrix& each : matrix.matrices)
     if (has_own_x || each.name == "held_out") kept += each.nnz;
   if (matrix.split_name.empty() || matrix.split_name == "train" || lost * 10 <= lost + kept) return;
-  std::printf("warning    %s lacks %llu %% of its ratings, %s of %s\n", matrix.split_name.c_str(),
+  std::printf("warning    %s lacks %llu %% of its ratings, %s of %s\n",
+              printable_text(matrix.split_name).c_str(),
               static_cast<unsigned long long>(lost * 100 / (lost + kept)), count_text(lost).c_str(),
               count_text(lost + kept).c_str());
 }
@@ -243,11 +244,10 @@ void print_matrix_info(const PackInfo& info) {
   print_problems(info);
   std::printf("shape      %s x %s", count_text(info.samples, "row").c_str(),
               count_text(matrix.columns, "column").c_str());
-  if (!matrix.split_name.empty()) std::printf(", %s", matrix.split_name.c_str());
-  std::printf("\n");
+  std::printf("%s%s\n", matrix.split_name.empty() ? "" : ", ", printable_text(matrix.split_name).c_str());
   std::uint64_t entries = 0;
   for (const PackMatrix& each : matrix.matrices) {
-    std::printf("matrix     %-10s %s, longest row %s\n", each.name.c_str(),
+    std::printf("matrix     %-10s %s, longest row %s\n", printable_text(each.name).c_str(),
                 count_text(each.nnz, "rating").c_str(), count_text(each.longest_row).c_str());
     entries += each.nnz;
   }

@@ -34,8 +34,9 @@ void print_repair(const VerifyReport& report) {
 void print_report(const std::string& path, const VerifyReport& report, double seconds, bool quick) {
   for (const std::string& error : report.problems)
     std::printf("%s\n", printable_text(flag_text(error)).c_str());
-  std::printf("%s: %s, %s, %s, %s in %.2f s: %s\n", path.c_str(), count_text(report.parts, "part").c_str(),
-              count_text(report.chunks, "chunk").c_str(), count_text(report.samples, "sample").c_str(),
+  std::printf("%s: %s, %s, %s, %s in %.2f s: %s\n", printable_text(path).c_str(),
+              count_text(report.parts, "part").c_str(), count_text(report.chunks, "chunk").c_str(),
+              count_text(report.samples, "sample").c_str(),
               bytes_text(static_cast<double>(report.bytes)).c_str(), seconds, outcome(report, quick).c_str());
   for (const std::string& notice : report.notices)
     std::printf("note: %s\n", printable_text(flag_text(notice)).c_str());

@@ -7,12 +7,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <ctime>
 #include <mutex>
 #include <stop_token>
 #include <string_view>
 #include <thread>
 #include <utility>
 
+#include "base/text.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/remote.h"
@@ -68,6 +70,34 @@ int warn_of_servers(const std::string& name, std::span<char* const> arguments,
   return body();
 }
 
+/// The time now: UTC, ISO 8601.
+static std::string utc_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+static std::string json_text(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : escape_bytes(text)) {
+    char escaped[8];
+    std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
+    const bool is_control = static_cast<unsigned char>(c) < 0x20;
+    quoted += is_control              ? std::string(escaped)
+              : c == '"' || c == '\\' ? std::string{'\\', c}
+                                      : std::string{c};
+  }
+  return quoted + '"';
+}
+
+/// Rows that an earlier run packed do not count: they took no time now.
+static std::uint64_t done_now(const ShownProgress& progress) {
+  return progress.done - std::min(progress.done, progress.skipped);
+}
+
 ProgressStyle progress_style(const std::string& choice) {
   if (choice == "json") return ProgressStyle::json;
   if (choice == "none") return ProgressStyle::none;
@@ -86,6 +116,7 @@ bool ProgressDisplay::is_due(const ShownProgress& progress) {
   if (progress.things.empty()) return false;
   if (counting_since_ == Clock::time_point{}) {
     counting_since_ = now;
+    done_before_ = done_now(progress);
     next_ = style_ == ProgressStyle::lines ? now + std::chrono::seconds(1) : now;
   }
   if (now < next_) return false;
@@ -95,12 +126,14 @@ bool ProgressDisplay::is_due(const ShownProgress& progress) {
   return true;
 }
 
-/// Rows that an earlier run packed do not count: they took no time now. 0 where so little time has passed
-/// since the first number that it says nothing.
+/// Rows of earlier phases and packs do not count: they took none of this phase's time. 0 where so little time
+/// has passed since the first number that it says nothing.
 double ProgressDisplay::rate(const ShownProgress& progress) const {
   constexpr double kMinSeconds = 0.05;
   const double seconds = std::chrono::duration<double>(Clock::now() - counting_since_).count();
-  return seconds >= kMinSeconds ? static_cast<double>(progress.done - progress.skipped) / seconds : 0;
+  return seconds >= kMinSeconds
+             ? static_cast<double>(done_now(progress) - std::min(done_now(progress), done_before_)) / seconds
+             : 0;
 }
 
 void ProgressDisplay::show(const ShownProgress& progress) {
@@ -146,7 +179,7 @@ void ProgressDisplay::show_line(const ShownProgress& progress) const {
   char percent[32] = "";
   if (progress.total > 0) std::snprintf(percent, sizeof percent, "%.0f %%, ", share_done(progress) * 100);
   const std::string left = progress.total == 0 ? "" : ", " + left_text(progress) + " left";
-  std::fprintf(stderr, "%s: %s%s%s%s, %s %s%s, %s %s\n", progress.subject.c_str(), percent,
+  std::fprintf(stderr, "%s: %s%s%s%s, %s %s%s, %s %s\n", printable_text(progress.subject).c_str(), percent,
                amount_text(progress, progress.done).c_str(), of_total.c_str(), things.c_str(),
                amount_text(progress, static_cast<std::uint64_t>(rate(progress))).c_str(),
                std::string(progress.rate).c_str(), left.c_str(), count_text(progress.problems).c_str(),
@@ -158,12 +191,13 @@ void ProgressDisplay::show_json(const ShownProgress& progress) const {
   std::fprintf(
       stderr,
       "{\"phase\":\"%s\",\"%s_done\":%llu,\"%s_total\":%llu,\"rejected\":%llu,\"%s_per_second\":%.0f,"
-      "\"seconds\":%.3f}\n",
+      "\"seconds\":%.3f,\"time\":\"%s\",\"subject\":%s}\n",
       std::string(progress.phase).c_str(), things.c_str(), static_cast<unsigned long long>(progress.done),
       things.c_str(), static_cast<unsigned long long>(progress.total),
       static_cast<unsigned long long>(progress.problems), things.c_str(),
       progress.things.empty() ? 0.0 : rate(progress),
-      std::chrono::duration<double>(Clock::now() - begin_).count());
+      std::chrono::duration<double>(Clock::now() - begin_).count(), utc_time().c_str(),
+      json_text(progress.subject).c_str());
 }
 
 void ProgressDisplay::end() {

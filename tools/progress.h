@@ -52,6 +52,7 @@ class ProgressDisplay {
   ProgressStyle style_;
   Clock::time_point begin_ = Clock::now();
   Clock::time_point counting_since_{};
+  std::uint64_t done_before_ = 0;  ///< packed now, when counting began
   Clock::time_point next_{};
   std::string phase_shown_;
   bool bar_shown_ = false;

@@ -1,23 +1,18 @@
 #include "base/file.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
 #include <system_error>
-#include <thread>
 
 #include "base/aside_name.h"
 #include "base/hash.h"
@@ -95,17 +90,6 @@ struct stat status_of(const std::string& path, const FileDescriptor& fd) {
   return status;
 }
 
-// Resolution of file times: file systems record them in steps of the system's tick.
-constexpr std::chrono::milliseconds kTimeTick{20};
-
-/// Returns whether a file changed so recently that another change may get the same time.
-bool is_fresh(const struct stat& status) {
-  const auto changed =
-      std::chrono::seconds(status.st_ctim.tv_sec) + std::chrono::nanoseconds(status.st_ctim.tv_nsec);
-  const auto age = std::chrono::system_clock::now().time_since_epoch() - changed;
-  return age.count() >= 0 && age < kTimeTick;
-}
-
 /// Number of files that InputFile keeps open, at most half of the process's limit.
 std::atomic<std::uint64_t> kept_count{0};
 
@@ -153,12 +137,7 @@ class LocalFile final : public FileBytes {
   [[nodiscard]] FileDescriptor duplicate() const override;
   void read_at(std::uint64_t offset, MutableBytes out) const override;
   [[nodiscard]] bool has_bad_sector(std::uint64_t offset, std::size_t bytes) const override;
-  void read_ahead(std::uint64_t offset, std::uint64_t bytes) const override {
-    if (fd_)
-      ::posix_fadvise(fd_->get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
-  }
-  [[nodiscard]] bool is_cached(std::uint64_t offset, std::uint64_t bytes) const override;
-  [[nodiscard]] std::uint64_t stamp() const override;
+  void read_ahead(std::uint64_t offset, std::uint64_t bytes) const override;
 
  private:
   [[nodiscard]] std::shared_ptr<const FileDescriptor> open_again() const;
@@ -228,35 +207,16 @@ bool LocalFile::has_bad_sector(std::uint64_t offset, std::size_t bytes) const {
   return false;
 }
 
-/// Whether a file's system is memory itself, as /dev/shm.
-bool is_in_memory(int fd) {
-  struct statfs system {};
-  return ::fstatfs(fd, &system) == 0 && system.f_type == TMPFS_MAGIC;
-}
-
-bool LocalFile::is_cached(std::uint64_t offset, std::uint64_t bytes) const {
-  constexpr std::uint64_t kStep = 256 << 10;
-  if (!fd_ || bytes == 0) return false;
-  std::uint8_t byte = 0;
-  const iovec to{&byte, 1};
-  for (std::uint64_t at = 0;; at = std::min(at + kStep, bytes - 1)) {
-    const ssize_t got = ::preadv2(fd_->get(), &to, 1, static_cast<off_t>(offset + at), RWF_NOWAIT);
-    if (got < 0 && errno == EOPNOTSUPP) return is_in_memory(fd_->get());
-    if (got != 1) return false;
-    if (at == bytes - 1) return true;
-  }
-}
-
-std::uint64_t LocalFile::stamp() const {
-  const std::shared_ptr<const FileDescriptor> fd = open_again();
-  struct stat status = status_of(path_, *fd);
-  if (is_fresh(status)) {
-    std::this_thread::sleep_for(kTimeTick);
-    status = status_of(path_, *fd);
-  }
-  const std::array<std::int64_t, 5> facts{status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
-                                          status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
-  return xxh3({reinterpret_cast<const std::uint8_t*>(facts.data()), sizeof facts});
+/// Asking for what the system has costs as much as hashing it: nothing is asked where it has both ends.
+void LocalFile::read_ahead(std::uint64_t offset, std::uint64_t bytes) const {
+  if (!fd_ || bytes == 0) return;
+  const auto has = [&](std::uint64_t at) {
+    std::uint8_t byte = 0;
+    const iovec to{&byte, 1};
+    return ::preadv2(fd_->get(), &to, 1, static_cast<off_t>(at), RWF_NOWAIT) == 1;
+  };
+  if (has(offset) && has(offset + bytes - 1)) return;
+  ::posix_fadvise(fd_->get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
 }
 
 }  // namespace
@@ -310,14 +270,28 @@ bool file_exists(const std::string& path) {
   }
 }
 
-ByteBuffer read_file(const std::string& path, std::uint64_t max_bytes) {
-  const InputFile file(path);
+namespace {
+
+ByteBuffer read_whole(const InputFile& file, std::uint64_t max_bytes) {
   if (file.byte_count() > max_bytes)
-    throw_read_error(path, "has " + std::to_string(file.byte_count()) + " bytes, expected at most " +
-                               std::to_string(max_bytes));
+    throw_read_error(file.path(), "has " + std::to_string(file.byte_count()) + " bytes, expected at most " +
+                                      std::to_string(max_bytes));
   ByteBuffer bytes(file.byte_count());
   file.read_at(0, bytes);
   return bytes;
+}
+
+}  // namespace
+
+ByteBuffer read_file(const std::string& path, std::uint64_t max_bytes) {
+  return read_whole(InputFile(path), max_bytes);
+}
+
+std::optional<ByteBuffer> find_file(const std::string& path, std::uint64_t max_bytes) {
+  if (is_url(path)) return file_exists(path) ? std::optional(read_file(path, max_bytes)) : std::nullopt;
+  FileDescriptor fd = open_input(path);
+  if (!fd.is_open() && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  return read_whole(InputFile(path, std::move(fd)), max_bytes);
 }
 
 std::uint64_t hash_file(const std::string& path) {
@@ -441,7 +415,7 @@ std::string common_folder(std::span<const std::string> paths) {
   return common.string();
 }
 
-void make_folders(const std::string& path) {
+void make_folders(const std::string& path, unsigned mode) {
   if (is_url(path))
     throw_usage(printable_text(path) +
                 ": is a URL, expected a local folder: write there, and upload "
@@ -450,7 +424,7 @@ void make_folders(const std::string& path) {
   if (std::filesystem::is_directory(path, error)) return;
   const std::string parent = folder_of(path);
   if (parent != path && parent != ".") make_folders(parent);
-  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
+  if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST)
     throw_write_error(path, "cannot create the folder", errno);
   if (!std::filesystem::is_directory(path, error))
     throw_write_error(path, "cannot create the folder", ENOTDIR);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,9 +47,7 @@ class FileBytes {
   virtual void read_at(std::uint64_t offset, MutableBytes out) const = 0;
   [[nodiscard]] virtual bool has_bad_sector(std::uint64_t, std::size_t) const { return false; }
   virtual void read_ahead(std::uint64_t offset, std::uint64_t bytes) const = 0;
-  [[nodiscard]] virtual bool is_cached(std::uint64_t, std::uint64_t) const { return false; }
   virtual void forget_ahead() const {}
-  [[nodiscard]] virtual std::uint64_t stamp() const = 0;
 
  protected:
   std::string path_;
@@ -84,11 +83,6 @@ class InputFile {
   /// Asks the system, or the server, for bytes that will be read soon. What a server sends stays in memory
   /// until it is read or forgotten.
   void read_ahead(std::uint64_t offset, std::uint64_t bytes) const { file_->read_ahead(offset, bytes); }
-  /// Whether the system seems to have these bytes in memory, so that reading them waits for no storage: some
-  /// of them are looked at. False where it does not tell.
-  [[nodiscard]] bool is_cached(std::uint64_t offset, std::uint64_t bytes) const {
-    return file_->is_cached(offset, bytes);
-  }
   /// Ends what was asked for of a remote file and has not arrived: a caller that waits for it gets try_again.
   /// Also ends its opening, during which small reads take more than their bytes.
   void forget_ahead() const { file_->forget_ahead(); }
@@ -96,9 +90,6 @@ class InputFile {
   [[nodiscard]] const RemoteFile* remote() const { return file_->remote(); }
   /// The same file, of a remote one a copy in memory, for libraries that read it in many pieces.
   [[nodiscard]] InputFile in_memory() const;
-  /// A number that is another one once the file was written to: of its size and times. Where it was written
-  /// to just now, waits until the system's clock has moved on, so that later changes differ.
-  [[nodiscard]] std::uint64_t stamp() const { return file_->stamp(); }
 
  private:
   std::shared_ptr<const FileBytes> file_;
@@ -109,6 +100,10 @@ class InputFile {
 
 /// Reads a whole file of at most `max_bytes`; throws bad_data when it is larger or cannot be read.
 [[nodiscard]] ByteBuffer read_file(const std::string& path, std::uint64_t max_bytes);
+
+/// Reads a whole file as `read_file` does; nothing where there is none. Another process may remove it at any
+/// time, so nothing asks for it before.
+[[nodiscard]] std::optional<ByteBuffer> find_file(const std::string& path, std::uint64_t max_bytes);
 
 /// Hashes a whole file with XXH3.
 [[nodiscard]] std::uint64_t hash_file(const std::string& path);
@@ -158,8 +153,8 @@ void publish_file(const std::string& path, std::string_view text);
 /// The last folder that all of `paths` are in, or are; they are whole and normal.
 [[nodiscard]] std::string common_folder(std::span<const std::string> paths);
 
-/// Creates a folder and its parents, on disk when this returns; throws cannot_write.
-void make_folders(const std::string& path);
+/// Creates a folder and its parents, on disk when this returns; throws cannot_write. `mode`: of the folder.
+void make_folders(const std::string& path, unsigned mode = 0777);
 
 /// Gives errno in words, whatever the locale.
 [[nodiscard]] std::string error_text(int error_number);

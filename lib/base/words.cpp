@@ -23,6 +23,23 @@ std::string escaped(unsigned char byte) {
   return {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
 }
 
+/// Bytes of the character in front that changes how the text behind it is shown; 0 where it does not.
+std::size_t control_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t at) {
+    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u;
+  };
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return 1;
+  // U+0080 to U+009F, of which 9B begins a terminal's command, too.
+  if (byte(0) == 0xc2 && (byte(1) & 0xe0) == 0x80) return 2;
+  // Marks of direction, which show a name from its end: U+061C, 200E, 200F, 202A to 202E, 2066 to 2069. Line
+  // ends U+2028 and 2029 are between them.
+  if (byte(0) == 0xd8 && byte(1) == 0x9c) return 2;
+  if (byte(0) != 0xe2) return 0;
+  const unsigned second = byte(1), third = byte(2);
+  const bool is_mark = second == 0x80 && (third == 0x8e || third == 0x8f || (third >= 0xa8 && third <= 0xae));
+  return is_mark || (second == 0x81 && third >= 0xa6 && third <= 0xa9) ? 3 : 0;
+}
+
 /// Counts the letters to insert, delete, replace or swap with their neighbour (Damerau 1964).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
@@ -107,26 +124,70 @@ std::string joined_where(std::span<const std::string> texts, std::span<const flo
 
 std::string printable_text(std::string_view text) {
   std::string printable;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    // U+0080 to U+009F, of which 9B begins a terminal's command, too.
-    const bool second_set = byte == 0xc2 && at + 1 < text.size() && (text[at + 1] & 0xe0) == 0x80;
-    if (byte < 0x20 || byte == 0x7f || second_set)
-      printable += escaped(byte);
-    else
-      printable += text[at];
-    if (second_set) printable += escaped(static_cast<unsigned char>(text[++at]));
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t count = control_bytes(text.substr(at));
+    if (count == 0) printable += text[at++];
+    for (const std::size_t end = at + count; at < end; ++at)
+      printable += escaped(static_cast<unsigned char>(text[at]));
   }
   return printable;
 }
 
+namespace {
+
+/// What other tools call an option, and what it is called here; of several rows the first that is valid.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kOtherWords{{
+    {"workers", "threads"},        {"num-workers", "threads"}, {"jobs", "threads"},
+    {"n-jobs", "threads"},         {"size", "resize"},         {"image-size", "resize"},
+    {"img-size", "resize"},        {"test-size", "test"},      {"test-size", "split"},
+    {"val-size", "validation"},    {"val-size", "split"},      {"train-size", "split"},
+    {"random-state", "seed"},      {"random-seed", "seed"},    {"compression", "codec"},
+    {"compress", "codec"},         {"batch", "batch-size"},    {"extensions", "include"},
+    {"stratify", "split"},         {"groups", "split-group"},  {"group-column", "split-group"},
+    {"ignore-errors", "on-error"},
+}};
+
+/// Words that mean the opposite: a name of one is no misspelling of the other's.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOpposites{
+    {{"horizontal", "vertical"}, {"train", "test"}, {"min", "max"}, {"user", "item"}, {"width", "height"}}};
+
+/// A name in lower case with dashes, without those in front.
+std::string plain_option(std::string_view name) {
+  std::string plain = lower(name.substr(std::min(name.find_first_not_of('-'), name.size())));
+  std::ranges::replace(plain, '_', '-');
+  return plain;
+}
+
+const std::string* other_word(std::string_view given, std::span<const std::string> valid) {
+  const std::string plain = plain_option(given);
+  for (const auto& [other, own] : kOtherWords) {
+    if (plain != other) continue;
+    const auto found =
+        std::ranges::find_if(valid, [&, own = own](const auto& name) { return plain_option(name) == own; });
+    if (found != valid.end()) return &*found;
+  }
+  return nullptr;
+}
+
+bool are_opposites(std::string_view given, std::string_view name) {
+  const auto has = [](std::string_view text, std::string_view word) { return text.find(word) != text.npos; };
+  return std::ranges::any_of(kOpposites, [&](const auto& words) {
+    const auto& [a, b] = words;
+    return (has(given, a) && !has(given, b) && has(name, b) && !has(name, a)) ||
+           (has(given, b) && !has(given, a) && has(name, a) && !has(name, b));
+  });
+}
+
+}  // namespace
+
 std::string did_you_mean(std::string_view given, std::span<const std::string> valid) {
   constexpr std::size_t kMaxLetters = 64, kLettersOfEdit = 3;
   if (given.empty() || given.size() > kMaxLetters) return "";
-  const std::string* nearest = nullptr;
+  const std::string* nearest = other_word(given, valid);
+  if (nearest != nullptr) return "; did you mean \"" + printable_text(*nearest) + "\"?";
   std::size_t least = given.size() / kLettersOfEdit + 1;
   for (const std::string& name : valid) {
-    if (name.size() > kMaxLetters) continue;
+    if (name.size() > kMaxLetters || are_opposites(given, name)) continue;
     const std::size_t distance = edit_distance(lower(given), lower(name));
     if (distance >= least || distance >= name.size()) continue;
     least = distance;

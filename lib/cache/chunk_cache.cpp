@@ -46,7 +46,7 @@ ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
     prepared.kept_chunks = std::max(spec.kept_chunks, spec.chunks_ahead);
   prepared_ = prepare_chunks(chunks, prepared);
   for (std::size_t part = 0; part < chunks.parts().size(); ++part)
-    reads_some_ = reads_some_ || (max_asked() == 0 && can_read_some({part, 0}));
+    reads_some_ = reads_some_ || spec.reads_samples || (max_asked() == 0 && can_read_some({part, 0}));
 }
 
 void ChunkCache::ask(std::size_t chunk) {
@@ -60,23 +60,8 @@ void ChunkCache::ask(std::size_t chunk) {
   prepared_->ask(chunk);
 }
 
-// Returns whether a chunk's samples are used directly where its stored bytes are.
-bool ChunkCache::is_in_place(ChunkSet::Location location) const {
-  return spec_.reads_samples || (spec_.cache == Cache::compressed && chunks_.is_raw(location.part));
-}
-
-// Returns whether a chunk stays cached once it was loaded.
-bool ChunkCache::stays(ChunkSet::Location location) const {
-  return spec_.cache == Cache::decoded ||
-         (is_in_place(location) && spec_.check_hashes != CheckHashes::always);
-}
-
-const std::uint8_t* ChunkCache::address(std::size_t chunk, ChunkSet::Location location) const {
-  if (spec_.cache == Cache::decoded) return arena_.data() + arena_starts_[chunk];
-  if (spec_.reads_samples) return &kInFile;
-  if (is_in_place(location)) return entries_[chunk].stored.data();
-  const Entry& entry = entries_[chunk];
-  return spec_.reads_cached && entry.decoded == nullptr ? &kInFile : entry.decoded;
+const std::uint8_t* ChunkCache::address(std::size_t chunk) const {
+  return spec_.cache == Cache::decoded ? arena_.data() + arena_starts_[chunk] : entries_[chunk].decoded;
 }
 
 void ChunkCache::want(std::size_t chunk) {
@@ -110,14 +95,6 @@ void ChunkCache::settle(std::size_t chunk) {
     idle_.splice(idle_.end(), spare_, entry.idle);
   }
   entry.is_idle = idles;
-  // A chunk that is used in place and checked always is checked again at each use; for one in its file it is
-  // asked again whether the system has it.
-  const bool is_asked_again =
-      (spec_.check_hashes == CheckHashes::always && is_in_place(chunks_.find(chunk))) ||
-      (spec_.reads_cached && entry.decoded == nullptr);
-  if (is_asked_again && entry.wanted == 0 && entry.pins == 0 &&
-      entry.state.load(std::memory_order_relaxed) == State::ready)
-    entry.state.store(State::absent, std::memory_order_relaxed);
   let_idle_go(spec_.kept_chunks);
 }
 
@@ -160,7 +137,7 @@ void ChunkCache::end_loading(std::size_t chunk, State state) {
     const std::lock_guard lock(mutex_);
     Entry& entry = entries_[chunk];
     entry.state.store(state, std::memory_order_release);
-    if (state == State::corrupt) ++stats_.corrupt_chunks;
+    if (state == State::corrupt) count_damaged(entry);
     if (state != State::ready) {
       give_back(entry);
       // A failed chunk is read again from the file at the next try.
@@ -188,31 +165,13 @@ MutableBytes ChunkCache::target(std::size_t chunk, ChunkSet::Location location, 
   return buffer;
 }
 
-// Hashes stored bytes while they are read; bytes kept in memory are hashed again only with
-// CheckHashes::always.
+// What is in memory was compared when it was read.
 Bytes ChunkCache::fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
-  const ChunkReader& part = chunks_.part(location);
-  Entry& entry = entries_[chunk];
-  if (spec_.reads_samples) {
-    hash_in_file(chunk, location);
-    return {};
-  }
-  if (!entry.stored.empty()) {
-    if (spec_.check_hashes == CheckHashes::always) part.check(location.chunk, entry.stored);
-    return entry.stored;
-  }
+  const Entry& entry = entries_[chunk];
+  if (!entry.stored.empty()) return entry.stored;
   const MutableBytes stored = target(chunk, location, scratch);
-  prepared_->read(chunk, stored, checks(part));
+  prepared_->read(chunk, stored, checks(chunks_.part(location)));
   return stored;
-}
-
-// The stamp is taken before hashing, so that a write in between is detected by the next comparison.
-void ChunkCache::hash_in_file(std::size_t chunk, ChunkSet::Location location) {
-  const ChunkReader& part = chunks_.part(location);
-  if (!checks(part)) return;
-  const std::uint64_t stamp = part.file().stamp();
-  part.check_in_file(location.chunk);
-  entries_[chunk].stamp.store(stamp, std::memory_order_relaxed);
 }
 
 void ChunkCache::decode(std::size_t chunk, ChunkSet::Location location, Bytes stored) {
@@ -271,12 +230,9 @@ void ChunkCache::keep(Entry& entry, PreparedChunk arrived) {
 
 void ChunkCache::read(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
   Entry& entry = entries_[chunk];
-  const bool in_place = is_in_place(location), is_raw = chunks_.is_raw(location.part);
+  const bool is_raw = chunks_.is_raw(location.part);
   const bool keeps_stored = spec_.cache == Cache::compressed || (spec_.cache == Cache::decoded && is_raw);
   const auto begin = std::chrono::steady_clock::now();
-  if (stays_in_file(entry, location)) return count_fetch(chunks_.stored(location).stored_bytes, 0, 0);
-  // Taken before, so that a write in between is detected by the next comparison.
-  const std::uint64_t stamp = spec_.reads_cached && is_raw ? chunks_.part(location).file().stamp() : 0;
   // What arrives in other memory is decoded from there, or kept there, unless it has a place of its own here.
   PreparedChunk arrived;
   if (!keeps_stored) arrived = prepared_->take(chunk, checks(chunks_.part(location)));
@@ -284,12 +240,11 @@ void ChunkCache::read(std::size_t chunk, ChunkSet::Location location, ByteBuffer
   const bool has_arrived = arrived.memory != nullptr;
   if (has_arrived && is_raw)
     keep(entry, std::move(arrived));
-  else if (!in_place && spec_.cache != Cache::decoded)
+  else if (spec_.cache != Cache::decoded)
     take_buffer(entry);
   if (!has_arrived) stored = fetch(chunk, location, scratch);
-  if (stamp != 0) entry.stamp.store(stamp, std::memory_order_relaxed);
   const double fetch_seconds = seconds_since(begin);
-  if (!in_place && stored.data() != address(chunk, location)) decode(chunk, location, stored);
+  if (stored.data() != address(chunk)) decode(chunk, location, stored);
   count_fetch(chunks_.stored(location).stored_bytes, fetch_seconds, seconds_since(begin) - fetch_seconds);
 }
 
@@ -301,12 +256,17 @@ void ChunkCache::count_fetch(std::uint64_t stored_bytes, double fetch_seconds, d
   stats_.decode_seconds += decode_seconds;
 }
 
-/// The first test is lock-free: chunks that stay cached need no pin count.
+/// The first tests are lock-free: chunks that stay cached, or take no memory, need no pin count.
 ChunkCache::Pin ChunkCache::acquire(std::size_t chunk, ByteBuffer& scratch) {
   const ChunkSet::Location location = chunks_.find(chunk);
   Entry& entry = entries_[chunk];
-  if (entry.state.load(std::memory_order_acquire) == State::ready && stays(location))
-    return {nullptr, chunk, address(chunk, location), true};
+  if (spec_.reads_samples) {
+    chunks_.part(location).read_ahead(location.chunk);
+    entry.state.store(State::ready, std::memory_order_relaxed);
+    return {nullptr, chunk, &kInFile, true};
+  }
+  if (entry.state.load(std::memory_order_acquire) == State::ready && spec_.cache == Cache::decoded)
+    return {nullptr, chunk, address(chunk), true};
   std::unique_lock lock(mutex_);
   const State before = entry.state.load(std::memory_order_relaxed);
   ++entry.pins;
@@ -316,7 +276,7 @@ ChunkCache::Pin ChunkCache::acquire(std::size_t chunk, ByteBuffer& scratch) {
     load_now(chunk, location, scratch);
     lock.lock();
   }
-  if (entry.state.load(std::memory_order_relaxed) == State::ready) pin.samples_ = address(chunk, location);
+  if (entry.state.load(std::memory_order_relaxed) == State::ready) pin.samples_ = address(chunk);
   lock.unlock();
   return pin;
 }
@@ -336,33 +296,13 @@ void ChunkCache::load_now(std::size_t chunk, ChunkSet::Location location, ByteBu
   end_loading(chunk, State::ready);
 }
 
-bool ChunkCache::read_to(std::size_t chunk, MutableBytes out) {
-  const auto begin = std::chrono::steady_clock::now();
-  Entry& entry = entries_[chunk];
-  const ChunkSet::Location location = chunks_.find(chunk);
-  const ChunkReader& part = chunks_.part(location);
-  if (entry.state.load(std::memory_order_acquire) == State::corrupt) return false;
-  try {
-    const bool was_checked = stays_in_file(entry, location);
-    if (was_checked) prepared_->read(chunk, out, false);
-    const std::uint64_t stamp = spec_.reads_cached ? part.file().stamp() : 0;
-    if (!was_checked || (checks(part) && stamp != entry.stamp.load(std::memory_order_relaxed)))
-      prepared_->read(chunk, out, checks(part));
-    entry.stamp.store(stamp, std::memory_order_relaxed);
-  } catch (const Error& error) {
-    if (!leaves_out(error)) throw_with_advice(error);
-    end_loading(chunk, State::corrupt);
-    return false;
-  }
-  count_fetch(out.size(), seconds_since(begin), 0);
-  return true;
-}
-
 /// Whether a chunk's samples are found without decoding all of them.
 bool ChunkCache::can_read_some(ChunkSet::Location location) const {
   const ChunkReader& part = chunks_.part(location);
-  return !spec_.reads_samples && chunks_.sample_step() != 0 &&
-         (part.splits_chunks() || chunks_.is_raw(location.part));
+  if (chunks_.sample_step() == 0) return false;
+  if (!chunks_.is_raw(location.part)) return part.splits_chunks();
+  // Where damage is skipped, a chunk is left out as a whole: none of its samples is given before.
+  return !checks(part) || (part.compares_samples() && spec_.on_corrupt == OnCorrupt::fail);
 }
 
 /// Whether a chunk is not there and was not used lately. One that is used again before as many others as stay
@@ -379,13 +319,23 @@ bool ChunkCache::begin_reading_some(std::size_t chunk) {
 ChunkCache::Pin ChunkCache::acquire_some(std::size_t chunk, std::span<const std::uint64_t> wanted,
                                          ByteBuffer& scratch, ByteBuffer& room) {
   const ChunkSet::Location location = chunks_.find(chunk);
+  Entry& entry = entries_[chunk];
+  if (spec_.reads_samples) {
+    // The system is asked for chunks that are used again: those of the first batch do not wait for each
+    // other.
+    const bool is_asked = entry.state.load(std::memory_order_relaxed) == State::ready;
+    if (!is_asked && entry.was_used.exchange(true, std::memory_order_relaxed)) return acquire(chunk, scratch);
+    return {nullptr, chunk, &kInFile, true};
+  }
   const StoredChunk& stored = chunks_.stored(location);
   if (!reads_some_ || stored.raw_bytes < kMinBytesOfSome ||
       wanted.size() * kMaxShareOfSome > stored.sample_count || !can_read_some(location) ||
       !begin_reading_some(chunk))
     return acquire(chunk, scratch);
+  if (chunks_.is_raw(location.part)) return {nullptr, chunk, &kInFile, false};
   try {
-    return {nullptr, chunk, read_some(chunk, location, wanted, scratch, room), false};
+    read_some(location, wanted, scratch, room);
+    return {nullptr, chunk, room.data(), false};
   } catch (const Error& error) {
     if (!leaves_out(error)) throw_with_advice(error);
   }
@@ -393,26 +343,17 @@ ChunkCache::Pin ChunkCache::acquire_some(std::size_t chunk, std::span<const std:
   return acquire(chunk, scratch);
 }
 
-const std::uint8_t* ChunkCache::read_some(std::size_t chunk, ChunkSet::Location location,
-                                          std::span<const std::uint64_t> wanted, ByteBuffer& scratch,
-                                          ByteBuffer& room) {
+void ChunkCache::read_some(ChunkSet::Location location, std::span<const std::uint64_t> wanted,
+                           ByteBuffer& scratch, ByteBuffer& room) {
   const ChunkReader& part = chunks_.part(location);
   const StoredChunk& stored = chunks_.stored(location);
   const auto begin = std::chrono::steady_clock::now();
-  double fetch_seconds = 0;
-  const bool is_raw = chunks_.is_raw(location.part);
-  if (is_raw) {
-    if (!stays_in_file(entries_[chunk], location)) hash_in_file(chunk, location);
-    fetch_seconds = seconds_since(begin);
-  } else {
-    scratch.resize(stored.stored_bytes);
-    part.fetch(location.chunk, scratch, checks(part));
-    fetch_seconds = seconds_since(begin);
-    room.resize(stored.raw_bytes);
-    decode_chunk(part, location.chunk, scratch, room, wanted);
-  }
+  scratch.resize(stored.stored_bytes);
+  part.fetch(location.chunk, scratch, checks(part));
+  const double fetch_seconds = seconds_since(begin);
+  room.resize(stored.raw_bytes);
+  decode_chunk(part, location.chunk, scratch, room, wanted);
   count_fetch(stored.stored_bytes, fetch_seconds, seconds_since(begin) - fetch_seconds);
-  return is_raw ? &kInFile : room.data();
 }
 
 bool ChunkCache::leaves_out(const Error& error) const {

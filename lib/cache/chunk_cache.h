@@ -21,15 +21,12 @@ namespace chunkhit {
 
 struct ChunkCacheSpec {
   Cache cache = Cache::none;  ///< not automatic
-  CheckHashes check_hashes = CheckHashes::first_use;
+  CheckHashes check_hashes = CheckHashes::always;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   std::size_t kept_chunks = 0;   ///< up to so many decoded chunks, those stay that nobody has asked for
   std::size_t chunks_ahead = 1;  ///< decoded chunks that may be wanted at a time, as a rule
   /// Cache::none where all parts are raw: chunks take no memory, samples are read one by one.
   bool reads_samples = false;
-  /// Cache::none: samples of raw chunks that were read before are read one by one, too, while the system has
-  /// them in memory.
-  bool reads_cached = false;
   PreparedChunksSpec prepared = {};
 };
 
@@ -43,7 +40,8 @@ struct ChunkCacheStats {
   PreparedStats prepared;
 };
 
-/// Gives the samples of chunks. Any thread may call anything.
+/// Gives the samples of chunks. Any thread may call anything. Bytes are compared with their hashes each time
+/// they are read from a file, whole chunks as samples, and never again in the memory of this class.
 class ChunkCache {
  public:
   ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec);
@@ -95,8 +93,9 @@ class ChunkCache {
   /// Keeps a chunk, once it is there, until as many `unwant` were called.
   void want(std::size_t chunk);
   void unwant(std::size_t chunk);
-  /// Gives a chunk, reading and decoding it where it is not there; `scratch` is for its stored bytes. Throws
-  /// bad_data naming the location when it is damaged.
+  /// Gives a chunk, reading and decoding it where it is not there; `scratch` is for its stored bytes. Where
+  /// samples are read one by one, the system is asked for it instead. Throws bad_data naming the location
+  /// when it is damaged.
   [[nodiscard]] Pin acquire(std::size_t chunk, ByteBuffer& scratch);
   /// Gives a chunk for its samples `wanted`, ascending. Where it is not there and few of its samples are
   /// wanted, of which others are not expected soon, only these are read and decoded, to `room`: the pin's
@@ -106,8 +105,8 @@ class ChunkCache {
   /// Whether that may be less work than `acquire`, of most chunks.
   [[nodiscard]] bool reads_some() const { return reads_some_; }
   /// The bytes of an image (ChunkSet::sample_bytes); `held` is what a Pin of its chunk gave. Reads it into
-  /// `room` where samples are read one by one, and hashes its chunk again where the file was changed since
-  /// that was done. Null where OnCorrupt::skip leaves it out; throws as `acquire`.
+  /// `room` where samples are read one by one, and compares its hash. Null where OnCorrupt::skip leaves it
+  /// out, with others that share its hash; throws as `acquire`.
   [[nodiscard]] const std::uint8_t* sample(std::size_t chunk, std::uint64_t in_chunk,
                                            const std::uint8_t* held, ByteBuffer& room);
 
@@ -119,10 +118,6 @@ class ChunkCache {
   };
   /// The same of many at once, where samples are read one by one and lie `sample_step` bytes apart.
   void read_samples(std::span<SampleRead> samples);
-
-  /// Reads a chunk of raw samples, which nobody else needs, to `out`; its hash is compared as `acquire` does.
-  /// Returns whether it did: false where OnCorrupt::skip leaves it out. Throws as `acquire`.
-  [[nodiscard]] bool read_to(std::size_t chunk, MutableBytes out);
 
   /// Whether chunks take no memory, and samples are read one by one: of all, or of one that a Pin holds.
   [[nodiscard]] bool reads_samples() const { return spec_.reads_samples; }
@@ -138,7 +133,9 @@ class ChunkCache {
 
   enum class State : std::uint8_t { absent, loading, ready, corrupt };
   struct Entry {
-    std::atomic<State> state{State::absent};
+    std::atomic<State> state{State::absent};  // ready where samples are read one by one: asked for
+    std::atomic<bool> was_used{false};        // where samples are read one by one
+    bool is_damaged = false;                  // counted as such
     bool is_idle = false;
     std::uint32_t wanted = 0;
     std::uint32_t pins = 0;
@@ -146,31 +143,26 @@ class ChunkCache {
     std::uint8_t* decoded = nullptr;        // where chunks come and go
     bool is_received = false;               // `decoded` is the memory that it arrived in
     ByteBuffer stored;                      // Cache::compressed
-    std::atomic<std::uint64_t> stamp{0};    // of the file when it was hashed, or read
     std::list<std::size_t>::iterator idle;  // valid where is_idle
   };
 
-  [[nodiscard]] bool is_in_place(ChunkSet::Location location) const;
-  [[nodiscard]] bool stays(ChunkSet::Location location) const;
-  [[nodiscard]] bool stays_in_file(const Entry& entry, ChunkSet::Location location) const;
-  [[nodiscard]] const std::uint8_t* address(std::size_t chunk, ChunkSet::Location location) const;
+  [[nodiscard]] const std::uint8_t* address(std::size_t chunk) const;
   [[nodiscard]] bool begin_loading(Entry& entry, std::unique_lock<std::mutex>& lock);
   void read(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   [[nodiscard]] bool checks(const ChunkReader& part) const;
   [[nodiscard]] Bytes fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   [[nodiscard]] MutableBytes target(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
-  void hash_in_file(std::size_t chunk, ChunkSet::Location location);
-  void read_sample(std::size_t chunk, ChunkSet::Location location, std::uint64_t offset, MutableBytes out);
-  [[nodiscard]] bool try_sample(std::size_t chunk, std::uint64_t offset, MutableBytes out);
+  [[nodiscard]] bool read_from_file(std::size_t chunk, std::uint64_t first, std::uint64_t offset,
+                                    MutableBytes out);
+  void count_damaged(Entry& entry);
   void decode(std::size_t chunk, ChunkSet::Location location, Bytes stored);
   void decode_images(std::size_t chunk, ChunkSet::Location location, Bytes stored);
   void decode_matrices(std::size_t chunk, ChunkSet::Location location, Bytes stored);
   void load_now(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   [[nodiscard]] bool can_read_some(ChunkSet::Location location) const;
   [[nodiscard]] bool begin_reading_some(std::size_t chunk);
-  [[nodiscard]] const std::uint8_t* read_some(std::size_t chunk, ChunkSet::Location location,
-                                              std::span<const std::uint64_t> wanted, ByteBuffer& scratch,
-                                              ByteBuffer& room);
+  void read_some(ChunkSet::Location location, std::span<const std::uint64_t> wanted, ByteBuffer& scratch,
+                 ByteBuffer& room);
   void count_fetch(std::uint64_t stored_bytes, double fetch_seconds, double decode_seconds);
   [[nodiscard]] bool leaves_out(const Error& error) const;
   [[noreturn]] static void throw_with_advice(const Error& error);

@@ -56,6 +56,10 @@ bool ChunkSet::is_raw() const {
   return std::all_of(raw_.begin(), raw_.end(), [](bool raw) { return raw; });
 }
 
+bool ChunkSet::compares_samples() const {
+  return std::ranges::all_of(parts_, [](const auto& part) { return part->compares_samples(); });
+}
+
 std::vector<std::uint64_t> ChunkSet::sample_counts() const {
   std::vector<std::uint64_t> counts;
   counts.reserve(chunk_count());

@@ -60,6 +60,8 @@ class ChunkSet {
   /// Whether the samples of a part, or of all, are stored raw.
   [[nodiscard]] bool is_raw(std::size_t part) const { return raw_[part]; }
   [[nodiscard]] bool is_raw() const;
+  /// Whether all parts' samples can be compared one by one (ChunkReader::compares_samples).
+  [[nodiscard]] bool compares_samples() const;
   /// Bytes that a chunk takes in memory: its samples, or at most its rows (cache/decoded_rows.h).
   [[nodiscard]] std::uint64_t decoded_bytes(Location location) const;
   [[nodiscard]] std::uint64_t decoded_bytes() const;    ///< of all chunks

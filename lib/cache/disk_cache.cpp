@@ -2,17 +2,16 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -37,9 +36,14 @@ constexpr std::uint64_t kBlockBytes = 4096;  // what the smallest file takes
 constexpr int kMaxClaimTries = 16;
 constexpr double kMaxLockSeconds = 10;  // counting the files of a large cache takes less
 constexpr std::chrono::milliseconds kLockPoll{20};
+constexpr std::chrono::milliseconds kUsedPoll{1};
+constexpr int kMaxUsedTries = 100;
+
+// Chunks may be of packs that need keys: other users of the machine read none.
+constexpr mode_t kFolderMode = 0700, kFileMode = 0600;
 
 FileDescriptor open_to_write(const std::string& path) {
-  return FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  return FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kFileMode));
 }
 
 /// Whether it is a file with one name, or just removed: another name may be that of a file which is not the
@@ -104,37 +108,83 @@ std::string pack_folder(const std::string& folder, std::uint64_t pack_id) {
   return folder + name.data();
 }
 
+/// Calls `use` for each file in the packs' folders.
+template <class Use>
+void for_each_cached_file(const std::string& folder, const Use& use) {
+  std::error_code error;
+  for (const auto& pack : fs::directory_iterator(folder, error)) {
+    const FileDescriptor opened = open_pack(pack.path().string());
+    if (!opened.is_open()) continue;
+    for (const auto& file : fs::directory_iterator(opened_path(opened), error)) use(file);
+  }
+}
+
 }  // namespace
 
-/// The bytes of all chunks in the folder: a number in a file that all processes map.
+/// The bytes of all chunks in the folder: a number in a file, which all processes read and write under its
+/// lock. It is not mapped: where another process cuts the file, touching the map would end this one.
 class DiskCache::UsedBytes {
  public:
-  explicit UsedBytes(const std::string& path) {
-    const FileDescriptor fd = open_lock(path);
-    // With its block: a full disk must not end the process when the number is first written.
-    if (const int error = ::posix_fallocate(fd.get(), 0, sizeof(Count)); error != 0)
-      throw_write_error(path, "cannot write", error);
-    void* const mapped = ::mmap(nullptr, sizeof(Count), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-    if (mapped == MAP_FAILED) throw_write_error(path, "cannot map", errno);
-    count_ = static_cast<Count*>(mapped);
+  /// `count` counts the chunks where the file does not have the number.
+  UsedBytes(const std::string& path, std::function<std::uint64_t()> count)
+      : fd_(open_lock(path)), count_(std::move(count)) {}
+  [[nodiscard]] std::uint64_t get() {
+    const Locked locked(*this);
+    const std::optional<std::uint64_t> stored = read();
+    return stored ? *stored : count_();
   }
-  UsedBytes(const UsedBytes&) = delete;
-  UsedBytes& operator=(const UsedBytes&) = delete;
-  ~UsedBytes() { ::munmap(count_, sizeof(Count)); }
-  [[nodiscard]] std::uint64_t get() const { return count_->load(); }
-  void set(std::uint64_t bytes) { count_->store(bytes); }
-  void add(std::uint64_t bytes) { *count_ += bytes; }
-  /// A process that was killed may have left too small a number.
+  void set(std::uint64_t bytes) {
+    const Locked locked(*this);
+    write(bytes);
+  }
+  /// Adds a chunk that was stored; where there is no number, all are counted, which has it.
+  void add(std::uint64_t bytes) {
+    const Locked locked(*this);
+    const std::optional<std::uint64_t> before = read();
+    write(before ? *before + bytes : count_());
+  }
+  /// The same of a chunk that was removed. A process that was killed may have left too small a number.
   void take_away(std::uint64_t bytes) {
-    std::uint64_t before = count_->load();
-    while (!count_->compare_exchange_weak(before, before - std::min(before, bytes))) {
-    }
+    const Locked locked(*this);
+    const std::optional<std::uint64_t> before = read();
+    write(before ? *before - std::min(*before, bytes) : count_());
   }
 
  private:
-  using Count = std::atomic<std::uint64_t>;
-  static_assert(Count::is_always_lock_free);
-  Count* count_;
+  /// Threads share the file's lock, so they also need one of their own.
+  class Locked {
+   public:
+    explicit Locked(UsedBytes& used) : guard_(used.mutex_), fd_(used.fd_.get()) {
+      // Its owner may be stopped: the number is then a little wrong, as after a kill.
+      for (int tries = 0; ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && tries < kMaxUsedTries; ++tries)
+        std::this_thread::sleep_for(kUsedPoll);
+    }
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+    ~Locked() { ::flock(fd_, LOCK_UN); }
+
+   private:
+    std::lock_guard<std::mutex> guard_;
+    int fd_;
+  };
+
+  /// Nothing where the file was cut.
+  [[nodiscard]] std::optional<std::uint64_t> read() const {
+    std::array<std::uint8_t, sizeof(std::uint64_t)> bytes{};
+    const ssize_t got = ::pread(fd_.get(), bytes.data(), bytes.size(), 0);
+    if (got != static_cast<ssize_t>(bytes.size())) return std::nullopt;
+    return load_little<std::uint64_t>(bytes.data());
+  }
+  /// A full disk is no reason to stop: the number is counted then.
+  void write(std::uint64_t count) {
+    std::array<std::uint8_t, sizeof count> bytes{};
+    store_little(bytes.data(), count);
+    static_cast<void>(write_all_at(fd_.get(), 0, bytes));
+  }
+
+  FileDescriptor fd_;
+  std::function<std::uint64_t()> count_;
+  std::mutex mutex_;
 };
 
 DiskCache::Claim::~Claim() {
@@ -160,7 +210,8 @@ DiskCache::DiskCache(const ChunkSet& chunks, const std::string& folder, std::uin
 void DiskCache::open() {
   open_folder();
   lock_ = open_lock(folder_ + "/" + std::string(kLockName));
-  used_ = std::make_unique<UsedBytes>(folder_ + "/" + std::string(kUsedName));
+  used_ =
+      std::make_unique<UsedBytes>(folder_ + "/" + std::string(kUsedName), [this] { return chunk_bytes(); });
   // The only process counts the files: a killed process has left the number wrong, and files begun.
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) count_files();
   share_lock(lock_, folder_ + "/" + std::string(kLockName));
@@ -171,13 +222,12 @@ DiskCache::~DiskCache() = default;
 
 /// Makes the folder, or checks that it is a cache: only of one are files ever removed.
 void DiskCache::open_folder() {
-  make_folders(folder_);
+  make_folders(folder_, kFolderMode);
   const std::string mark = folder_ + "/" + std::string(kMarkName);
   std::error_code error;
-  if (fs::exists(mark, error)) {
-    const ByteBuffer text = read_file(mark, 256);
-    if (as_text(text) != kMarkText)
-      throw_usage("cache_dir: " + mark + ": found " + printable_text(as_text(text)) + ", expected " +
+  if (const std::optional<ByteBuffer> text = find_file(mark, 256)) {
+    if (as_text(*text) != kMarkText)
+      throw_usage("cache_dir: " + mark + ": found " + printable_text(as_text(*text)) + ", expected " +
                   printable_text(kMarkText) + ": made by another version; take another folder");
     return;
   }
@@ -192,19 +242,22 @@ void DiskCache::open_folder() {
   publish_file(mark, kMarkText);
 }
 
-void DiskCache::count_files() {
+std::uint64_t DiskCache::chunk_bytes() const {
   std::uint64_t bytes = 0;
-  std::error_code error;
-  for (const auto& pack : fs::directory_iterator(folder_, error)) {
-    const FileDescriptor opened = open_pack(pack.path().string());
-    if (!opened.is_open()) continue;
-    for (const auto& file : fs::directory_iterator(opened_path(opened), error)) {
-      const std::string path = file.path().string();
-      if (path.ends_with(kBegunExtension)) ::unlink(path.c_str());
-      if (path.ends_with(kChunkExtension)) bytes += disk_bytes(file.file_size(error));
-    }
-  }
-  used_->set(bytes);
+  for_each_cached_file(folder_, [&](const fs::directory_entry& file) {
+    std::error_code error;
+    const std::uintmax_t size = file.file_size(error);
+    if (!error && file.path().extension() == kChunkExtension) bytes += disk_bytes(size);
+  });
+  return bytes;
+}
+
+/// Removes what killed processes began, and counts the chunks.
+void DiskCache::count_files() {
+  for_each_cached_file(folder_, [](const fs::directory_entry& file) {
+    if (file.path().extension() == kBegunExtension) ::unlink(file.path().c_str());
+  });
+  used_->set(chunk_bytes());
 }
 
 /// Makes the packs' folders, and tells other processes that they are in use.
@@ -213,9 +266,11 @@ void DiskCache::lock_packs() {
     const std::uint64_t pack_id = part->spec().pack_id;
     if (pack_locks_.contains(pack_id)) continue;
     const std::string path = pack_folder(folder_, pack_id);
-    make_folders(path);
+    make_folders(path, kFolderMode);
     FileDescriptor opened = open_pack(path);
     if (!opened.is_open()) throw_write_error(path, "cannot open the folder", errno);
+    // Earlier versions made it readable for all; where it is another user's, this user may not change it.
+    static_cast<void>(::fchmod(opened.get(), kFolderMode));
     FileDescriptor& lock = pack_locks_[pack_id];
     lock = open_lock(opened_path(opened) + "/" + std::string(kLockName));
     share_lock(lock, path + "/" + std::string(kLockName));

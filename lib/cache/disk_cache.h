@@ -83,6 +83,7 @@ class DiskCache {
   void open();
   void open_folder();
   void count_files();
+  [[nodiscard]] std::uint64_t chunk_bytes() const;
   void lock_packs();
   void note_use(std::size_t chunk);
   [[nodiscard]] bool make_room(std::size_t chunk, std::uint64_t bytes);

@@ -9,7 +9,6 @@
 #include <thread>
 #include <utility>
 
-#include "base/hash.h"
 #include "base/remote/remote_file.h"
 #include "base/words.h"
 #include "cache/chunk_buffers.h"
@@ -188,8 +187,10 @@ bool RemoteChunks::find_on_disk(std::size_t chunk, Asked& asked) {
   if (!disk_) return false;
   if (asked.claim.state() == State::busy) asked.claim = wait_for_other(chunk);
   if (asked.claim.state() != State::stored) return false;
+  const ChunkSet::Location location = chunks_.find(chunk);
+  const std::uint64_t block_bytes = chunks_.part(location).spec().block_bytes();
   const bool is_loaded = disk_->load(chunk, asked.stored.bytes());
-  if (is_loaded && xxh3(asked.stored.bytes()) == chunks_.stored(chunks_.find(chunk)).xxh3) {
+  if (is_loaded && hash_chunk(asked.stored.bytes(), block_bytes).chunk == chunks_.stored(location).xxh3) {
     const std::lock_guard lock(mutex_);
     ++stats_.disk_chunks;
     return true;

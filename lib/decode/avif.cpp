@@ -68,7 +68,7 @@ class AvifFile : public OpenedImage {
 
   void decode(const DecodePlan& plan, Image& image) override {
     // dav1d rejects larger frames than the header says before they take memory.
-    decoder_->imageSizeLimit = header.width * header.height;
+    decoder_->imageSizeLimit = static_cast<std::uint32_t>(std::uint64_t{header.width} * header.height);
     require(avifDecoderNextImage(decoder_.get()), *decoder_);
     monitor_.check_time();
     const avifImage& decoded = *decoder_->image;

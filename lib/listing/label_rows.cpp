@@ -55,7 +55,7 @@ std::string LabelRows::take_label(std::string_view text) {
     return can_be_label(form) ? "" : form_error(form);
   }
   const LabelForm form = label_form(text);
-  if (!can_be_label(form)) return form_error(form);
+  if (!can_be_label(form) && !without_blanks(text).empty()) return form_error(form);
   return sets_.add(text) ? "" : form_error(LabelForm::missing);
 }
 

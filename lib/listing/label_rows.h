@@ -22,7 +22,7 @@ class LabelRows {
         rows_(list),
         labels_are_names_(columns.labels_are_names),
         label_type_(columns.label_type),
-        sets_(columns.label_separator),
+        sets_(columns.label_separator, columns.empty_labels),
         kept_(columns.keep_columns) {}
   /// Adds the next row as a sample, one label per column and a value for each of `keep_columns`; gives what
   /// is wrong with it where it can be none: it is the caller's to reject then.

@@ -29,9 +29,11 @@ std::vector<std::string_view> LabelSets::names_in(std::string_view cell) const {
 bool LabelSets::add(std::string_view cell) {
   const std::vector<std::string_view> names = names_in(cell);
   is_separated_ = is_separated_ || cell.find(separator_) != cell.npos;
+  if (names.empty() && empty_labels_ == EmptyLabels::reject) return false;
+  empty_count_ += names.empty() ? 1 : 0;
   for (const std::string_view name : names) found_.push_back(names_.add(name));
-  if (!names.empty()) ends_.push_back(found_.size());
-  return !names.empty();
+  ends_.push_back(found_.size());
+  return true;
 }
 
 void LabelSets::finish(SampleList& list, bool are_names_known) {
@@ -52,6 +54,10 @@ void LabelSets::finish(SampleList& list, bool are_names_known) {
   for (std::size_t sample = 0, at = 0; sample < ends_.size(); ++sample)
     for (; at < ends_[sample]; ++at) list.values[sample * columns.size() + columns[found_[at]]] = 1;
   if (!are_names_known && !is_separated_ && !sorted.empty()) notice_single_names(list);
+  list.empty_labels = empty_count_;
+  if (empty_count_ > 0)
+    list.notices.push_back(count_text(empty_count_, "image") + (empty_count_ == 1 ? " has" : " have") +
+                           " none of the labels: all of theirs are 0 (`empty_labels` reject rejects them)");
 }
 
 // A separator that no cell holds makes a class of each combination of names.

@@ -16,13 +16,14 @@ namespace chunkhit {
 /// Gathers the names of samples, four bytes each beside their different texts, until all are known.
 class LabelSets {
  public:
-  explicit LabelSets(std::string separator) : separator_(std::move(separator)) {}
+  LabelSets(std::string separator, EmptyLabels empty_labels)
+      : separator_(std::move(separator)), empty_labels_(empty_labels) {}
   [[nodiscard]] bool empty() const { return separator_.empty(); }
-  /// Takes the names in the next sample's cell; false where it holds none, so that it cannot be one.
+  /// Takes the names in the next sample's cell; false where it holds none, and such samples are rejected.
   [[nodiscard]] bool add(std::string_view cell);
   /// Gives the list a label column for each name, sorted as bytes, whose numbers are 1 where a sample has
-  /// it, and a notice where no cell holds the separator, unless names are compared with known
-  /// ones. Throws bad_data for more than 16,384 names.
+  /// it, and notices of samples without a name, and where no cell holds the separator, unless names are
+  /// compared with known ones. Throws bad_data for more than 16,384 names.
   void finish(SampleList& list, bool are_names_known);
 
  private:
@@ -30,9 +31,11 @@ class LabelSets {
   [[nodiscard]] std::vector<std::string_view> names_in(std::string_view cell) const;
 
   std::string separator_;
+  EmptyLabels empty_labels_;
   TextPool names_;
   std::vector<std::uint32_t> found_;  // numbers of the names of all samples
   std::vector<std::uint64_t> ends_;   // end of each sample's in `found_`
+  std::uint64_t empty_count_ = 0;     // samples without a name
   bool is_separated_ = false;         // a cell holds the separator
 };
 

@@ -50,8 +50,9 @@ struct SampleList {
   LabelKind label_kind = LabelKind::class_id;
   std::string file_column = "file";        ///< header of the column of files in a CSV
   std::vector<std::string> label_columns;  ///< headers of the columns of labels; {"label"} for class folders
-  std::string names_column;     ///< header of the one column whose cells hold several names; empty: none
-  std::string label_separator;  ///< between these names; each is a label column
+  std::string names_column;        ///< header of the one column whose cells hold several names; empty: none
+  std::string label_separator;     ///< between these names; each is a label column
+  std::uint64_t empty_labels = 0;  ///< samples without a name there: their labels are 0
   std::string labels_from;  ///< recorded where labels are neither those of folders nor of a CSV: "members"
   std::vector<std::string> classes;   ///< names by id; empty when ids are integers of the input
   bool is_detected = false;           ///< labels are ids or numbers, whichever their texts looked like

@@ -454,11 +454,24 @@ AnyManifest parse_any_manifest(const PackKind& kind, std::string_view text, cons
   return parsed;
 }
 
+namespace {
+
+AnyManifest parse_found(std::string_view text, const std::string& path) {
+  const PackKind* const kind = kind_of_format(manifest_format(text, path));
+  return parse_any_manifest(kind != nullptr ? *kind : kImagePacks, text, path);
+}
+
+}  // namespace
+
 AnyManifest read_manifest(const std::string& folder) {
   const std::string path = manifest_path(folder);
-  const ByteBuffer text = read_file(path, kMaxManifestBytes);
-  const PackKind* const kind = kind_of_format(manifest_format(as_text(text), path));
-  return parse_any_manifest(kind != nullptr ? *kind : kImagePacks, as_text(text), path);
+  return parse_found(as_text(read_file(path, kMaxManifestBytes)), path);
+}
+
+std::optional<AnyManifest> find_manifest(const std::string& folder) {
+  const std::string path = manifest_path(folder);
+  const std::optional<ByteBuffer> text = find_file(path, kMaxManifestBytes);
+  return text ? std::optional(parse_found(as_text(*text), path)) : std::nullopt;
 }
 
 std::vector<std::uint64_t> content_ids(const PackManifest& manifest) {

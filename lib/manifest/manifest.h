@@ -183,6 +183,9 @@ struct AnyManifest {
 /// Reads and checks the manifest in a folder; throws bad_data.
 [[nodiscard]] AnyManifest read_manifest(const std::string& folder);
 
+/// The same; nothing where the folder has no manifest.
+[[nodiscard]] std::optional<AnyManifest> find_manifest(const std::string& folder);
+
 /// Writes JSON text that ends in its own hash. Equal manifests give equal bytes.
 [[nodiscard]] std::string matrix_manifest_text(const MatrixManifest& manifest);
 

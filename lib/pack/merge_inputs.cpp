@@ -80,7 +80,7 @@ std::vector<MergeInput> open_merge_inputs(const MergeOptions& options) {
   std::vector<MergeInput> inputs;
   for (const std::string& path : options.packs) {
     const std::string folder = pack_folder_of(path);
-    std::optional<AnyManifest> pack = held_pack(folder);
+    std::optional<AnyManifest> pack = find_manifest(folder);
     if (!pack) refuse_input(folder, options.output);
     inputs.push_back({*std::move(pack), folder, are_same(folder, options.output)});
     check_same_kind(inputs.back(), inputs.front());

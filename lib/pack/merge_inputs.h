@@ -39,6 +39,10 @@ void merge_common(std::span<const MergeInput> inputs, PackManifest& merged);
 [[nodiscard]] Manifest merge_images(std::span<const MergeInput> inputs, const std::string& output);
 [[nodiscard]] MatrixManifest merge_ratings(std::span<const MergeInput> inputs);
 
+/// Recorded settings on which it depends what a sample means.
+[[nodiscard]] std::vector<std::string> image_settings();
+[[nodiscard]] std::vector<std::string> rating_settings();
+
 /// Publishes the tables of the merged pack under the names that `name` gives them, and records them.
 using TableName = std::function<std::string(std::string_view table)>;
 void publish_tables(std::span<const MergeInput> inputs, const std::string& folder, const TableName& name,

@@ -139,15 +139,17 @@ void check_left_parts(const OutputPack& folder, const PackManifest& merged) {
   }
 }
 
-/// Throws cannot_write where the output holds something else than these packs or this merge.
+/// Throws cannot_write where the output holds something else than these packs or this merge, try_again where
+/// another process appended to it meanwhile.
 void check_output(const OutputPack& folder, std::span<const MergeInput> inputs, const PackManifest& merged) {
   const auto refuse = [&](const std::string& what) { throw_cannot_write(folder.path() + ": holds " + what); };
   if (folder.has(kPlanName)) refuse("a plan, whose tasks may be running; give another folder");
-  const std::optional<AnyManifest> held = held_pack(folder.path());
+  const std::optional<AnyManifest> held = find_manifest(folder.path());
   const auto output = std::ranges::find(inputs, true, &MergeInput::is_output);
   if (output != inputs.end()) {
     if (!held || held->manifest().pack_id != output->manifest().pack_id)
-      refuse("another pack than a moment ago; run the command again");
+      throw Error(ErrorCode::try_again,
+                  folder.path() + ": holds another pack than a moment ago; run the command again");
   } else if (held && held->manifest().pack_id != merged.pack_id) {
     refuse("another pack; name it among the packs to append to it, or give another folder");
   } else if (!held) {
@@ -171,21 +173,17 @@ void describe(const PackManifest& merged, MergeReport& report) {
                              "one pack when there are many such parts");
 }
 
-/// Settings on which it depends what a sample means; the others choose samples, their order or their form.
-constexpr std::array<std::string_view, 17> kMeaningfulSettings{
-    "resize",     "fit",    "pad-color",       "background", "resample",  "crop",
-    "channels",   "exif",   "decode",          "layout",     "above",     "binarize",
-    "duplicates", "values", "accept-warnings", "max-side",   "short-side"};
-
 std::string value_of(const std::vector<SpecEntry>& spec, std::string_view name) {
   const auto found = std::ranges::find(spec, name, &SpecEntry::name);
   return found == spec.end() ? "" : found->value;
 }
 
-/// Says where samples of the packs do not mean the same, or are there twice.
-void add_source_notices(std::span<const SourcePack> sources, MergeReport& report) {
+/// Says where samples of the packs do not mean the same, or are repeated. `settings`: those on which it
+/// depends what a sample means.
+void add_source_notices(std::span<const SourcePack> sources, const std::vector<std::string>& settings,
+                        MergeReport& report) {
   std::string names;
-  for (const std::string_view name : kMeaningfulSettings) {
+  for (const std::string& name : settings) {
     const auto differs = [&](const SourcePack& source) {
       return value_of(source.spec, name) != value_of(sources.front().spec, name);
     };
@@ -233,12 +231,9 @@ void add_normalize_notice(std::span<const MergeInput> inputs, const Manifest& me
 /// The folders of the images of all packs, as far as their run.json names them.
 std::map<std::uint64_t, std::string> roots_of(std::span<const MergeInput> inputs) {
   std::map<std::uint64_t, std::string> roots;
-  std::error_code error;
-  for (const MergeInput& input : inputs) {
-    const std::string path = input.folder + "/" + std::string(kRunName);
-    if (!std::filesystem::exists(path, error)) continue;  // a pack is whole without it
-    roots.merge(image_roots(as_text(read_file(path, kMaxManifestBytes))));
-  }
+  for (const MergeInput& input : inputs)  // a pack is whole without the file
+    if (const auto run = find_file(input.folder + "/" + std::string(kRunName), kMaxManifestBytes))
+      roots.merge(image_roots(as_text(*run)));
   return roots;
 }
 
@@ -267,7 +262,7 @@ void write_merged(const std::string& output, std::span<const MergeInput> inputs,
 
 /// Whether the output holds the merged pack already. Removes what a run left that was killed at its end.
 bool is_done(const MergeOptions& options, std::span<const MergeInput> inputs, MergeReport& report) {
-  const std::optional<AnyManifest> held = held_pack(options.output);
+  const std::optional<AnyManifest> held = find_manifest(options.output);
   if (!held || !held->manifest().is_merged) return false;
   std::vector<std::uint64_t> before, after;
   bool is_behind = false;
@@ -312,13 +307,13 @@ MergeReport merge_packs(const MergeOptions& given) {
   check_merge_inputs(inputs);
   if (inputs.front().images) {
     Manifest merged = merge_images(inputs, options.output);
-    add_source_notices(merged.sources, report);
+    add_source_notices(merged.sources, image_settings(), report);
     add_normalize_notice(inputs, merged, report);
     add_class_notice(inputs, merged, report);
     write_merged(options.output, inputs, frame, std::move(merged), report);
   } else {
     MatrixManifest merged = merge_ratings(inputs);
-    add_source_notices(merged.sources, report);
+    add_source_notices(merged.sources, rating_settings(), report);
     write_merged(options.output, inputs, frame, std::move(merged), report);
   }
   report.seconds = frame.seconds();

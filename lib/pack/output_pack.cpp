@@ -87,7 +87,7 @@ std::string format_of(std::string_view text, const std::string& folder) {
     return manifest_format(text, manifest_path(folder));
   } catch (const Error& error) {
     const std::string run = folder + "/" + std::string(kRunName);
-    if (file_exists(run) && is_merge_run(as_text(read_file(run, kMaxManifestBytes))))
+    if (const auto record = find_file(run, kMaxManifestBytes); record && is_merge_run(as_text(*record)))
       throw;  // no packing command made it
     throw Error(error.code(),
                 std::string(error.what()) + "; remove this file, and the same command writes it again");
@@ -220,11 +220,11 @@ std::string pack_path(const std::string& output, const std::string& pack_name) {
 
 std::optional<AnyManifest> held_pack(const std::string& folder, const PackKind& kind) {
   const std::string path = manifest_path(folder);
-  if (!file_exists(path)) return std::nullopt;
-  const ByteBuffer text = read_file(path, kMaxManifestBytes);
-  const PackKind* const found = kind_of_format(format_of(as_text(text), folder));
+  const std::optional<ByteBuffer> text = find_file(path, kMaxManifestBytes);
+  if (!text) return std::nullopt;
+  const PackKind* const found = kind_of_format(format_of(as_text(*text), folder));
   if (found != nullptr && found->format != kind.format) refuse_other_kind(folder, *found);
-  return parse_any_manifest(kind, as_text(text), path);
+  return parse_any_manifest(kind, as_text(*text), path);
 }
 
 std::optional<AnyManifest> finished_pack(const std::string& folder, const PackKind& kind) {
@@ -238,8 +238,9 @@ std::optional<AnyManifest> finished_pack(const std::string& folder, const PackKi
 
 std::optional<PartManifest> part_manifest(const std::string& folder, std::uint64_t part_index) {
   const std::string path = folder + "/" + part_stem(part_index) + ".json";
-  if (!file_exists(path)) return std::nullopt;
-  return parse_part_manifest(as_text(read_file(path, kMaxManifestBytes)), path);
+  const std::optional<ByteBuffer> text = find_file(path, kMaxManifestBytes);
+  if (!text) return std::nullopt;
+  return parse_part_manifest(as_text(*text), path);
 }
 
 void check_same_pack(const std::string& folder, const PackKind& kind, const PackIdentity& wanted) {
@@ -323,9 +324,10 @@ std::optional<PartManifest> whole_part(const std::string& folder, const PackMani
                                        const PartRecord& listed) {
   if (!has_size(folder + "/" + listed.file, listed.bytes)) return std::nullopt;
   const std::string path = folder + "/" + part_record_name(listed.file);
-  if (!file_exists(path)) return std::nullopt;
+  const std::optional<ByteBuffer> text = find_file(path, kMaxManifestBytes);
+  if (!text) return std::nullopt;
   try {
-    PartManifest own = parse_part_manifest(as_text(read_file(path, kMaxManifestBytes)), path);
+    PartManifest own = parse_part_manifest(as_text(*text), path);
     const bool has_name = own.part.file == listed.file || manifest.is_merged;
     if (own.pack_id == manifest.pack_id_of(listed) && has_name && own.part.xxh3 == listed.xxh3) return own;
   } catch (const Error& failure) {

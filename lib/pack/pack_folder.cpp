@@ -144,11 +144,6 @@ std::string held_format(const std::string& folder) {
   }
 }
 
-std::optional<AnyManifest> held_pack(const std::string& folder) {
-  if (!file_exists(manifest_path(folder))) return std::nullopt;
-  return read_manifest(folder);
-}
-
 /// Returns the first file that no pack command wrote, by name, or by content if the folder has no manifest of
 /// ours; `force` must not remove such files.
 std::string unknown_file(const std::string& folder, const std::set<std::string>& except) {

@@ -33,9 +33,6 @@ namespace chunkhit {
   return held_format(folder) == kind.format;
 }
 
-/// The pack in a folder; nothing where there is no manifest. Throws bad_data for a damaged one.
-[[nodiscard]] std::optional<AnyManifest> held_pack(const std::string& folder);
-
 /// Returns the name of an entry that no pack command wrote, or "" if all but `except` may be removed. Beside
 /// a sealed manifest a name of a pack's file suffices. Without one the file must also begin like such a file.
 [[nodiscard]] std::string unknown_file(const std::string& folder, const std::set<std::string>& except = {});

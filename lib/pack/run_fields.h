@@ -21,8 +21,8 @@ void show_run(Options& options, const char* output, const char* on_error, const 
   fields.group("Run");
   fields.unrecorded(Field{"on_error", on_error}, options.on_error, WordForm{});
   fields.unrecorded(Field{"max_errors", max_errors}, options.max_errors, AmountForm{});
-  fields.unrecorded(Field{"threads", "Worker threads; all: available CPUs"}, options.threads,
-                    CountForm{1, kMaxThreads, "all"});
+  fields.unrecorded(Field{"threads", "Worker threads, if memory-bytes has room; all: available CPUs"},
+                    options.threads, CountForm{1, kMaxThreads, "all"});
   fields.unrecorded(Field{"memory_bytes", "Memory limit of the process"}, options.memory_bytes, BytesForm{});
   // A recipe must not remove another user's pack.
   fields.not_in_recipes(Field{"force", "Delete the pack in the output first"}, options.force, SwitchForm{});

@@ -121,7 +121,7 @@ bool take_next(Loader& loader, LoaderAccess& access) {
 }
 
 /// Returns what `use` does, without the GIL, in a thread of its own: it may wait for a server, for whose
-/// failures there is a warning after a while. Throws what a signal's handler raised meanwhile, once the
+/// failures a warning is logged after a while. Throws what a signal's handler raised meanwhile, once the
 /// waiting has ended.
 template <class Use>
 auto run_interruptible(const Use& use) {
@@ -143,8 +143,8 @@ auto run_interruptible(const Use& use) {
       if (has_warned || std::chrono::steady_clock::now() - begin < kQuiet) continue;
       const std::string trouble = server_trouble();
       has_warned = !trouble.empty();
-      if (has_warned && PyErr_WarnEx(PyExc_RuntimeWarning, trouble.c_str(), 1) != 0)
-        throw py::error_already_set();
+      if (has_warned)
+        py::module_::import("logging").attr("getLogger")("chunkhit.remote").attr("warning")(trouble);
     }
   } catch (...) {
     stop = true;

@@ -14,7 +14,7 @@ ArrayShape array_shape(const BatchShape& shape) {
   return {batch, shape.channels, shape.height, shape.width};
 }
 
-/// (images, labels, samples, epoch, index, masks or None, views or None), which keep the batch.
+/// (images, labels, samples, epoch, index, masks or None, views or None, uses), which keep the batch.
 py::tuple batch_tuple(const std::shared_ptr<const ImageBatch>& batch, Dtype dtype) {
   const py::capsule owner = owner_of(batch);
   const auto count = static_cast<py::ssize_t>(batch->shape.batch);
@@ -33,7 +33,8 @@ py::tuple batch_tuple(const std::shared_ptr<const ImageBatch>& batch, Dtype dtyp
           : py::none(),
       !batch->views.empty()         ? py::object(array_view(batch->views, shape, owner))
       : !batch->view_values.empty() ? py::object(array_view(batch->view_values, shape, owner))
-                                    : py::none());
+                                    : py::none(),
+      array_view(batch->uses, {count}, owner));
 }
 
 class PyImageLoader : public BoundLoader<ImageLoader> {
@@ -57,8 +58,9 @@ void bind_images(py::module_& module) {
   py::class_<PyImageLoader> loader(module, "ImageLoader");
   loader.def(py::init<const std::vector<std::string>&, const py::dict&>(), py::arg("paths"),
              py::arg("options"));
-  bind_loader(loader,
-              "The next (images, labels, samples, epoch, index, masks, views), or None at the epoch's end.");
+  bind_loader(
+      loader,
+      "The next (images, labels, samples, epoch, index, masks, views, uses), or None at the epoch's end.");
   bind_columns(loader, [](const PyImageLoader& self) -> const ImageLoader& { return self.loader(); });
   loader.def_property_readonly("batch_shape", [](const PyImageLoader& self) {
     return py::tuple(py::cast(array_shape(self.loader().batch_shape())));

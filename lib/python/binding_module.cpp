@@ -3,11 +3,15 @@
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <sstream>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
+#include "base/words.h"
 #include "binding.h"
 #include "chunkhit/pack_info.h"
 #include "chunkhit/verify.h"
@@ -40,6 +44,11 @@ void translate_error(std::exception_ptr thrown) {
   } catch (const Error& error) {
     const py::object type = py::module_::import("chunkhit._error").attr("Error");
     const py::object raised = type(text_of(error.what()), code_name(error.code()));
+    PyErr_SetObject(type.ptr(), raised.ptr());
+  } catch (const py::cast_error&) {
+    const py::object type = py::module_::import("chunkhit._error").attr("ArgumentError");
+    const py::object raised =
+        type("an argument is of another type than expected, or a text with a surrogate alone");
     PyErr_SetObject(type.ptr(), raised.ptr());
   }
 }
@@ -145,7 +154,26 @@ TakenGil::TakenGil() {
 
 TakenGil::~TakenGil() { PyGILState_Release(state_); }
 
+namespace {
+
+/// pybind11 before 2.12 reads NumPy 2's types as NumPy 1 lays them out, and says nothing.
+void check_numpy() {
+#if PYBIND11_VERSION_HEX < 0x020c0000
+  const py::dict loaded = py::module_::import("sys").attr("modules");
+  if (!loaded.contains("numpy")) return;
+  const std::string found = py::str(py::getattr(loaded["numpy"], "__version__", py::str("")));
+  if (std::strtol(found.c_str(), nullptr, 10) < 2) return;
+  const std::string built_with =
+      std::to_string(PYBIND11_VERSION_MAJOR) + "." + std::to_string(PYBIND11_VERSION_MINOR);
+  throw py::import_error("found NumPy " + found + " and chunkhit built with pybind11 " + built_with +
+                         ", expected NumPy 1, or a build with pybind11 2.12 or newer");
+#endif
+}
+
+}  // namespace
+
 PYBIND11_MODULE(_chunkhit, module) {
+  check_numpy();
   module.attr("__version__") = version();
   py::register_exception_translator(translate_error);
   bind_stats(module);
@@ -155,6 +183,9 @@ PYBIND11_MODULE(_chunkhit, module) {
   bind_options(module);
   bind_packing(module);
   bind_writers(module);
+  module.def("did_you_mean", [](const std::string& given, const std::vector<std::string>& valid) {
+    return did_you_mean(given, valid);
+  });
   module.def(
       "pack_info_json",
       [](const std::string& path, const std::string& images, const std::optional<std::string>& labels) {

@@ -16,9 +16,18 @@ namespace {
 constexpr const char* kSamplers =
     "\"balanced\", a dict of weights by class, or an array of a weight per sample";
 
-/// A weight per sample, from whatever NumPy makes an array of.
+/// The numbers as an array. Those of a range are counted: listed as objects, a long one would take all
+/// memory.
+py::array numbers_array(const py::object& value) {
+  if (PyRange_Check(value.ptr()) == 0) return py::array::ensure(value);
+  const py::object arange = py::module_::import("numpy").attr("arange");
+  return arange(value.attr("start"), value.attr("stop"), value.attr("step"));
+}
+
+/// A weight per sample, from what NumPy makes an array of.
 std::vector<double> weights_of(const OptionDict& from, const py::object& value) {
-  const auto weights = py::array_t<double, py::array::c_style | py::array::forcecast>::ensure(value);
+  const auto weights =
+      py::array_t<double, py::array::c_style | py::array::forcecast>::ensure(numbers_array(value));
   PyErr_Clear();
   if (!weights || weights.ndim() != 1 || weights.size() == 0) from.refuse("sampler", value, kSamplers);
   return {weights.data(), weights.data() + weights.size()};
@@ -28,7 +37,7 @@ void take_weights(OptionDict& from, SamplerSpec& sampler) {
   const py::object value = from.take_value("sampler");
   if (value.is_none()) return;
   if (py::isinstance<py::str>(value)) {
-    if (value.cast<std::string>() != "balanced") from.refuse("sampler", value, kSamplers);
+    if (text_in(value) != "balanced") from.refuse("sampler", value, kSamplers);
     sampler.balanced = true;
   } else if (py::isinstance<py::dict>(value)) {
     try {
@@ -49,7 +58,7 @@ constexpr const char* kSubsets =
     "of a CSV";
 
 std::vector<std::uint64_t> sample_numbers(const OptionDict& from, const py::object& value) {
-  const auto found = py::array::ensure(value);
+  const auto found = numbers_array(value);
   PyErr_Clear();
   const char kind = found ? found.dtype().kind() : ' ';
   const bool is_empty = found && found.size() == 0;
@@ -71,7 +80,7 @@ void take_subset(OptionDict& from, SubsetSpec& subset) {
   if (value.is_none()) return;
   const bool is_list = py::isinstance<py::list>(value) || py::isinstance<py::tuple>(value);
   if (py::isinstance<py::str>(value) || py::isinstance<py::bytes>(value)) {
-    subset.csv = value.cast<std::string>();
+    subset.csv = text_in(value).value_or("");
     if (subset.csv.empty()) from.refuse("subset", value, kSubsets);
   } else if (is_list && py::len(value) > 0 && py::isinstance<py::str>(value[py::int_(0)])) {
     try {
@@ -142,7 +151,7 @@ void take_field(OptionDict& from, const char* name, Value& value, const Automati
   const py::object found = from.take_value(name);
   if (found.is_none()) return;
   const std::string expected = "\"auto\" or a whole number from 0 and below " + std::to_string(form.kMax + 1);
-  if (py::isinstance<py::str>(found) && found.template cast<std::string>() == "auto") {
+  if (py::isinstance<py::str>(found) && text_in(found) == "auto") {
     value = kAutomatic;
     return;
   }
@@ -180,7 +189,8 @@ void OptionDict::finish() const {
   if (left_.empty()) return;
   std::string expected;
   for (const std::string& name : taken_) expected.append(expected.empty() ? "" : ", ").append(name);
-  const std::string found = py::str(left_.begin()->first).cast<std::string>();
+  const py::object key = py::reinterpret_borrow<py::object>(left_.begin()->first);
+  const std::string found = text_in(key).value_or(py::repr(key).cast<std::string>());
   throw Error(ErrorCode::usage,
               location_ + found + ": no such option; expected " + expected + did_you_mean(found, taken_));
 }
@@ -189,15 +199,15 @@ std::optional<std::size_t> OptionDict::take_index(const char* name, std::span<co
   const py::object value = take_value(name);
   if (value.is_none()) return std::nullopt;
   std::string expected;
+  const std::optional<std::string> text = py::isinstance<py::str>(value) ? text_in(value) : std::nullopt;
   for (std::size_t index = 0; index < words.size(); ++index) {
-    if (py::isinstance<py::str>(value) && value.cast<std::string>() == words[index]) return index;
+    if (text == words[index]) return index;
     expected.append(expected.empty() ? "" : ", ").append(words[index]);
   }
   const std::vector<std::string> names(words.begin(), words.end());
-  if (!py::isinstance<py::str>(value)) refuse(name, value, expected);
+  if (!text) refuse(name, value, expected);
   throw Error(ErrorCode::usage, location_ + name + ": expected " + expected + ", found " +
-                                    py::repr(value).cast<std::string>() +
-                                    did_you_mean(value.cast<std::string>(), names));
+                                    py::repr(value).cast<std::string>() + did_you_mean(*text, names));
 }
 
 void OptionDict::refuse(const char* name, const py::object& value, const std::string& expected) const {
@@ -211,8 +221,10 @@ void take_texts(OptionDict& from, const char* name, std::vector<std::string>& te
   try {
     if (py::isinstance<py::str>(value) || py::isinstance<py::bytes>(value))
       texts = {value.cast<std::string>()};
-    else
+    else if (is_list(value))
       texts = value.cast<std::vector<std::string>>();
+    else
+      throw py::cast_error();
   } catch (const py::cast_error&) {
     from.refuse(name, value, "a text or a list of texts");
   }

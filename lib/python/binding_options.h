@@ -20,6 +20,21 @@
 
 namespace chunkhit {
 
+/// A text or bytes; nothing for a text with a surrogate alone, which has no UTF-8.
+[[nodiscard]] inline std::optional<std::string> text_in(const py::handle& value) {
+  try {
+    return value.cast<std::string>();
+  } catch (const py::cast_error&) {
+    return std::nullopt;
+  }
+}
+
+/// Whether a value is a list that is in memory: a range may have more numbers than memory can hold.
+[[nodiscard]] inline bool is_list(const py::handle& value) {
+  return py::isinstance<py::list>(value) || py::isinstance<py::tuple>(value) ||
+         py::isinstance<py::array>(value);
+}
+
 /// Takes named values out of a dict, each once; what is None keeps its default.
 class OptionDict {
  public:
@@ -35,6 +50,7 @@ class OptionDict {
     if (std::is_arithmetic_v<Value> && !std::is_same_v<Value, bool> && py::isinstance<py::bool_>(value))
       refuse(name, value, kind_of<Value>());
     try {
+      if (PyRange_Check(value.ptr()) != 0) throw py::cast_error();  // the cast would list its numbers
       field = value.cast<Value>();
     } catch (const py::cast_error&) {
       refuse(name, value, kind_of<Value>());

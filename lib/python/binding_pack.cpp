@@ -33,7 +33,7 @@ namespace {
 std::string take_color(OptionDict& from, const char* name) {
   const py::object value = from.take_value(name);
   if (value.is_none()) return "";
-  if (py::isinstance<py::str>(value)) return value.cast<std::string>();
+  if (const auto text = py::isinstance<py::str>(value) ? text_in(value) : std::nullopt) return *text;
   try {
     const auto color = value.cast<std::array<std::uint8_t, 3>>();
     return ColorForm().text(color);
@@ -132,8 +132,12 @@ template <class Value>
 void take_field(OptionDict& from, const char* name, Value& value, const SharesForm&) {
   py::dict shares;
   from.take(name, shares);
-  for (const auto& [pack, share] : shares)
-    value.push_back({pack.template cast<std::string>(), share.template cast<double>()});
+  try {
+    for (const auto& [pack, share] : shares)
+      value.push_back({pack.template cast<std::string>(), share.template cast<double>()});
+  } catch (const py::cast_error&) {
+    from.refuse(name, shares, "a dict of numbers by names of packs");
+  }
 }
 template <class Value>
 [[nodiscard]] std::string python_type(const Value&, const SharesForm&) {

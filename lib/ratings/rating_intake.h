@@ -177,6 +177,8 @@ class RatingIntake {
   [[nodiscard]] const RatingRules& rules() const { return options_.rules; }
   /// How the last table was parsed; none where no input was one.
   [[nodiscard]] const std::optional<RatingTable>& table() const { return table_; }
+  /// What each text input was read as, by its name.
+  [[nodiscard]] const std::vector<std::pair<std::string, RatingTable>>& tables() const { return tables_; }
   [[nodiscard]] const TimeUnits& times() const { return times_; }
   /// By what all times were multiplied.
   [[nodiscard]] std::int64_t time_scale() const { return table_ ? table_->text.time_scale : 1; }
@@ -196,6 +198,7 @@ class RatingIntake {
   ReadStats stats_;
   TimeUnits times_;
   std::optional<RatingTable> table_;
+  std::vector<std::pair<std::string, RatingTable>> tables_;
   std::vector<std::string> texts_without_end_;
   std::vector<std::uint8_t> shared_users_;
   bool interrupted_ = false;

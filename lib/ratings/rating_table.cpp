@@ -1,12 +1,14 @@
 #include "ratings/rating_table.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "ratings/id_map.h"
+#include "ratings/swapped_ids.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -55,7 +57,7 @@ bool is_usual_name(std::string_view name, RatingField field) {
 constexpr std::size_t kDetectedLines = 20;
 constexpr std::size_t kLinesOfIds = 1000;
 constexpr std::size_t kNamesTold = 20;
-constexpr std::int64_t kMinFractionTime = 100'000'000;  // seconds: 1973
+constexpr std::int64_t kMinFractionTime = 100'000'000;  // seconds: 1973, or 1966
 
 /// Reads a column's number, from 1; 0 where it is a name.
 std::size_t column_number(const std::string& wish) {
@@ -108,6 +110,10 @@ class TableDetector {
       find_columns();
     if (!header && spec_.header == Header::automatic) check_first_line();
     text.time_scale = time_scale();
+    if (!header && spec_.user.empty() && spec_.item.empty())
+      if (std::string warning = swapped_ids_warning(others_, text.columns.user, text.columns.item);
+          !warning.empty())
+        table_.notices.push_back(std::move(warning));
     note_float_ids(RatingField::user, text.columns.user);
     note_float_ids(RatingField::item, text.columns.item);
     return table_;
@@ -306,7 +312,7 @@ class TableDetector {
       std::int64_t time = 0;
       bool is_cut = false;
       return *text.columns.time < fields.size() && parse_time(fields[*text.columns.time], time, &is_cut) &&
-             is_cut && time >= kMinFractionTime && time < kEndOfFineTimes;
+             is_cut && std::abs(time) >= kMinFractionTime && std::abs(time) < kEndOfFineTimes;
     });
     return has_fraction ? 1'000'000 : 1;
   }
@@ -429,7 +435,7 @@ class TableDetector {
     const std::string& text = first_[*columns.time];
     if (is_taken || !parse_time(text, time)) return false;
     // A small number with a fraction may be any quantity, not only a time.
-    return text.find('.') == std::string::npos || time >= kMinFractionTime;
+    return text.find('.') == std::string::npos || std::abs(time) >= kMinFractionTime;
   }
 
   /// Returns the time of the first line that has one, or an empty text.

@@ -71,6 +71,7 @@ void BatchCounts::add(const BatchCounts& other) {
   assemble_seconds += other.assemble_seconds;
   decode_seconds += other.decode_seconds;
   page_seconds += other.page_seconds;
+  read_bytes += other.read_bytes;
   chunk_hits += other.chunk_hits;
   chunk_misses += other.chunk_misses;
 }
@@ -132,17 +133,6 @@ void BatchSamples::hold_all(BatchCounts& counts, ByteBuffer& stored) {
     if (held.batch != batch_) held = {batch_, acquire(sample.chunk, counts, stored)};
     sample.decoded = held.decoded;
   }
-}
-
-std::size_t BatchSamples::end_of_whole_chunk(std::size_t begin) const {
-  const Sample& first = samples_[begin];
-  const std::uint64_t count = grid_.sample_count_of(first.chunk);
-  if (first.in_chunk != 0 || count > samples_.size() - begin) return begin;
-  for (std::uint64_t i = 1; i < count; ++i) {
-    const Sample& each = samples_[begin + i];
-    if (each.chunk != first.chunk || each.in_chunk != i || each.at != first.at + i) return begin;
-  }
-  return begin + count;
 }
 
 std::size_t BatchSamples::hold(std::size_t begin, BatchCounts& counts, ByteBuffer& stored) {

@@ -45,6 +45,7 @@ struct BatchBuffer {
   std::vector<std::int64_t> labels;
   std::vector<float> label_values;
   std::vector<std::uint64_t> samples;
+  std::vector<std::uint64_t> uses;     ///< SampleUse::pass of each
   std::vector<std::uint8_t> left_out;  ///< 1 for a sample that could not be read, by its position
   ImageBatch batch;                    ///< spans of the above, and of pairs
   std::optional<BatchMemory> pairs;    ///< masks or views, where the samples have some
@@ -52,9 +53,10 @@ struct BatchBuffer {
 
 /// What making one slice of a batch took.
 struct BatchCounts {
-  double assemble_seconds = 0;  ///< without getting the chunks, and without decoding images
-  double decode_seconds = 0;    ///< of images of their own sizes
-  double page_seconds = 0;      ///< that copying waited for the system, where it reads samples one by one
+  double assemble_seconds = 0;   ///< without getting the chunks, and without decoding images
+  double decode_seconds = 0;     ///< of images of their own sizes
+  double page_seconds = 0;       ///< that copying waited for the system, where it reads samples one by one
+  std::uint64_t read_bytes = 0;  ///< samples that were read one by one
   std::uint64_t chunk_hits = 0;
   std::uint64_t chunk_misses = 0;
   void add(const BatchCounts& other);
@@ -111,8 +113,6 @@ struct BatchChunksSpec {
   bool by_chunk = true;
   /// Slices are cut from all samples of the batch sorted by chunk, so that few of them need the same chunk.
   bool sorts_batch = false;
-  /// Whole chunks are read straight into the batch.
-  bool reads_to_batch = false;
 };
 
 /// The samples of a slice, and the chunks that hold them.
@@ -132,11 +132,7 @@ class BatchSamples {
   /// `begin` on; returns where the samples end whose chunks are held.
   [[nodiscard]] std::size_t hold(std::size_t begin, BatchCounts& counts, ByteBuffer& stored);
   void release() { pins_.clear(); }
-  /// Where the samples end that are one whole chunk, and lie in the batch as they do there; `begin` where
-  /// those from `begin` on do not.
-  [[nodiscard]] std::size_t end_of_whole_chunk(std::size_t begin) const;
   void leave_out(std::size_t index) { samples_[index].decoded = nullptr; }
-  void set_decoded(std::size_t index, const std::uint8_t* decoded) { samples_[index].decoded = decoded; }
   /// Leaves those out whose chunk is; the others are by their position in the batch then. Returns how many.
   [[nodiscard]] std::uint64_t leave_out_corrupt();
   /// Moves the samples behind those that were left out up: their positions in the batch are 0, 1, ... again.

@@ -11,9 +11,11 @@
 namespace chunkhit {
 namespace {
 
-[[noreturn]] void refuse(const char* what, std::uint64_t needed, std::uint64_t given, const char* change) {
-  throw_usage("`cache_bytes`: " + std::string(what) + " needs " + bytes_text(static_cast<double>(needed)) +
-              ", " + bytes_text(static_cast<double>(given)) + " are given: " + change);
+[[noreturn]] void refuse(const CacheSpec& spec, const char* what, std::uint64_t needed, std::uint64_t given,
+                         const char* change) {
+  throw_usage("`" + std::string(spec.limit) + "`: " + what + " needs " +
+              bytes_text(static_cast<double>(needed)) + ", " + bytes_text(static_cast<double>(given)) +
+              " are given: " + change);
 }
 
 /// Returns the memory that the threads need while decoding: a chunk's stored bytes each, and its raw bytes
@@ -29,6 +31,14 @@ Cache choose(const ChunkSet& chunks, std::uint64_t memory, std::uint64_t room, s
   return Cache::none;
 }
 
+/// Whether raw samples in an order of chunks are worth being read one by one: each costs a call of the
+/// system, or each run of those that follow each other. Not where all chunks stay in memory from epoch to
+/// epoch.
+bool is_worth_reading(const ChunkSet& chunks, const CacheSpec& spec, bool all_stay) {
+  constexpr std::uint64_t kMinBytes = 4096;
+  return !all_stay && (spec.reads_runs || chunks.stored_bytes() >= kMinBytes * chunks.sample_count());
+}
+
 /// `room`: what the threads need beside the chunks.
 CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_t memory,
                       std::uint64_t room) {
@@ -40,24 +50,33 @@ CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64
   plan.cache = spec.cache == Cache::automatic ? choose(chunks, memory, room, needed) : spec.cache;
   if (plan.cache == Cache::decoded) {
     if (chunks.decoded_bytes() + room > memory)
-      refuse("cache decoded", chunks.decoded_bytes() + room, memory, "give more, or take `cache` none");
+      refuse(spec, "cache decoded", chunks.decoded_bytes() + room, memory, "give more, or take `cache` none");
     plan.chunks_ahead = static_cast<std::size_t>(max_ahead);
     return plan;
   }
   std::uint64_t left = memory;
   if (plan.cache == Cache::compressed) {
     if (chunks.stored_bytes() + needed > memory)
-      refuse("cache compressed", chunks.stored_bytes() + needed, memory, "give more, or take `cache` none");
+      refuse(spec, "cache compressed", chunks.stored_bytes() + needed, memory,
+             "give more, or take `cache` none");
     left -= chunks.stored_bytes();
   }
-  plan.reads_samples = plan.cache == Cache::none && chunks.is_raw() &&
-                       max_asked_chunks(chunks, memory) == 0 && (!spec.in_order || needed > left);
+  const std::uint64_t fitting = needed > left ? 0 : (left - room) / chunk_bytes;
+  const bool all_stay = std::min(fitting, max_ahead) >= chunks.chunk_count();
+  const bool is_compared = !spec.checks || chunks.compares_samples();
+  const bool is_wanted = is_compared
+                             ? !spec.in_order || needed > left || is_worth_reading(chunks, spec, all_stay)
+                             : spec.allows_unchecked && needed > left;
+  plan.reads_samples =
+      plan.cache == Cache::none && chunks.is_raw() && max_asked_chunks(chunks, memory) == 0 && is_wanted;
+  plan.is_unchecked = plan.reads_samples && !is_compared;
   if (!plan.reads_samples && needed > left)
-    refuse("this order", needed, left,
+    refuse(spec, "this order", needed, left,
            "give more, or take a smaller `window_chunks` (order window) or `batch_size`");
-  const std::uint64_t fitting = plan.reads_samples ? max_ahead : (left - room) / chunk_bytes;
-  plan.chunks_ahead = static_cast<std::size_t>(std::clamp(fitting, spec.chunks_needed, max_ahead));
-  if (!spec.in_order && !plan.reads_samples) plan.kept_chunks = static_cast<std::size_t>(fitting);
+  plan.chunks_ahead = static_cast<std::size_t>(
+      plan.reads_samples ? max_ahead : std::clamp(fitting, spec.chunks_needed, max_ahead));
+  if (!plan.reads_samples && (!spec.in_order || all_stay))
+    plan.kept_chunks = static_cast<std::size_t>(fitting);
   return plan;
 }
 
@@ -66,13 +85,14 @@ CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64
 CachePlan plan_sized(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_t memory) {
   const std::uint64_t decoding = decoding_bytes(chunks, spec.threads);
   if (decoding > memory)
-    refuse(spec.threads > 1 ? "decoding the largest images on all threads" : "decoding the largest image",
+    refuse(spec,
+           spec.threads > 1 ? "decoding the largest images on all threads" : "decoding the largest image",
            decoding, memory, spec.threads > 1 ? "give more, or take fewer `threads`" : "give more");
   const std::uint64_t stored_bytes = chunks.decoded_bytes(), all = DecodedImages::bytes_of_all(chunks);
   if (spec.cache == Cache::compressed && stored_bytes + decoding > memory)
-    refuse("cache compressed", stored_bytes + decoding, memory, "give more, or take `cache` none");
+    refuse(spec, "cache compressed", stored_bytes + decoding, memory, "give more, or take `cache` none");
   if (spec.cache == Cache::decoded && spec.keeps_images && stored_bytes + decoding + all > memory)
-    refuse("cache decoded", stored_bytes + decoding + all, memory,
+    refuse(spec, "cache decoded", stored_bytes + decoding + all, memory,
            "give more, or take `cache` automatic, which keeps the pixels of as many images as fit");
   CacheSpec stored = spec;
   if (spec.cache == Cache::compressed) stored.cache = Cache::decoded;
@@ -94,8 +114,10 @@ CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
   if (chunks.holds_own_sizes()) {
     plan = plan_sized(chunks, spec, memory);
   } else {
-    plan = plan_chunks(chunks, spec, memory, room_of_threads(chunks, spec.threads));
-    plan.reported = plan.cache;
+    CacheSpec wanted = spec;
+    if (chunks.is_raw() && spec.cache == Cache::compressed) wanted.cache = Cache::decoded;  // the same bytes
+    plan = plan_chunks(chunks, wanted, memory, room_of_threads(chunks, spec.threads));
+    plan.reported = spec.cache == Cache::automatic ? plan.cache : spec.cache;
   }
   plan.max_asked = max_asked;
   return plan;

@@ -10,11 +10,15 @@ namespace chunkhit {
 /// What a reader wants of memory.
 struct CacheSpec {
   Cache cache = Cache::automatic;
-  std::uint64_t cache_bytes = 0;    ///< 0: half of what the process may still take
-  std::uint64_t chunks_needed = 1;  ///< decoded chunks that the order needs at a time
-  std::uint64_t threads = 1;        ///< that read and decode, each in some room of its own
-  bool in_order = true;             ///< chunks are used one after the other, and not again in an epoch
-  bool keeps_images = false;        ///< images of their own sizes may stay decoded
+  std::uint64_t cache_bytes = 0;      ///< 0: half of what the process may still take
+  const char* limit = "cache_bytes";  ///< the option that sets these bytes, for messages
+  std::uint64_t chunks_needed = 1;    ///< decoded chunks that the order needs at a time
+  std::uint64_t threads = 1;          ///< that read and decode, each in some room of its own
+  bool in_order = true;               ///< chunks are used one after the other, and not again in an epoch
+  bool keeps_images = false;          ///< images of their own sizes may stay decoded
+  bool checks = true;                 ///< hashes are compared
+  bool allows_unchecked = false;  ///< rather no hashes than an error, where memory is too small for chunks
+  bool reads_runs = false;        ///< samples are copied as they are, in the order of the file
 };
 
 /// What it gets.
@@ -26,7 +30,8 @@ struct CachePlan {
   std::size_t chunks_ahead = 1;   ///< decoded chunks that may be there at a time
   std::size_t kept_chunks = 0;    ///< up to so many, those stay that nobody has asked for
   std::size_t max_asked = 0;      ///< stored chunks that may be on their way: max_asked_chunks
-  bool reads_samples = false;     ///< of raw parts, where the order or too little memory asks for it
+  bool reads_samples = false;     ///< raw samples are read one by one, and take no memory
+  bool is_unchecked = false;      ///< they have no hashes of their own, and memory is too small for chunks
 };
 
 /// Chooses; throws usage, saying what to change, when cache_bytes is too little for what is wanted.

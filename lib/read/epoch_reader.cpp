@@ -65,12 +65,11 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
       chunks_in_order_(chunks_in_order(spec_, order_)),
       plan_(plan_reader(chunks, chunks_in_order_, spec_)),
       cache_(chunks, {plan_.cache,
-                      spec.check_hashes,
+                      plan_.is_unchecked ? CheckHashes::never : spec.check_hashes,
                       spec.on_corrupt,
                       plan_.kept_chunks,
                       plan_.chunks_ahead,
                       plan_.reads_samples,
-                      reads_cached(),
                       {spec.cache_dir, spec.cache_disk_bytes, plan_.max_asked}}),
       ring_(ring),
       setting_{spec_.threads, spec_.prefetch},
@@ -82,12 +81,12 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
 BatchChunksSpec EpochReader::batch_chunks() const {
   const std::uint64_t size = spec_.batches.batch_size;
   const bool comes_and_goes = plan_.cache != Cache::decoded && !plan_.reads_samples;
-  return {.slice_samples = std::min(size, spec_.slice_samples),
-          .batch_size = size,
-          .holds_all = (!is_global(spec_) && !reads_to_batch()) || spec_.holds_all,
-          .by_chunk = !spec_.holds_all,
-          .sorts_batch = is_global(spec_) && !spec_.holds_all && comes_and_goes && spec_.slice_samples < size,
-          .reads_to_batch = reads_to_batch()};
+  return {
+      .slice_samples = std::min(size, spec_.slice_samples),
+      .batch_size = size,
+      .holds_all = !is_global(spec_) || spec_.holds_all,
+      .by_chunk = !spec_.holds_all,
+      .sorts_batch = is_global(spec_) && !spec_.holds_all && comes_and_goes && spec_.slice_samples < size};
 }
 
 EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_position) const {
@@ -101,28 +100,18 @@ void EpochReader::require_own_process() const { chunkhit::require_own_process(pr
 // Returns whether all chunks of a batch, and those being loaded, stay cached until the last one is loaded.
 bool EpochReader::keeps_chunks() const {
   if (plan_.cache == Cache::decoded) return true;
-  if (plan_.reads_samples) return spec_.check_hashes == CheckHashes::first_use;
   return plan_.kept_chunks >= spec_.batches.batch_size + spec_.max_threads;
 }
 
-/// Whether most chunks of a local file lie in a batch as they do there. Chunks are not read ahead then: each
-/// thread reads those of its own batch.
-bool EpochReader::reads_to_batch() const {
-  return spec_.copies && spec_.order.shuffle == Shuffle::none && spec_.batches.echo == 1 &&
-         !order_.sampler_id() && plan_.cache == Cache::none && !plan_.reads_samples && plan_.max_asked == 0 &&
-         chunks_.is_raw() && 2 * grid_.chunk_samples() <= spec_.batches.batch_size;
-}
-
-/// Whether samples are worth being read one by one in an order of chunks: each costs a call of the system,
-/// or, where they are copied as they are, each run of those that follow each other. Not where all chunks stay
-/// in memory from one epoch to the next.
-bool EpochReader::reads_cached() const {
-  constexpr std::uint64_t kMinBytes = 4096;
-  return plan_.cache == Cache::none && !plan_.reads_samples && plan_.max_asked == 0 && !is_global(spec_) &&
-         plan_.chunks_ahead < chunks_.chunk_count() && spec_.check_hashes != CheckHashes::always &&
-         chunks_.is_raw() && !chunks_.holds_rows() &&
-         ((spec_.order.shuffle == Shuffle::none && spec_.copies) ||
-          chunks_.stored_bytes() >= kMinBytes * chunks_.sample_count());
+/// Says what old packs lack that have no hashes of samples; nothing where that costs nothing.
+std::string EpochReader::old_pack_notice() const {
+  const bool reads_chunks = is_global(spec_) && plan_.cache == Cache::none && chunks_.is_raw() &&
+                            spec_.check_hashes != CheckHashes::never && !chunks_.compares_samples();
+  if (!plan_.is_unchecked && !reads_chunks) return "";
+  return std::string("a pack of an older version has no hash of each sample: ") +
+         (plan_.is_unchecked ? "they are read without a comparison, as cache_bytes is too small for chunks"
+                             : "whole chunks are read for single samples") +
+         "; pack again, or give more cache_bytes";
 }
 
 // Chunks are read ahead for the next batches' order, and one more by each thread.
@@ -162,8 +151,8 @@ void EpochReader::use(const TunerSetting& setting) {
 }
 
 std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& start) {
-  const PipelineSpec spec{spec_.batches, spec_.max_threads, !is_global(spec_) && !reads_to_batch(),
-                          keeps_chunks(), spec_.slice_samples};
+  const PipelineSpec spec{spec_.batches, spec_.max_threads, !is_global(spec_), keeps_chunks(),
+                          spec_.slice_samples};
   return with_threads(spec_.batches.batch_size, setting_.threads, [&] {
     return std::make_unique<BatchPipeline>(order_, cache_, ring_, make_assembler_, spec,
                                            pipeline_size(setting_), start);
@@ -316,7 +305,7 @@ LoaderStats EpochReader::stats() const {
   stats.batches = pipeline.batches;
   stats.samples = pipeline.samples;
   stats.batch_bytes = pipeline.batch_bytes;
-  stats.stored_bytes = cache.stored_bytes;
+  stats.stored_bytes = cache.stored_bytes + pipeline.made.read_bytes;
   stats.chunk_hits = pipeline.made.chunk_hits;
   stats.chunk_misses = pipeline.made.chunk_misses;
   stats.chunk_fetches = cache.fetches;
@@ -324,6 +313,7 @@ LoaderStats EpochReader::stats() const {
   stats.remote_bytes = cache.prepared.remote_bytes;
   stats.disk_chunks = cache.prepared.disk_chunks;
   stats.notices = cache.prepared.notices;
+  if (std::string notice = old_pack_notice(); !notice.empty()) stats.notices.push_back(std::move(notice));
   if (const std::uint64_t twice = padded_samples(); twice > 0)
     stats.notices.push_back(count_text(twice, "sample") + (twice == 1 ? " is" : " are") +
                             " used twice, by rank_remainder pad: sums of an evaluation count " +

@@ -69,8 +69,7 @@ class EpochReader {
   void require_nothing_left(std::uint64_t epoch) const;
   void begin_epoch(std::uint64_t epoch);
   [[nodiscard]] bool keeps_chunks() const;
-  [[nodiscard]] bool reads_cached() const;
-  [[nodiscard]] bool reads_to_batch() const;
+  [[nodiscard]] std::string old_pack_notice() const;
   [[nodiscard]] PipelineSize pipeline_size(const TunerSetting& setting) const;
   void tune();
   void use(const TunerSetting& setting);

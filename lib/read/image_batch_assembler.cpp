@@ -36,8 +36,6 @@ void ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
   const EpochBatches::Batch batch = task.batches.batch(task.index);
   samples_.find(task, batch);
   for (std::size_t begin = 0, end = 0; begin < samples_.all().size(); begin = end) {
-    end = context_.chunks.reads_to_batch ? read_whole_chunk(begin, buffer) : begin;
-    if (end > begin) continue;
     end = samples_.hold(begin, counts_, stored_);
     if (context_.copier.copies()) read_samples(begin, end, buffer);
     copy_samples(begin, end, task, batch.pass, buffer);
@@ -48,6 +46,7 @@ void ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
     buffer.left_out[each.at] = each.decoded == nullptr ? 1 : 0;
     if (each.decoded == nullptr) continue;
     buffer.samples[each.at] = samples_.number(each);
+    buffer.uses[each.at] = batch.pass + context_.echo * each.repeat;
     copy_label(buffer.samples[each.at], each.at, buffer);
   }
 }
@@ -68,22 +67,6 @@ std::size_t ImageBatchAssembler::close_gaps(std::size_t batch_size, BatchBuffer&
   return count;
 }
 
-/// Reads the chunk of the samples from `begin` on straight into the batch, which saves a copy, where they are
-/// all of it in its order; returns where they end.
-std::size_t ImageBatchAssembler::read_whole_chunk(std::size_t begin, BatchBuffer& buffer) {
-  const std::size_t end = samples_.end_of_whole_chunk(begin);
-  if (end == begin) return begin;
-  const BatchSamples::Sample& first = samples_.all()[begin];
-  const MutableBytes out(buffer.pixels.data() + first.at * image_bytes_, (end - begin) * image_bytes_);
-  // HDF5 pads the last chunk of a part.
-  const ChunkSet& chunks = context_.source.chunks();
-  if (chunks.stored(chunks.find(first.chunk)).stored_bytes != out.size()) return begin;
-  const std::uint8_t* const read = context_.cache.read_to(first.chunk, out) ? out.data() : nullptr;
-  for (std::size_t i = begin; i < end; ++i) samples_.set_decoded(i, read);
-  ++counts_.chunk_misses;
-  return end;
-}
-
 /// Whether a sample's bytes are read from the file to their place in the batch.
 bool ImageBatchAssembler::is_read_in_place(std::size_t index) const {
   return context_.copier.copies() && ChunkCache::is_in_file(samples_.all()[index].decoded);
@@ -99,6 +82,7 @@ void ImageBatchAssembler::read_samples(std::size_t begin, std::size_t end, Batch
   if (reads_.empty()) return;
   const CopyClock clock;
   context_.cache.read_samples(reads_);
+  counts_.read_bytes += reads_.size() * image_bytes_;
   auto read = reads_.begin();
   for (std::size_t i = begin; i < end; ++i)
     if (is_read_in_place(i) && (read++)->out == nullptr) samples_.leave_out(i);
@@ -121,6 +105,7 @@ void ImageBatchAssembler::copy_samples(std::size_t begin, std::size_t end, const
     if (each.decoded == nullptr || is_read_in_place(i)) continue;
     const std::uint8_t* const stored =
         context_.cache.sample(each.chunk, each.in_chunk, each.decoded, sample_);
+    if (stored == sample_.data()) counts_.read_bytes += sample_.size();
     if (stored == nullptr) {
       samples_.leave_out(i);
       continue;
@@ -159,6 +144,7 @@ void ImageBatchAssembler::move_sample(std::size_t from, std::size_t to, BatchBuf
     std::memcpy(buffer.pairs->data() + to * pair_bytes_, buffer.pairs->data() + from * pair_bytes_,
                 pair_bytes_);
   buffer.samples[to] = buffer.samples[from];
+  buffer.uses[to] = buffer.uses[from];
   if (columns == 0) buffer.labels[to] = buffer.labels[from];
   for (std::size_t i = 0; i < columns; ++i)
     buffer.label_values[to * columns + i] = buffer.label_values[from * columns + i];
@@ -173,6 +159,7 @@ void ImageBatchAssembler::show(const BatchTask& task, std::size_t count, BatchBu
     batch.values = {reinterpret_cast<const float*>(buffer.pixels.data()), bytes / sizeof(float)};
   if (pair_bytes_ != 0) show_pairs(count * pair_bytes_, buffer);
   batch.samples = std::span(buffer.samples).first(count);
+  batch.uses = std::span(buffer.uses).first(count);
   if (context_.source.label_columns() == 0)
     batch.labels = std::span(buffer.labels).first(count);
   else

@@ -29,7 +29,6 @@ class ImageBatchAssembler final : public BatchAssembler {
   [[nodiscard]] MadeBatch complete(const BatchTask& task, std::size_t slot) override;
 
  private:
-  [[nodiscard]] std::size_t read_whole_chunk(std::size_t begin, BatchBuffer& buffer);
   [[nodiscard]] bool is_read_in_place(std::size_t index) const;
   void read_samples(std::size_t begin, std::size_t end, BatchBuffer& buffer);
   void copy_samples(std::size_t begin, std::size_t end, const BatchTask& task, std::uint32_t pass,

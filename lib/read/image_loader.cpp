@@ -131,10 +131,11 @@ std::size_t batch_bytes(const SampleWriter& writer, std::size_t batch_size) {
 BatchBuffer make_buffer(const ImageSource& source, const ImageCopier& copier, const BatchAllocator& allocator,
                         std::size_t batch_size) {
   BatchBuffer buffer{
-      BatchMemory(allocator, batch_bytes(copier.images(), batch_size)), {}, {}, {}, {}, {}, {}};
+      BatchMemory(allocator, batch_bytes(copier.images(), batch_size)), {}, {}, {}, {}, {}, {}, {}};
   if (const SampleWriter* const pairs = copier.pairs())
     buffer.pairs.emplace(allocator, batch_bytes(*pairs, batch_size));
   buffer.samples.resize(batch_size);
+  buffer.uses.resize(batch_size);
   buffer.left_out.resize(batch_size);
   if (source.label_columns() == 0)
     buffer.labels.resize(batch_size);

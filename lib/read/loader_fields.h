@@ -151,14 +151,9 @@ void show_cache(Options& options, Fields& fields) {
   fields(Field{"cache_disk_bytes", "Maximum bytes in cache_dir, over all packs", "SIZE",
                "0: half of the sum of these bytes and the free disk"},
          options.cache_disk_bytes, BytesForm{});
-  fields(
-      Field{"check_hashes", "When the hash of a chunk is compared", "",
-            "\"first_use\": whenever a chunk is read from storage, with cache \"none\" in every epoch. What "
-            "the "
-            "system has in memory, and samples that are read one by one: before the first use, and after the "
-            "file's size or times changed. "
-            "\"always\": also whenever bytes in memory are used. \"never\": not at all"},
-      options.check_hashes, WordForm{});
+  fields(Field{"check_hashes", "Whether bytes that are read are compared with their hash", "",
+               "\"always\": each time that a chunk or a sample is read from a file. \"never\": not at all"},
+         options.check_hashes, WordForm{});
 }
 
 /// Shows how batches are made ahead.
@@ -181,10 +176,12 @@ void show_loader(Options& options, Fields& fields) {
   fields(Field{"prefetch", "Batches made ahead; auto: chosen while running", "",
                "\"auto\": from 4 to 64. The batches are the same with any of these"},
          options.prefetch, AutomaticForm{});
-  fields(Field{"on_corrupt", "Handling of corrupt chunks", "",
-               "\"fail\", or \"skip\": it is left out and counted. A missing or truncated part is an error "
-               "with both"},
-         options.on_corrupt, WordForm{});
+  fields(
+      Field{
+          "on_corrupt", "Handling of corrupt chunks and samples", "",
+          "\"fail\", or \"skip\": a damaged chunk, or sample that is read alone, is left out and counted. A "
+          "missing or truncated part is an error with both"},
+      options.on_corrupt, WordForm{});
   fields(Field{"allocator", "Gives the memory of batches", "",
                "A function of a number of bytes that returns a writable, 64-byte aligned buffer"},
          options.allocator, CodeForm{"types.Allocator"});

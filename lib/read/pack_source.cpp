@@ -38,11 +38,11 @@ std::uint64_t count_records(const fs::path& folder) {
 /// Says how far the packs of a plan are; empty where the folder has none.
 std::string planned_text(const fs::path& folder) {
   const std::string path = (folder / kPlanName).string();
-  std::error_code error;
-  if (!fs::exists(path, error)) return "";
   std::string text = "planned";
   try {
-    const PackPlan plan = parse_plan(as_text(read_file(path, kMaxManifestBytes)), path);
+    const std::optional<ByteBuffer> bytes = find_file(path, kMaxManifestBytes);
+    if (!bytes) return "";
+    const PackPlan plan = parse_plan(as_text(*bytes), path);
     std::uint64_t done = 0;
     for (const PlannedPack& pack : plan.packs) done += count_records(folder / pack.name);
     text += ", " + std::to_string(done) + " of " + std::to_string(plan.parts()) + " parts done";
@@ -94,8 +94,7 @@ void check_same_label_names(const ChunkReader& part, const ChunkReader& first) {
 }
 
 /// Reads the manifest of `source.folder`.
-void read_manifest_of(PackSource& source) {
-  AnyManifest read = read_manifest(source.folder);
+void take_manifest(AnyManifest read, PackSource& source) {
   source.manifest = std::move(read.images);
   source.matrix = std::move(read.ratings);
 }
@@ -118,7 +117,7 @@ PackSource open_remote_source(const std::string& url) {
   }
   source.folder = without_slashes(name == kManifestName ? fs::path(url).parent_path().string() : url);
   try {
-    read_manifest_of(source);
+    take_manifest(read_manifest(source.folder), source);
   } catch (const Error& missing) {
     if (missing.code() != ErrorCode::bad_data) throw;
     throw Error(missing.code(),
@@ -139,12 +138,11 @@ struct FoundPack {
 /// Reads what a pack says of its split. A damaged manifest says nothing, and a merged pack belongs to none.
 FoundPack find_pack(const std::string& path) {
   FoundPack found{fs::path(path).parent_path(), fs::path(path).filename().string(), {}, {}};
-  if (!file_exists(manifest_path(path))) return found;
   try {
-    const AnyManifest read = read_manifest(path);
-    if (read.manifest().is_merged) return found;
-    found.split_name = spec_value(read.manifest().spec, "split-name");
-    if (!found.split_name.empty()) found.expected = split_pack_names(read.manifest().spec);
+    const std::optional<AnyManifest> read = find_manifest(path);
+    if (!read || read->manifest().is_merged) return found;
+    found.split_name = spec_value(read->manifest().spec, "split-name");
+    if (!found.split_name.empty()) found.expected = split_pack_names(read->manifest().spec);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;
   }
@@ -176,8 +174,9 @@ PackSource open_source(const std::string& path) {
   source.folder = is_folder ? path : fs::path(path).parent_path().string();
   if (source.folder.empty()) source.folder.push_back('.');
   source.folder = without_slashes(source.folder);
-  if (!fs::exists(fs::path(source.folder) / kManifestName, error)) refuse_folder(source.folder);
-  read_manifest_of(source);
+  std::optional<AnyManifest> manifest = find_manifest(source.folder);
+  if (!manifest) refuse_folder(source.folder);
+  take_manifest(*std::move(manifest), source);
   return source;
 }
 
@@ -203,7 +202,7 @@ void check_names(std::span<const PackSource> sources, const Hdf5Names& names) {
 std::vector<std::string> roots_of(const std::string& folder, const PackManifest& manifest) {
   std::map<std::uint64_t, std::string> known;
   const std::string path = folder + "/" + std::string(kRunName);
-  if (file_exists(path)) known = image_roots(as_text(read_file(path, kMaxManifestBytes)));
+  if (const auto run = find_file(path, kMaxManifestBytes)) known = image_roots(as_text(*run));
   std::vector<std::string> roots;
   for (const std::uint64_t content : content_ids(manifest)) roots.push_back(known[content]);
   return roots;

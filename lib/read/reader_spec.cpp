@@ -27,10 +27,14 @@ CacheSpec cache_spec(const EpochReaderSpec& spec, std::uint64_t chunk_count, std
                      std::uint32_t threads) {
   return {.cache = spec.cache,
           .cache_bytes = spec.cache_bytes,
+          .limit = spec.limit,
           .chunks_needed = chunks_needed(spec, chunk_count, in_order, threads),
           .threads = threads,
           .in_order = spec.order.shuffle != Shuffle::global,
-          .keeps_images = true};
+          .keeps_images = true,
+          .checks = spec.check_hashes != CheckHashes::never,
+          .allows_unchecked = true,
+          .reads_runs = spec.copies && spec.order.shuffle == Shuffle::none};
 }
 
 /// Whether a plan keeps as much in memory as another one, a tenth aside.
@@ -76,7 +80,10 @@ EpochReaderSpec within_memory(EpochReaderSpec spec, double batch_bytes) {
   if (batches + static_cast<double>(spec.cache_bytes) > given)
     throw_usage("cache_bytes: " + bytes_text(static_cast<double>(spec.cache_bytes)) + " and " + held +
                 " are more than memory_bytes, " + bytes_text(given) + ": lower cache_bytes, or give more");
-  if (spec.cache_bytes == 0) spec.cache_bytes = static_cast<std::uint64_t>(given - batches);
+  if (spec.cache_bytes == 0) {
+    spec.cache_bytes = static_cast<std::uint64_t>(given - batches);
+    spec.limit = "memory_bytes";
+  }
   return spec;
 }
 

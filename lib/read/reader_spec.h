@@ -25,8 +25,9 @@ struct EpochReaderSpec {
   BatchSpec batches;
   Cache cache = Cache::automatic;
   std::uint64_t cache_bytes = 0;
-  std::uint64_t memory_bytes = 0;  ///< for chunks and batches; 0: no limit beside cache_bytes
-  std::uint32_t threads = 1;       ///< at first
+  std::uint64_t memory_bytes = 0;     ///< for chunks and batches; 0: no limit beside cache_bytes
+  const char* limit = "cache_bytes";  ///< the option that cache_bytes is from, for messages
+  std::uint32_t threads = 1;          ///< at first
   std::uint32_t max_threads = 1;
   std::uint32_t prefetch = 4;  ///< at first
   std::uint32_t max_prefetch = 4;
@@ -34,7 +35,7 @@ struct EpochReaderSpec {
   bool tunes_prefetch = false;
   std::string cache_dir = {};
   std::uint64_t cache_disk_bytes = 0;
-  CheckHashes check_hashes = CheckHashes::first_use;
+  CheckHashes check_hashes = CheckHashes::always;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   bool holds_all = false;  ///< a batch needs all of its chunks at a time, in any order
   std::uint64_t slice_samples = ~std::uint64_t{0};  ///< of a batch, that a thread makes at a time

@@ -44,14 +44,14 @@ class SampleReader {
         plan_(plan_cache(chunks, {.cache = options.cache,
                                   .cache_bytes = options.cache_bytes,
                                   .chunks_needed = 1,
-                                  .in_order = false})),
+                                  .in_order = false,
+                                  .checks = options.check_hashes != CheckHashes::never})),
         cache_(chunks, {plan_.cache,
                         options.check_hashes,
                         OnCorrupt::fail,
                         plan_.kept_chunks,
                         1,
                         plan_.reads_samples,
-                        false,
                         {options.cache_dir, options.cache_disk_bytes, plan_.max_asked}}) {}
 
   /// Calls use(at, location, chunk) for each of `samples`, samples[at], in the order of chunks, so that each

@@ -46,6 +46,10 @@ class SizedReader final : public ImageReader {
     const ImageView mask = decoder_.decode_mask(stored_image(chunks_, location, stored));
     std::copy_n(mask.pixels, mask.row_bytes * mask.height, out);
   }
+  /// A part with such images is rejected when it is opened.
+  void read_view(Location, const std::uint8_t*, std::uint8_t*) override {
+    throw ImageError("images of their own sizes have no views");
+  }
   [[nodiscard]] bool is_jpeg(Location location) const override {
     return stored_image(chunks_, location).kind == PayloadKind::jpeg;
   }

@@ -22,7 +22,8 @@ class ImageReader {
   virtual void read(ChunkSet::SampleLocation location, const std::uint8_t* stored, std::uint8_t* out) = 0;
   virtual void read_mask(ChunkSet::SampleLocation location, const std::uint8_t* stored,
                          std::uint8_t* out) = 0;
-  virtual void read_view(ChunkSet::SampleLocation, const std::uint8_t*, std::uint8_t*) {}
+  virtual void read_view(ChunkSet::SampleLocation location, const std::uint8_t* stored,
+                         std::uint8_t* out) = 0;
   [[nodiscard]] virtual bool is_jpeg(ChunkSet::SampleLocation) const { return false; }
   /// The file of an image that is stored as JPEG.
   [[nodiscard]] virtual StoredJpeg jpeg(ChunkSet::SampleLocation, const std::uint8_t*) const { return {}; }

@@ -72,7 +72,7 @@ ByteBuffer ImageSamples::encode_index(const PartSpec& spec, const std::vector<St
   constexpr std::uint64_t kSizeBytes = 26;  // of an image of its own size, with a mask
   bytes.reserve(sizeof(PartSpecBytes) + 72 + chunks.size() * 56 + samples.rows.size() * 24 +
                 samples.sizes.kinds.size() * kSizeBytes + labels.values.size() * 4 +
-                samples.files.text.size());
+                (spec.hashes_samples ? samples.rows.size() * 8 : 0) + samples.files.text.size());
   for (const std::uint64_t number :
        {std::uint64_t{chunks.size()}, std::uint64_t{samples.rows.size()}, numbers ? kNumbers : kClassIds,
         std::uint64_t{columns.size()}, std::uint64_t{class_names.size()}, std::uint64_t{samples.mean.size()},
@@ -84,7 +84,7 @@ ByteBuffer ImageSamples::encode_index(const PartSpec& spec, const std::vector<St
   append(bytes_of(labels.values));
   if (labels.values.size() % 2 != 0) append_little(bytes, std::uint32_t{0});
   append(bytes_of(samples.rows));
-  append_sizes(samples, bytes);
+  append_more(spec, chunks, samples, bytes);
   for (const auto* list : {&samples.files.ends, &class_names.ends, &columns.ends}) append(bytes_of(*list));
   append(bytes_of(samples.mean));
   append(bytes_of(samples.std));
@@ -103,7 +103,7 @@ void ImageSamples::decode_index(Bytes index, const IndexLimits&, PartContents& c
   contents.chunks = decode_chunks(cursor, chunk_count);
   samples.labels = decode_labels(cursor, label_kind, sample_count, column_count);
   samples.rows = cursor.numbers<std::uint64_t>(sample_count);
-  decode_sizes(cursor, sample_count, samples);
+  decode_more(cursor, contents);
   auto file_ends = cursor.numbers<std::uint64_t>(sample_count);
   auto class_ends = cursor.numbers<std::uint64_t>(class_count);
   auto column_ends = cursor.numbers<std::uint64_t>(column_count);

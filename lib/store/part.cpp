@@ -87,6 +87,7 @@ constexpr std::array<Container, 2> kContainers{{
      .is_zstd_stream = false,
      .holds_row_blocks = false,
      .is_read_by_library = true,
+     .hashes_samples = true,
      .recognises = is_hdf5_part,
      .create = create_hdf5_part,
      .open = open_hdf5_part,
@@ -102,6 +103,7 @@ constexpr std::array<Container, 2> kContainers{{
      .is_zstd_stream = true,
      .holds_row_blocks = true,
      .is_read_by_library = false,
+     .hashes_samples = false,
      .recognises = is_shard,
      .create = create_shard,
      .open = open_image_shard,
@@ -141,6 +143,16 @@ std::uint64_t hash_beside_chunks(const InputFile& file, std::span<const StoredCh
   return hash.value();
 }
 
+ChunkHashes hash_chunk(Bytes stored, std::uint64_t block_bytes) {
+  if (block_bytes == 0) return {xxh3(stored), {}};
+  ChunkHashes made;
+  made.samples.reserve((stored.size() + block_bytes - 1) / block_bytes);
+  for (; !stored.empty(); stored = stored.subspan(std::min<std::uint64_t>(block_bytes, stored.size())))
+    made.samples.push_back(xxh3(stored.first(std::min<std::uint64_t>(block_bytes, stored.size()))));
+  made.chunk = xxh3(bytes_of(made.samples));
+  return made;
+}
+
 PartReport ChunkWriter::finish(const PartSamples& samples) {
   CompletePart part = complete(samples);
   part.file.publish();
@@ -155,8 +167,9 @@ void ChunkReader::fetch(std::size_t chunk_index, ByteBuffer& stored) const {
 void ChunkReader::fetch(std::size_t chunk_index, MutableBytes stored, bool checks) const {
   const StoredChunk& chunk = chunks()[chunk_index];
   if (!is_in_one_place(chunk_index)) return read_pieces(chunk_index, stored);
-  if (chunk.stored_bytes > kHashBlockBytes) file_.read_ahead(chunk.offset, chunk.stored_bytes);
+  if (chunk.stored_bytes > kHashBlockBytes) read_ahead(chunk_index);
   if (!checks || !has_hashes()) return read_stored(chunk_index, chunk.offset, stored);
+  if (spec().hashes_samples) return fetch_blocks(chunk_index, 0, stored);
   // Hashed block by block, while they are in the processor's cache.
   Xxh3Stream& hash = hashes.get();
   hash.reset();
@@ -189,23 +202,78 @@ void ChunkReader::read_pieces(std::size_t chunk_index, MutableBytes out) const {
 }
 
 void ChunkReader::check(std::size_t chunk_index, Bytes stored) const {
+  if (spec().hashes_samples) return check_blocks(chunk_index, 0, stored);
   if (has_hashes()) compare_hash(chunk_index, xxh3(stored));
 }
 
-void ChunkReader::check_in_file(std::size_t chunk_index) const {
-  if (!has_hashes()) return;
-  const StoredChunk& chunk = chunks()[chunk_index];
-  file_.read_ahead(chunk.offset, chunk.stored_bytes);
+void ChunkReader::read_ahead(std::size_t chunk_index) const {
+  file_.read_ahead(chunks()[chunk_index].offset, chunks()[chunk_index].stored_bytes);
+}
+
+void ChunkReader::fetch_samples(std::size_t chunk_index, std::uint64_t first, std::uint64_t offset,
+                                MutableBytes out, bool checks) const {
+  if (checks && spec().hashes_samples) return fetch_blocks(chunk_index, offset, out);
+  read_stored(chunk_index, raw_offset(chunk_index) + offset, out);
+  if (checks && spec().holds_own_sizes()) check_payload(chunk_index, first, out);
+}
+
+/// Reads bytes of whole samples, from `at` of the chunk on, and compares the blocks that hold them: straight
+/// to `out` where it has whole blocks, which are hashed while they are in the processor's cache.
+void ChunkReader::fetch_blocks(std::size_t chunk_index, std::uint64_t at, MutableBytes out) const {
   static PerThread<ByteBuffer> buffer;
-  Xxh3Stream& hash = hashes.get();
-  ByteBuffer& block = buffer.get();
-  hash.reset();
-  for (std::uint64_t at = 0; at < chunk.stored_bytes; at += block.size()) {
-    block.resize(std::min(kHashBlockBytes, chunk.stored_bytes - at));
-    read_stored(chunk_index, chunk.offset + at, block);
-    hash.update(block);
+  const StoredChunk& chunk = chunks()[chunk_index];
+  const std::uint64_t block_bytes = spec().block_bytes();
+  const std::uint64_t some_bytes = std::max<std::uint64_t>(1, kHashBlockBytes / block_bytes) * block_bytes;
+  const auto read = [&](std::uint64_t begin, MutableBytes to) {
+    read_stored(chunk_index, chunk.offset + begin, to);
+    check_blocks(chunk_index, begin, to);
+  };
+  while (!out.empty()) {
+    const std::uint64_t begin = at / block_bytes * block_bytes;
+    const bool ends_chunk = at + out.size() == chunk.stored_bytes;
+    const std::uint64_t whole = ends_chunk ? out.size() : out.size() / block_bytes * block_bytes;
+    std::uint64_t bytes = begin == at ? std::min(whole, some_bytes) : 0;
+    if (bytes > 0) {
+      read(at, out.first(bytes));
+    } else {
+      ByteBuffer& block = buffer.get();
+      block.resize(std::min(block_bytes, chunk.stored_bytes - begin));
+      read(begin, block);
+      bytes = std::min<std::uint64_t>(out.size(), begin + block.size() - at);
+      std::copy_n(block.begin() + static_cast<std::ptrdiff_t>(at - begin), bytes, out.begin());
+    }
+    at += bytes;
+    out = out.subspan(bytes);
   }
-  compare_hash(chunk_index, hash.value());
+}
+
+/// Compares the blocks of samples that begin at `at` of the chunk.
+void ChunkReader::check_blocks(std::size_t chunk_index, std::uint64_t at, Bytes bytes) const {
+  const StoredChunk& chunk = chunks()[chunk_index];
+  const std::uint64_t block_bytes = spec().block_bytes();
+  for (std::uint64_t index = at / block_bytes; !bytes.empty(); ++index) {
+    const Bytes block = bytes.first(std::min<std::uint64_t>(block_bytes, bytes.size()));
+    if (const std::uint64_t found = xxh3(block); found != chunk.sample_hashes[index]) {
+      const std::uint64_t count = block_bytes / spec().payload().sample_step();
+      throw_bad_data(location(chunk_index, index * count, count) + ": checksum " + hash_text(found) +
+                     ", expected " + hash_text(chunk.sample_hashes[index]));
+    }
+    bytes = bytes.subspan(block.size());
+  }
+}
+
+void ChunkReader::check_payload(std::size_t chunk_index, std::uint64_t in_chunk, Bytes stored) const {
+  static PerThread<ByteBuffer> buffer;
+  const ImageSizes& sizes = samples().sizes;
+  const std::uint64_t sample = chunks()[chunk_index].first_sample + in_chunk;
+  try {
+    if (sizes.framed) stored = raw_bytes_in(stored, sizes.payload_bytes[sample], buffer.get());
+  } catch (const Error& error) {
+    throw_bad_data(location(chunk_index, in_chunk, 1) + ": " + error.what());
+  }
+  if (const std::uint64_t found = xxh3(stored); found != sizes.payload_xxh3[sample])
+    throw_bad_data(location(chunk_index, in_chunk, 1) + ": checksum " + hash_text(found) + ", expected " +
+                   hash_text(sizes.payload_xxh3[sample]));
 }
 
 void ChunkReader::read_stored(std::size_t chunk_index, std::uint64_t offset, MutableBytes out) const {
@@ -249,6 +317,21 @@ std::string ChunkReader::location(std::size_t chunk_index) const {
          range(chunk.first_sample) +
          (samples_before_ == 0 ? "" : ", " + range(samples_before_ + chunk.first_sample) + " of the pack") +
          ")";
+}
+
+std::string ChunkReader::location(std::size_t chunk_index, std::uint64_t in_chunk,
+                                  std::uint64_t count) const {
+  const StoredChunk& chunk = chunks()[chunk_index];
+  const std::uint64_t end = std::min(in_chunk + count, chunk.sample_count);
+  if (in_chunk >= end) return location(chunk_index) + ": the padding behind its samples";
+  if (end - in_chunk == chunk.sample_count) return location(chunk_index);
+  const auto range = [&](std::uint64_t before) {
+    const std::uint64_t first = before + chunk.first_sample + in_chunk;
+    return std::to_string(first) +
+           (end - in_chunk == 1 ? "" : "-" + std::to_string(first + end - in_chunk - 1));
+  };
+  return location(chunk_index) + (end - in_chunk == 1 ? ": sample " : ": samples ") + range(0) +
+         (samples_before_ == 0 ? "" : " (" + range(samples_before_) + " of the pack)");
 }
 
 void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw,

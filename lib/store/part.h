@@ -33,6 +33,14 @@ enum class PayloadKind : std::uint8_t { jpeg = 1, raw = 2, zstd = 3, photo = 4 }
 /// Pixels of an image of its own size.
 inline constexpr std::uint64_t kMaxOwnPixels = std::uint64_t{1} << 28;
 
+/// Bytes of the samples that share a hash: one sample, or a block of about 4 KiB where samples are smaller
+/// than 1 KiB. `sample_bytes` is at least 1.
+[[nodiscard]] constexpr std::uint64_t hashed_block_bytes(std::uint64_t sample_bytes) {
+  constexpr std::uint64_t kMinBytes = 1024, kSharedBytes = 4096;
+  if (sample_bytes >= kMinBytes) return sample_bytes;
+  return (kSharedBytes + sample_bytes - 1) / sample_bytes * sample_bytes;
+}
+
 /// What is known of a part before its first chunk; recorded in the file.
 struct PartSpec {
   std::variant<FixedSamples, SizedSamples, RowBlocks> samples;
@@ -41,6 +49,7 @@ struct PartSpec {
   std::vector<std::string> label_columns;  ///< names of the label columns; one for class ids
   std::uint64_t pack_id = 0;               ///< the same in all parts of a pack, another in every other pack
   std::uint32_t part_index = 0;
+  bool hashes_samples = false;  ///< StoredChunk has sample_hashes: images of one shape, without a codec
   CacheAdvice cache_advice;
 
   [[nodiscard]] const Payload& payload() const {
@@ -60,6 +69,10 @@ struct PartSpec {
   [[nodiscard]] RowBlocks& rows() { return std::get<RowBlocks>(samples); }
   [[nodiscard]] bool holds_rows() const { return std::holds_alternative<RowBlocks>(samples); }
   [[nodiscard]] bool holds_own_sizes() const { return std::holds_alternative<SizedSamples>(samples); }
+  /// Bytes of the samples that share a hash in `sample_hashes`; 0 without these.
+  [[nodiscard]] std::uint64_t block_bytes() const {
+    return hashes_samples ? hashed_block_bytes(payload().sample_step()) : 0;
+  }
 };
 static_assert(std::is_nothrow_move_constructible_v<PartSpec>);  // it may hold many names
 
@@ -109,8 +122,9 @@ struct StoredChunk {
   std::uint64_t raw_bytes = 0;  ///< after decoding; in our HDF5 parts always whole chunks, padded with zeros
   std::uint64_t first_sample = 0;  ///< index of the first sample in the part
   std::uint64_t sample_count = 0;
-  std::uint64_t xxh3 = 0;  ///< hash of the stored bytes
+  std::uint64_t xxh3 = 0;  ///< hash of the stored bytes, or of the `sample_hashes`
   bool filtered = true;    ///< false: stored raw, as without a codec or where it did not make it smaller
+  std::vector<std::uint64_t> sample_hashes = {};  ///< hash of each block of samples, where the part has them
   bool operator==(const StoredChunk&) const = default;
 };
 
@@ -119,9 +133,19 @@ struct EncodedChunk {
   Bytes stored;
   std::uint64_t raw_bytes = 0;
   std::uint64_t sample_count = 0;
-  std::uint64_t xxh3 = 0;  ///< hash of `stored`
+  std::uint64_t xxh3 = 0;  ///< as StoredChunk
   bool filtered = true;
+  std::vector<std::uint64_t> sample_hashes = {};  ///< as StoredChunk
 };
+
+/// Hashes of a chunk as StoredChunk has them.
+struct ChunkHashes {
+  std::uint64_t chunk = 0;
+  std::vector<std::uint64_t> samples;
+};
+
+/// Hashes the stored bytes of a chunk: of blocks of `block_bytes`, and these; 0: all at once.
+[[nodiscard]] ChunkHashes hash_chunk(Bytes stored, std::uint64_t block_bytes);
 
 /// What was written.
 struct PartReport {
@@ -153,6 +177,7 @@ class ChunkWriter {
 
 /// The end of an HDF5 part of ours (store/hdf5/index.h).
 struct Hdf5Trailer {
+  std::uint32_t version = 0;
   SampleKind kind = SampleKind::images;
   std::uint64_t hdf5_bytes = 0;  ///< size of the HDF5 file, which the index follows
   std::uint64_t index_bytes = 0;
@@ -219,17 +244,21 @@ class ChunkReader {
   }
   /// The same into as many bytes as the chunk has; its hash is compared where `checks`.
   void fetch(std::size_t chunk_index, MutableBytes stored, bool checks) const;
-  /// Compares the hash of bytes in memory, or of those in the file.
+  /// Compares the hash of a chunk's stored bytes, and throws as `fetch`.
   void check(std::size_t chunk_index, Bytes stored) const;
-  void check_in_file(std::size_t chunk_index) const;
-  /// Whether the system seems to have a chunk in memory (InputFile::is_cached).
-  [[nodiscard]] bool is_cached(std::size_t chunk_index) const {
-    return file_.is_cached(chunks()[chunk_index].offset, chunks()[chunk_index].stored_bytes);
+  /// Whether samples of raw chunks can be compared one by one: they have hashes, or the part has none at all.
+  [[nodiscard]] bool compares_samples() const {
+    return spec().hashes_samples || spec().holds_own_sizes() || !has_hashes();
   }
-  /// Reads some of the bytes of a chunk that is stored raw.
-  void fetch_raw(std::size_t chunk_index, std::uint64_t offset, MutableBytes out) const {
-    read_stored(chunk_index, raw_offset(chunk_index) + offset, out);
-  }
+  /// Reads samples of a raw chunk, from the one with index `first` in it on, whose bytes begin at `offset`
+  /// of the chunk. Compares their hashes where `checks` (and `compares_samples`); throws as `fetch`. Images
+  /// of their own sizes are read one at a time.
+  void fetch_samples(std::size_t chunk_index, std::uint64_t first, std::uint64_t offset, MutableBytes out,
+                     bool checks) const;
+  /// Compares the hash of one image of its own size; throws as `fetch`.
+  void check_payload(std::size_t chunk_index, std::uint64_t in_chunk, Bytes stored) const;
+  /// Asks the system for a chunk whose samples will be read soon.
+  void read_ahead(std::size_t chunk_index) const;
   /// Hashes the whole part as schemas/manifest.md says, with the recorded hashes of its chunks (and of its
   /// HDF5 file) instead of their bytes; throws bad_data when the others cannot be read. A shard's padding is
   /// a read for each chunk, which loaders leave out.
@@ -260,6 +289,11 @@ class ChunkReader {
 
  private:
   void compare_hash(std::size_t chunk_index, std::uint64_t found) const;
+  void check_blocks(std::size_t chunk_index, std::uint64_t at, Bytes bytes) const;
+  void fetch_blocks(std::size_t chunk_index, std::uint64_t at, MutableBytes out) const;
+  /// Names samples of a chunk, behind its location.
+  [[nodiscard]] std::string location(std::size_t chunk_index, std::uint64_t in_chunk,
+                                     std::uint64_t count) const;
   /// Reads bytes of a chunk from the file; a bad sector is bad_data.
   void read_stored(std::size_t chunk_index, std::uint64_t offset, MutableBytes out) const;
   /// Reads a chunk that has no position, or several.
@@ -285,6 +319,7 @@ struct Container {
   bool is_zstd_stream;      ///< a raw chunk is in a frame of raw blocks, a filtered one in several frames
   bool holds_row_blocks;    ///< chunks of matrices are row blocks; else ranges of entries
   bool is_read_by_library;  ///< other programs read it by the HDF5 library, its chunk cache and its plug-ins
+  bool hashes_samples;      ///< raw samples are read one by one: each has a hash where there is no codec
   bool (*recognises)(Bytes first_bytes);  ///< by the file's first 32 bytes
   std::unique_ptr<ChunkWriter> (*create)(const std::string& path, const PartSpec& spec);
   std::unique_ptr<ChunkReader> (*open)(const std::string& path);  ///< a part of ours

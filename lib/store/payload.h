@@ -105,9 +105,10 @@ class ImageSamples : public Payload {
   ImageSamples& operator=(const ImageSamples&) = default;
   ImageSamples& operator=(ImageSamples&&) noexcept = default;
   ~ImageSamples() = default;
-  /// The index's columns of sizes: none where all images have one shape.
-  virtual void append_sizes(const PartSamples&, ByteBuffer&) const {}
-  virtual void decode_sizes(IndexCursor&, std::uint64_t, PartSamples&) const {}
+  /// What an index has behind the rows: sizes and hashes of samples.
+  virtual void append_more(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
+                           const PartSamples& samples, ByteBuffer& bytes) const = 0;
+  virtual void decode_more(IndexCursor& cursor, PartContents& contents) const = 0;
 };
 
 /// Images of one shape, one behind the other.
@@ -120,6 +121,11 @@ class FixedSamples final : public ImageSamples {
                        const Container& container) const override;
   [[nodiscard]] std::uint64_t frame_step() const override { return sample.byte_count(); }
   [[nodiscard]] std::uint64_t sample_step() const override { return sample.byte_count(); }
+
+ private:
+  void append_more(const PartSpec& spec, const std::vector<StoredChunk>& chunks, const PartSamples& samples,
+                   ByteBuffer& bytes) const override;
+  void decode_more(IndexCursor& cursor, PartContents& contents) const override;
 };
 
 /// Images of their own sizes: PartSamples::sizes says which, and how each is stored.
@@ -139,8 +145,9 @@ class SizedSamples final : public ImageSamples {
                                                           const PartSamples& samples) const override;
 
  private:
-  void append_sizes(const PartSamples& samples, ByteBuffer& bytes) const override;
-  void decode_sizes(IndexCursor& cursor, std::uint64_t sample_count, PartSamples& samples) const override;
+  void append_more(const PartSpec& spec, const std::vector<StoredChunk>& chunks, const PartSamples& samples,
+                   ByteBuffer& bytes) const override;
+  void decode_more(IndexCursor& cursor, PartContents& contents) const override;
 };
 
 /// Rows of sparse matrices: chunks are row blocks.

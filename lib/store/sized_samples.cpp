@@ -88,7 +88,8 @@ void SizedSamples::decode(const PartSpecBytes& bytes) {
   if (sample.has_view) throw_bad_data("views, which images of their own sizes cannot have");
 }
 
-void SizedSamples::append_sizes(const PartSamples& samples, ByteBuffer& bytes) const {
+void SizedSamples::append_more(const PartSpec&, const std::vector<StoredChunk>&, const PartSamples& samples,
+                               ByteBuffer& bytes) const {
   const ImageSizes& sizes = samples.sizes;
   const auto append = [&](Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); };
   for (const auto* plane : {&sizes.payload_bytes, &sizes.heights, &sizes.widths}) append(bytes_of(*plane));
@@ -100,8 +101,9 @@ void SizedSamples::append_sizes(const PartSamples& samples, ByteBuffer& bytes) c
   if (sizes.mask_bytes.size() % 2 != 0) append_little(bytes, std::uint32_t{0});
 }
 
-void SizedSamples::decode_sizes(IndexCursor& cursor, std::uint64_t sample_count, PartSamples& samples) const {
-  ImageSizes& sizes = samples.sizes;
+void SizedSamples::decode_more(IndexCursor& cursor, PartContents& contents) const {
+  ImageSizes& sizes = contents.samples.sizes;
+  const std::uint64_t sample_count = contents.samples.rows.size();
   for (auto* plane : {&sizes.payload_bytes, &sizes.heights, &sizes.widths})
     *plane = cursor.numbers<std::uint32_t>(sample_count);
   for (auto* plane : {&sizes.kinds, &sizes.orientations}) *plane = cursor.numbers<std::uint8_t>(sample_count);

@@ -26,6 +26,7 @@ enum class Exif;
 enum class Filter;
 enum class Header : std::uint8_t;
 enum class ItemOrder;
+enum class EmptyLabels;
 enum class LabelType;
 enum class Layout;
 enum class OnCorrupt;
@@ -62,8 +63,7 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Check>{"whole", "region"};
 template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<CheckHashes>{"first_use", "always",
-                                                                                "never"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<CheckHashes>{"always", "never"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<ColumnType>{"int64", "float64", "text"};
 template <>
@@ -73,6 +73,8 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<5> kEnumWords<Duplicates>{"error", "sum", "last",
                                                                                "first", "max"};
+template <>
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<EmptyLabels>{"zeros", "reject"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Exif>{"apply", "ignore"};
 template <>

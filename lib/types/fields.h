@@ -24,6 +24,15 @@ struct Field {
   const char* help;        ///< a sentence; visitors add the words of an enum and the default
   const char* shape = "";  ///< stands for the value in the help; empty: the form's
   const char* more = "";   ///< sentences that Python's help() adds
+  /// Packs that differ in it are merged without a notice.
+  bool may_differ = false;
+
+  /// The same field, which chooses samples, their order or their form, and not what they mean.
+  [[nodiscard]] constexpr Field that_may_differ() const {
+    Field field = *this;
+    field.may_differ = true;
+    return field;
+  }
 };
 
 /// Longest side of an image in pixels.
@@ -206,6 +215,21 @@ class FieldVisitor {
 
  private:
   [[nodiscard]] Self& self() { return static_cast<Self&>(*this); }
+};
+
+/// Collects the recorded names of fields, on which it depends what a sample means.
+class MeaningCollector : public FieldVisitor<MeaningCollector> {
+ public:
+  template <class Value, class Form>
+  void operator()(const Field& field, Value&, const Form&) {
+    if (!field.may_differ) names.push_back(dashed(field.name));
+  }
+  template <class Value, class Form>
+  void unrecorded(const Field&, Value&, const Form&) {}
+  template <class Value, class Form>
+  void not_in_recipes(const Field&, Value&, const Form&) {}
+
+  std::vector<std::string> names;
 };
 
 /// The sentence of a field, with the words that the value can have where it does not name them all.

@@ -67,8 +67,8 @@ struct SampleShape {
   bool has_view = false;
   [[nodiscard]] bool has_pair() const { return has_mask || has_view; }
   /// Bytes of a pixel, and of its class or of the view's.
-  [[nodiscard]] std::uint32_t values() const {
-    return channels + (has_mask ? 1 : 0) + (has_view ? channels : 0);
+  [[nodiscard]] std::uint64_t values() const {
+    return std::uint64_t{channels} * (has_view ? 2 : 1) + (has_mask ? 1 : 0);
   }
   [[nodiscard]] std::uint64_t pixel_bytes() const { return std::uint64_t{height} * width * channels; }
   [[nodiscard]] std::uint64_t mask_bytes() const { return has_mask ? std::uint64_t{height} * width : 0; }

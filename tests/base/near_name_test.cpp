@@ -28,5 +28,19 @@ TEST(DidYouMean, KeepsToNamesThatShareMostLetters) {
   EXPECT_EQ(did_you_mean(std::string(100'000, 'i'), columns), "");
 }
 
+TEST(DidYouMean, KnowsTheWordsOfOtherTools) {
+  const std::vector<std::string> flags{"--order", "--sizes", "--threads", "--resize", "--split"};
+  EXPECT_EQ(did_you_mean("--workers", flags), "; did you mean \"--threads\"?");
+  EXPECT_EQ(did_you_mean("--size", flags), "; did you mean \"--resize\"?");
+  const std::vector<std::string> options{"test_file", "test", "seed"};
+  EXPECT_EQ(did_you_mean("test_size", options), "; did you mean \"test\"?");
+  EXPECT_EQ(did_you_mean("random_state", options), "; did you mean \"seed\"?");
+}
+
+TEST(DidYouMean, NamesNoOpposite) {
+  EXPECT_EQ(did_you_mean("flip_vertical", std::vector<std::string>{"flip_horizontal"}), "");
+  EXPECT_EQ(did_you_mean("min_side", std::vector<std::string>{"max_side"}), "");
+}
+
 }  // namespace
 }  // namespace chunkhit

@@ -37,5 +37,13 @@ TEST(PrintableText, LeavesOtherTextAsItIs) {
   EXPECT_EQ(printable_text("cut \xc2"), "cut \xc2");
 }
 
+TEST(PrintableText, EscapesMarksThatTurnTheDirectionOfText) {
+  EXPECT_EQ(printable_text("a\xe2\x80\xaegnp.exe"), "a\\xe2\\x80\\xaegnp.exe");
+  for (const char* const mark :
+       {"\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xaa", "\xe2\x81\xa6", "\xe2\x81\xa9", "\xd8\x9c"})
+    EXPECT_EQ(printable_text(mark).find(mark), std::string::npos);
+  EXPECT_EQ(printable_text("\xe2\x80\xa6 \xe2\x86\x92 \xd8\xa7"), "\xe2\x80\xa6 \xe2\x86\x92 \xd8\xa7");
+}
+
 }  // namespace
 }  // namespace chunkhit

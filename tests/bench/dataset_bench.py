@@ -5,12 +5,12 @@ usage: PYTHONPATH=build/release/lib/python tests/bench/dataset_bench.py FOLDER [
 Prints seconds of all processes: a DataLoader of tensors; the samples as pack_dataset's workers hand them over; pack_dataset
 with resize=256, crop=224, to HDF5 and to shards, which are compressed.
 """
+import logging
 import os
 import resource
 import statistics
 import sys
 import tempfile
-import warnings
 
 import numpy as np
 import torch
@@ -55,14 +55,14 @@ def read_handed_over(files):
 
 
 def pack(files, container):
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
         chunkhit.pack_dataset(files, os.path.join(folder, "pack"), container=container, workers=WORKERS, resize=256, crop=224,
                               progress=False)
 
 
 def main():
     torch.set_num_threads(1)
+    logging.getLogger("chunkhit").setLevel(logging.ERROR)
     files = torchvision.datasets.ImageFolder(sys.argv[1])
     runs = {"DataLoader": read_loader, "handed over": read_handed_over, "pack_dataset to HDF5": lambda files: pack(files, "hdf5"),
             "pack_dataset to shards": lambda files: pack(files, "shard")}

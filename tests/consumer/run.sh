@@ -31,6 +31,13 @@ ${CXX:-c++} -std=c++20 ${CXXFLAGS:-} "$here/main.cpp" -o "$2/stranger" $(pkg-con
 ${CXX:-c++} -std=c++20 ${CXXFLAGS:-} "$here/pack.cpp" -o "$2/consumer_pack" $(pkg-config --cflags --libs chunkhit_pack) \
   -Wl,-rpath,"$libraries"
 "$2/stranger" "$2/pack" 10 "$2/ratings" 3
+# A program without exceptions ends at a failure, with its message.
+${CXX:-c++} -std=c++20 -fno-exceptions -fno-rtti ${CXXFLAGS:-} "$here/parent/train.cpp" -o "$2/train" \
+  $(pkg-config --cflags --libs chunkhit) -Wl,-rpath,"$libraries"
+"$2/train" "$2/pack" 10
+! "$2/train" "$2/none" 10 2>"$2/failure" || exit 1
+grep -q "terminate called after throwing an instance of 'chunkhit::Error'" "$2/failure"
+grep -q "$2/none" "$2/failure"
 # An older standard is one error, not pages of them; the second line is the compiler's that it ends here.
 ! ${CXX:-c++} -std=c++17 -fsyntax-only "$here/main.cpp" $(pkg-config --cflags chunkhit) 2>"$2/old_standard" || exit 1
 grep -q 'chunkhit needs C++20: compile with -std=c++20' "$2/old_standard"

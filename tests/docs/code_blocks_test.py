@@ -98,7 +98,8 @@ def compile_cpp(page, code):
     """Compiles a page's blocks as one function, against the public headers."""
     includes = re.findall(r"^#include.*$", code, re.M)
     program = "\n".join(includes) + "\n" + CPP + re.sub(r"^#include.*$", "", code, flags=re.M) + "}\n"
-    done = subprocess.run(["c++", "-std=c++20", "-fsyntax-only", f"-I{ROOT}/lib/include", "-x", "c++", "-"], input=program,
+    strict = ["-Wall", "-Wconversion", "-Wsign-conversion", "-Werror"]
+    done = subprocess.run(["c++", "-std=c++20", "-fsyntax-only", *strict, f"-I{ROOT}/lib/include", "-x", "c++", "-"], input=program,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     check(done.returncode == 0, page, done.stdout)
 
@@ -123,7 +124,17 @@ def run_page(page):
     return run, parsed, len(programs)
 
 
+def check_readme():
+    """A rewrite left its second command out. The page stays short."""
+    commands = {line.split("#")[0].strip() for _, code in blocks("README.md") for line in code.splitlines()}
+    for command in ("bash samples/quickstart.sh", "bash tests/run.sh"):
+        check(command in commands and os.path.exists(f"{ROOT}/{command.split()[1]}"), "README.md: expected the command", command)
+    with open(os.path.join(ROOT, "README.md")) as file:
+        check(len(file.readlines()) <= 140, "README.md: more than 140 lines")
+
+
 def main():
+    check_readme()
     inputs = set(os.listdir())
     with tempfile.TemporaryDirectory() as packs:
         for name, line in PACKS.items():

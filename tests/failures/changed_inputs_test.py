@@ -180,5 +180,24 @@ def test_a_listed_file_whose_folder_went_away_is_no_reject(space):
     check("160 of 160 rows packed, 0 rejected" in run("pack-run", out), "packed once it is back")
 
 
+def test_opposite_changes_of_an_image_and_its_mask_cancelled(space):
+    """Their sizes and times were added up."""
+    root, out = space("paired"), space("paired-pack")
+    os.makedirs(f"{root}/images")
+    os.makedirs(f"{root}/masks")
+    for number in range(20):
+        Image.new("RGB", (16, 12), (number * 10, 0, 0)).save(f"{root}/images/{number:02}.png")
+        Image.new("L", (16, 12), number % 3).save(f"{root}/masks/{number:02}.png")
+    arguments = ("pack-images", f"{root}/images", "--pair", f"{root}/masks", "--progress", "none", "-o", out)
+    run(*arguments)
+    check("already packed" in run(*arguments), "nothing changed")
+    image, mask = f"{root}/images/03.png", f"{root}/masks/03.png"
+    image_time, mask_time = os.stat(image).st_mtime_ns, os.stat(mask).st_mtime_ns
+    os.utime(image, ns=(0, image_time + 5))
+    os.utime(mask, ns=(0, mask_time - 5))
+    text = run(*arguments)
+    check("1 image changed since packed (03.png)" in text, text)
+
+
 with Workspace() as workspace:
     run_tests(globals(), workspace)

@@ -129,9 +129,20 @@ TEST(LabelCsv, TakesSeveralLabelColumnsFromOneName) {
             "`label_type` classes: is for one `label_column`; several are numbers");
 }
 
+TEST(LabelCsv, PacksImagesWithoutAnyOfTheLabels) {
+  LabelColumns spec;
+  spec.label_separator = "|";
+  const SampleList list = list_text("file,label\na,dog|cat\nc,| \nd,\n", spec);
+  EXPECT_EQ(files_of(list), (Texts{"a", "c", "d"}));
+  EXPECT_EQ(list.values, (std::vector<float>{1, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(list.empty_labels, 2);
+  EXPECT_TRUE(list.rejects.empty());
+}
+
 TEST(LabelCsv, TakesSetsOfNamesAsAColumnOf0And1ForEach) {
   LabelColumns spec;
   spec.label_separator = "|";
+  spec.empty_labels = EmptyLabels::reject;
   const SampleList list =
       list_text("file,label\na,dog|cat\nb,owl\nc,| \nd,\n,cat|dog\n,ape\ne,cat | cat|\n", spec);
   EXPECT_EQ(list.label_kind, LabelKind::numbers);

@@ -1,4 +1,7 @@
 """Class ids and names: of packs that are read as one."""
+import os
+import subprocess
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -88,3 +91,14 @@ def test_a_class_that_there_is_not_is_named_before_one_without_a_weight(tmp_path
     chunkhit.pack_images(write_images(tmp_path / "images", ("cat", "dog")), tmp_path / "a", channels="gray")
     with pytest.raises(chunkhit.Error, match=f"^{message}"):
         chunkhit.ImageLoader(tmp_path / "a", **options)
+
+
+def test_spellings_of_one_class_were_classes_without_a_word(tmp_path):
+    """café in both Unicode forms, and cat with a blank or a capital."""
+    for number, name in enumerate(("cafe\u0301", "caf\u00e9", "cat", "Cat", "cat ", "dog")):
+        (tmp_path / "images" / name).mkdir(parents=True)
+        Image.new("RGB", (4, 4), (number, 0, 0)).save(tmp_path / "images" / name / "0.png")
+    said = subprocess.check_output([os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-images"), tmp_path / "images", "-o", tmp_path / "pack"],
+                                   stderr=subprocess.STDOUT, text=True)
+    note = next(line for line in said.splitlines() if "classes that differ only in case, blanks, accents or Unicode form: " in line)
+    assert '"Cat" and "cat"' in note and "caf\u00e9" in note and "dog" not in note

@@ -1,5 +1,7 @@
 """Packs that the tests of the Python package share; they are made by the package's own writers."""
+import contextlib
 import os
+import re
 
 import numpy as np
 import pytest
@@ -101,3 +103,18 @@ def network(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "5")
+
+
+@pytest.fixture
+def logs(caplog):
+    """A context whose block logs a warning that matches, or none where nothing may be logged; gives the records."""
+    @contextlib.contextmanager
+    def expect(match, logger="chunkhit.pack"):
+        caplog.clear()
+        records = []
+        yield records
+        records += [each for each in caplog.records if each.name.startswith("chunkhit")]
+        texts = [each.getMessage() for each in records if (each.name, each.levelname) == (logger, "WARNING")]
+        assert any(re.search(match, text) for text in texts) if match is not None else not records, texts
+
+    return expect

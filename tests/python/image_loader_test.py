@@ -274,8 +274,41 @@ def test_says_that_an_evaluation_counts_samples_twice_and_a_subset_of_each_rank_
     assert sum(len(batch.samples) for loader in padded for batch in loader) == 102
     for loader in padded:
         assert [notice for notice in loader.stats().notices if "2 samples are used twice, by rank_remainder pad" in notice]
-    for quiet in dict(shuffle="window"), dict(rank_remainder="drop"), dict(augment=dict(flip_horizontal=0.5)), dict(world_size=4):
+    for quiet in dict(shuffle="window"), dict(rank_remainder="drop"), dict(augment=dict(flip_horizontal=0.5)), dict(rank=0, world_size=4):
         assert not ranks([{"rank": 0, "world_size": 3, **quiet}])[0].stats().notices
     exact = ranks(dict(subset=np.arange(rank, 100, 3), rank=0, world_size=1) for rank in range(3))
     assert sorted(sample for loader in exact for batch in loader for sample in batch.samples) == list(range(100))
     assert not any(loader.stats().notices for loader in exact)
+
+
+def test_an_epoch_that_was_named_while_another_ran_was_lost(packs):
+    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, shuffle="global")
+    for number, batch in enumerate(loader):
+        if number == 2:
+            loader.set_epoch(9)
+    assert {batch.epoch for batch in loader} == {9}
+    assert {batch.epoch for batch in loader} == {10}
+
+
+def test_a_world_size_without_a_rank_read_the_share_of_rank_0_in_each_process(packs, ratings):
+    for call, path in ((chunkhit.ImageLoader, packs / "hdf5"), (chunkhit.SparseLoader, ratings[0] / "whole")):
+        with pytest.raises(chunkhit.Error, match="rank: is needed beside world_size"):
+            call(path, world_size=2)
+        assert len(call(path, world_size=2, rank=0)) == len(call(path, world_size=2, rank=1))
+
+
+def test_memory_bytes_that_are_too_few_blamed_cache_bytes(packs):
+    with pytest.raises(chunkhit.Error, match="^memory_bytes: "):
+        chunkhit.ImageLoader(packs / "shard", batch_size=1, memory_bytes=2000, threads=1, prefetch=1, shuffle="window")
+    with pytest.raises(chunkhit.Error, match="^cache_bytes: "):
+        chunkhit.ImageLoader(packs / "shard", batch_size=1, cache_bytes=500, threads=1, shuffle="window")
+
+
+@pytest.mark.parametrize("options, advice", [
+    (dict(augment=lambda batch: batch), "augment: expected a dict, as {\"flip_horizontal\": 0.5}, found a function; a function of whole"),
+    (dict(normalize=([0.5] * 3, [0.5] * 3)), "normalize: expected a dict, as {\"mean\": ["),
+    (dict(augment=dict(flip_vertical=0.5)), "flip_vertical: no such option"), (dict(workers=4), "did you mean \"threads\"?")])
+def test_other_ways_to_say_an_option_are_answered_by_the_way(packs, options, advice):
+    with pytest.raises(chunkhit.Error) as caught:
+        chunkhit.ImageLoader(packs / "hdf5", **options)
+    assert advice in str(caught.value) and "flip_horizontal\"?" not in str(caught.value)

@@ -217,17 +217,17 @@ def test_wrong_options_are_errors_at_once(tmp_path, message, options):
     assert caught.value.code == "usage" and os.listdir(tmp_path) == []
 
 
-def test_bytes_that_are_no_image_are_rejects_with_their_keys(tmp_path):
+def test_bytes_that_are_no_image_are_rejects_with_their_keys(tmp_path, logs):
     good = [(image, "a", f"good {number}") for number, image in enumerate(pixels(200))]
     bad = [(b"no image", "a", "text"), (encoded(pixels(1)[0], "png")[:-20], "b", "cut"), (b"", "b", "nothing")]
     samples = [*good[:100], *bad, *good[100:]]
-    with pytest.warns(UserWarning) as warned:
+    with logs("rejected") as warned:
         info = write(tmp_path / "out", samples, max_errors=3)
-    assert [str(each.message) for each in warned] == [
+    assert [each.getMessage() for each in warned] == [
         f"{tmp_path}/out: no image of 1 class could be packed, but it keeps its id: b",
         f"{tmp_path}/out: 3 of 203 samples were rejected and are not in the pack; the first is text: not an image of a known type; "
         f"{tmp_path}/out/rejects.csv lists them"]
-    assert warned[0].filename == __file__  # the caller's line, not one of the package
+    assert warned[0].pathname == __file__  # the caller's line, not one of the package
     assert (info["samples"], info["rejected"], info["rows"]) == (200, 3, 203)
     rejects = (tmp_path / "out/rejects.csv").read_text()
     assert all(f"{name}," in rejects for name in ("text", "cut", "nothing")) and "truncated" in rejects

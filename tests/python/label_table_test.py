@@ -142,7 +142,8 @@ def test_rejects_of_sets_of_names_can_be_packed_again(folder, tmp_path):
     (folder / "bad.jpg").write_bytes(b"no image")
     tags = table(folder, "file,label", ["000.jpg,a b", "001.jpg,b", "bad.jpg,a", "002.jpg,"])
     try:
-        said = command(folder, "--labels", tags, "--label-separator", " ", "--max-errors", "2", "-o", tmp_path / "out")
+        said = command(folder, "--labels", tags, "--label-separator", " ", "--empty-labels", "reject", "--max-errors", "2",
+                       "-o", tmp_path / "out")
     finally:
         (folder / "bad.jpg").unlink()
     assert "2 of 4 rows packed, 2 rejected" in said
@@ -151,7 +152,7 @@ def test_rejects_of_sets_of_names_can_be_packed_again(folder, tmp_path):
     Image.new("RGB", (8, 8)).save(folder / "bad.jpg")
     try:
         said = command(folder, "--labels", tmp_path / "out/rejects.csv", "--label-separator", " ", "--classes", tmp_path / "out",
-                       "--max-errors", "1", "-o", tmp_path / "mended")
+                       "--empty-labels", "reject", "--max-errors", "1", "-o", tmp_path / "mended")
     finally:
         (folder / "bad.jpg").unlink()
     assert chunkhit.ImageDataset(tmp_path / "mended").labels().tolist() == [[1, 0]], said
@@ -243,11 +244,11 @@ def test_a_dataset_of_label_columns_is_packed_again(folder, tmp_path):
     assert again.classes == ["cat", "dog"] and again.labels().tolist() == dataset.labels().tolist()
 
 
-def test_merged_rejects_of_names_and_of_columns_have_the_same_fields(folder, tmp_path):
+def test_merged_rejects_of_names_and_of_columns_have_the_same_fields(folder, tmp_path, logs):
     tables = {"names": (["000.jpg,a b", "001.jpg,b", '"none, 1.jpg",a'], "file,label", dict(label_separator=" ")),
               "columns": (["002.jpg,1,0", "003.jpg,0,1", '"none, 2.jpg",1,1'], "file,a,b", dict(label_column="a,b"))}
     for name, (rows, header, options) in tables.items():
-        with pytest.warns(UserWarning, match="rejected"):
+        with logs("rejected"):
             chunkhit.pack_images(folder, tmp_path / name, labels=table(folder, header, rows), max_errors=1, **options)
     chunkhit.merge_packs([tmp_path / "names", tmp_path / "columns"], tmp_path / "one")
     chunkhit.merge_packs([tmp_path / "columns", tmp_path / "names"], tmp_path / "two")
@@ -276,3 +277,28 @@ def test_a_plan_has_the_labels_of_sets(folder, tmp_path):
 def test_separators_go_with_one_column_of_names(folder, tmp_path, flags, words):
     rows = table(folder, "file,a,b", ["000.jpg,1,2"])
     assert words in command(folder, "--labels", rows, *flags, "-o", tmp_path / "out", code=2)
+
+
+def test_images_without_a_label_among_several_were_rejected(folder, tmp_path):
+    ids = table(folder, "file,label", [*(f"{n:03}.jpg,{('a;b', 'b', '', ' ; ')[n % 4]}" for n in range(12))])
+    said = command(folder, "--labels", ids, "--label-separator", ";", "-o", tmp_path / "out")
+    assert "note: 6 images have none of the labels: all of theirs are 0 (--empty-labels reject rejects them)\n" in said
+    assert "12 of 12 rows packed, 0 rejected" in said
+    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    assert sorted(map(tuple, dataset.labels().tolist())) == [(0, 0)] * 6 + [(0, 1)] * 3 + [(1, 1)] * 3
+    assert {entry["name"]: entry["value"] for entry in spec_of(tmp_path / "out")}["empty-labels"] == "zeros"
+    said = command(folder, "--labels", ids, "--label-separator", ";", "--empty-labels", "reject", "--max-errors", "100%",
+                   "-o", tmp_path / "rejects")
+    assert "6 of 12 rows packed, 6 rejected" in said and "label is missing" in said
+
+
+def spec_of(pack):
+    return [dict(name=name, value=value) for name, value in manifest_of(pack)["spec"].items()]
+
+
+def test_empty_labels_are_recorded_where_they_matter(folder, tmp_path):
+    ids = table(folder, "file,label", [*(f"{n:03}.jpg,{('a;b', 'b')[n % 2]}" for n in range(12))])
+    command(folder, "--labels", ids, "--label-separator", ";", "-o", tmp_path / "out")
+    assert "empty-labels" not in manifest_of(tmp_path / "out")["spec"]
+    said = command(folder, "--labels", ids, "--empty-labels", "reject", "-o", tmp_path / "none", code=2)
+    assert "--empty-labels: needs --label-separator" in said

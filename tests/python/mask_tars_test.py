@@ -11,8 +11,6 @@ from PIL import Image
 
 from masks_test import COUNT, FORMS, pairs, resized  # noqa: F401: a fixture
 
-pytestmark = pytest.mark.filterwarnings("ignore")
-
 
 def encoded(array, **options):
     file = io.BytesIO()

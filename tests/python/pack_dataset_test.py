@@ -208,3 +208,45 @@ def test_an_error_names_the_index_of_the_sample(tmp_path, code, message, give, w
     assert multiprocessing.active_children() == []  # a later search for cycles would wait for workers
     assert caught.value.code == code
     assert not (tmp_path / "out").exists()
+
+
+MASKS = [np.full((6, 8), number % 3, np.uint8) for number in range(50)]
+
+
+def test_a_mask_beside_a_label_was_dropped(tmp_path):
+    tuples = [(IMAGES[n], n % 3, MASKS[n]) for n in range(50)]
+    dicts = [dict(image=IMAGES[n], label=n % 3, mask=MASKS[n]) for n in range(50)]
+    for name, source, options in (("tuples", tuples, {}), ("dicts", dicts, dict(mask="mask"))):
+        chunkhit.pack_dataset(source, tmp_path / name, order="input", container="shard", **options)
+        dataset = chunkhit.ImageDataset(tmp_path / name)
+        np.testing.assert_array_equal(dataset.masks(range(50)), MASKS)
+        assert dataset.labels().tolist() == [n % 3 for n in range(50)]
+    with pytest.raises(chunkhit.Error, match="sample 0: has 'mask', which may be a mask: mask='mask' packs it"):
+        chunkhit.pack_dataset(dicts, tmp_path / "lost")
+    chunkhit.pack_dataset(dicts, tmp_path / "without", mask="")
+    assert not chunkhit.pack_info(tmp_path / "without").get("masks")
+
+
+def test_names_of_classes_of_concatenated_datasets_were_lost(tmp_path):
+    class Joined:
+        def __init__(self, *datasets):
+            self.datasets = list(datasets)
+
+        def __len__(self):
+            return sum(map(len, self.datasets))
+
+        def __getitem__(self, index):
+            return self.datasets[index // 50][index % 50]
+
+    chunkhit.pack_dataset(Joined(Classified(), Classified()), tmp_path / "joined")
+    assert [each["name"] for each in chunkhit.pack_info(tmp_path / "joined")["classes"]] == ["ant", "bee", "cat"]
+    other = Classified()
+    other.classes = ["cat", "bee", "ant"]
+    with pytest.raises(chunkhit.Error, match="classes: the datasets that are concatenated have different ones"):
+        chunkhit.pack_dataset(Joined(Classified(), other), tmp_path / "mixed")
+
+
+def test_its_signature_lists_no_options_of_files():
+    import inspect
+    names = set(inspect.signature(chunkhit.pack_dataset).parameters)
+    assert not names & {"pair", "pair_kind", "mask_column", "labels", "empty_labels", "include"} and "split_group" in names

@@ -254,10 +254,10 @@ def test_finds_a_resized_and_encoded_copy(page):
 
 def test_looks_at_as_many_images_as_asked_for_and_says_so(packs, tmp_path):
     for name, seed in (("first", 0), ("again", 0), ("other", 1)):
-        write_report(packs / "hdf5", tmp_path / name, samples=32, seed=seed)
-    first = (tmp_path / "first").read_text()
+        write_report(packs / "hdf5", tmp_path / f"{name}.html", samples=32, seed=seed)
+    first = (tmp_path / "first.html").read_text()
     assert "32 of 100 images" in first and "hdf5: all 100 images" in first
-    assert first == (tmp_path / "again").read_text() != (tmp_path / "other").read_text()
+    assert first == (tmp_path / "again.html").read_text() != (tmp_path / "other.html").read_text()
 
 
 def test_shows_sizes_of_images_that_have_their_own(photos, tmp_path):

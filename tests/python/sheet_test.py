@@ -44,8 +44,19 @@ def test_shows_16_images_of_the_whole_list_pixel_by_pixel(photos):
     sheet = dry_run(folder)
     assert sheet.shape == (4 * (TILE + GAP) + GAP, 4 * (2 * TILE + BETWEEN + GAP) + GAP, 3)
     for number in range(16):
-        for shown in pair(sheet, number):
-            np.testing.assert_array_equal(shown, pixels[number * 20 // 16])
+        before, after = pair(sheet, number)
+        np.testing.assert_array_equal(before, after)
+        assert any(np.array_equal(before, pixels[at]) for at in range(number * 20 // 16, (number + 1) * 20 // 16))
+
+
+def test_showed_one_camera_alone_where_five_take_turns(tmp_path):
+    (tmp_path / "photos" / "a").mkdir(parents=True)
+    for number in range(80):
+        Image.new("RGB", (8, 8), (number % 5 * 50, 0, 0)).save(tmp_path / f"photos/a/{number:02}.png")
+    shown = [dry_run(tmp_path, seed=seed) for seed in (1, 1, 2)]
+    cameras = [{int(pair(sheet, number)[0][64, 64, 0]) for number in range(16)} for sheet in shown]
+    assert all(len(seen) >= 4 for seen in cameras)
+    assert np.array_equal(shown[0], shown[1]) and not np.array_equal(shown[0], shown[2])  # drawn by seed
 
 
 def test_the_right_one_is_the_sample(photos):

@@ -149,3 +149,30 @@ def test_is_not_for_packs_with_masks(tmp_path):
     with pytest.raises(chunkhit.Error, match="without their masks") as error:
         chunkhit.torch.ImageLoader(tmp_path / "pack", sample_transform=lambda image: image)
     assert error.value.code == "usage"
+
+
+@pytest.mark.parametrize("options", [dict(sampler={"a": 1, "b": 9}), dict(echo=2), dict(sampler=[1 + 9 * (n == 3) for n in range(100)])])
+def test_repeats_of_a_sample_in_an_epoch_had_one_seed(packs, options):
+    seen = []
+
+    def draw(image, *, seed):
+        seen.append(seed)
+        return image
+
+    loader = loader_of(packs, draw, **options)
+    samples = [int(each) for batch in loader.epoch(0) for each in batch.samples]
+    assert len(set(samples)) < len(samples) and len(set(seen)) == len(seen) == len(samples)
+    first, seen = list(seen), []
+    for _ in loader.epoch(0):
+        pass
+    assert sorted(seen) == sorted(first)  # the same in the same epoch again
+
+
+def test_a_stop_iteration_of_a_transform_ended_the_epoch(packs):
+    def stop(image):
+        raise StopIteration("mine")
+
+    for loader in (loader_of(packs, stop), loader_of(packs, transform=stop), loader_of(packs, transform=stop, transform_ahead=2)):
+        with pytest.raises(RuntimeError) as caught:
+            list(loader)
+        assert isinstance(caught.value.__cause__, StopIteration) and "mine" in str(caught.value.__cause__)

@@ -12,7 +12,6 @@
 
 #include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
-#include "system_has_files.h"
 
 namespace chunkhit {
 namespace {
@@ -20,10 +19,8 @@ namespace {
 constexpr Shuffle kShuffles[] = {Shuffle::none, Shuffle::window, Shuffle::global};
 constexpr Cache kResidencies[] = {Cache::decoded, Cache::compressed, Cache::none};
 constexpr OnCorrupt kOnCorrupt[] = {OnCorrupt::fail, OnCorrupt::skip};
-// Of cache_bytes: enough, and too little to hold a window's chunks, where samples are read one by one.
-// And whether the system says that it has the file in memory: samples are read one by one then, too.
-constexpr std::pair<std::uint64_t, SystemHasFiles> kMemories[] = {
-    {64 << 20, SystemHasFiles::no}, {64 << 20, SystemHasFiles::yes}, {1000, SystemHasFiles::no}};
+// cache_bytes: enough, and too little to hold a window's chunks, where samples are read one by one.
+constexpr std::uint64_t kMemories[] = {64 << 20, 1000};
 
 /// What a loader gives of some epochs, which must be what was packed; the code of what it throws.
 int epochs_end(ImageLoader& loader, std::uint64_t first, std::uint64_t end) {
@@ -50,11 +47,9 @@ void for_all_options(const std::string& kind, const std::string& filter,
   for (const Shuffle shuffle : kShuffles)
     for (const Cache cache : kResidencies)
       for (const OnCorrupt on_corrupt : kOnCorrupt)
-        for (const auto& [memory, has] : kMemories) {
+        for (const std::uint64_t memory : kMemories) {
           const bool is_raw = kind == "hdf5" && filter == "none";
-          if (memory != kMemories[0].first && !(is_raw && cache == Cache::none)) continue;
-          if (has == SystemHasFiles::yes && !(is_raw && cache == Cache::none)) continue;
-          system_has_files = has;
+          if (memory != kMemories[0] && !(is_raw && cache == Cache::none)) continue;
           look({.batch_size = 10,
                 .shuffle = shuffle,
                 .window_chunks = 4,
@@ -64,7 +59,6 @@ void for_all_options(const std::string& kind, const std::string& filter,
                 .on_corrupt = on_corrupt},
                cache != Cache::none || (shuffle == Shuffle::global && !is_raw));
         }
-  system_has_files = SystemHasFiles::as_it_says;
 }
 
 // Mapped files ended the process with SIGBUS.

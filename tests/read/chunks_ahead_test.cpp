@@ -1,13 +1,10 @@
-// Which chunks the threads read while one chunk is slow. `pread` and `preadv2` of this program are those
-// below.
+// Which chunks the threads read while one chunk is slow. `pread` of this program is the one below.
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -19,15 +16,14 @@
 #include <vector>
 
 #include "base/resources.h"
+#include "changed_reads.h"
 #include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
-#include "system_has_files.h"
 
 namespace chunkhit {
 namespace {
 
 std::atomic<std::chrono::milliseconds> read_delay{};
-std::atomic<std::size_t> largest_read{0};  // since it was set to 0; one thread reads
 
 /// Holds reads of chunk 0 back until `others` chunks behind it were read, or for ten seconds.
 class SlowChunk {
@@ -109,7 +105,7 @@ TEST(ChunksAhead, EndInTheMidstOfALoad) {
 
 TEST(ChunksAhead, AreReadByMoreThreadsThanCpusWhereReadsAreSlow) {
   const TemporaryFolder folder;
-  const std::string part = write_part(folder, "shard", "zstd");
+  const std::string part = write_part(folder, "shard", "zstd", 403);
   ImageLoader loader(part, {.batch_size = 4,
                             .shuffle = Shuffle::window,
                             .window_chunks = 4,
@@ -128,43 +124,13 @@ TEST(ChunksAhead, AreReadByMoreThreadsThanCpusWhereReadsAreSlow) {
   EXPECT_GT(loader.stats().threads, allowed_cpus()) << loader.stats();
 }
 
-TEST(ChunksAhead, StayInTheirFileWhereTheSystemHasItInMemory) {
-  const TemporaryFolder folder;
-  const std::uint64_t chunk_bytes = kKnownChunkSamples * kShape.byte_count();
-  ImageLoader loader(write_part(folder, "hdf5", "none"),
-                     {.batch_size = 2, .cache = Cache::none, .threads = 1});
-  const auto largest_of = [&](std::uint64_t first_epoch) {
-    // The first one may have been read ahead before.
-    EXPECT_EQ(samples_of(read_epoch(loader, first_epoch)), all_samples());
-    largest_read = 0;
-    const auto batches = read_epoch(loader, first_epoch + 1);
-    EXPECT_EQ(samples_of(batches), all_samples());
-    expect_known_pixels(batches);
-    return largest_read.load();
-  };
-  system_has_files = SystemHasFiles::no;
-  EXPECT_EQ(largest_of(0), chunk_bytes);
-  system_has_files = SystemHasFiles::yes;
-  EXPECT_EQ(largest_of(2), 2 * kShape.byte_count());
-  system_has_files = SystemHasFiles::no;
-  EXPECT_EQ(largest_of(4), chunk_bytes);
-  system_has_files = SystemHasFiles::as_it_says;
-}
-
 }  // namespace
 }  // namespace chunkhit
 
 extern "C" ssize_t pread(int fd, void* out, std::size_t bytes, off_t offset) {
   std::this_thread::sleep_for(chunkhit::read_delay.load());
-  chunkhit::largest_read = std::max(chunkhit::largest_read.load(), bytes);
   chunkhit::SlowChunk::before_read(static_cast<std::uint64_t>(offset));
-  return ::syscall(SYS_pread64, fd, out, bytes, offset);
-}
-
-extern "C" ssize_t preadv2(int fd, const iovec* to, int count, off_t offset, int flags) {
-  using chunkhit::SystemHasFiles;
-  const SystemHasFiles has = chunkhit::system_has_files.load();
-  errno = EAGAIN;
-  if (has != SystemHasFiles::as_it_says) return has == SystemHasFiles::yes ? 1 : -1;
-  return ::syscall(SYS_preadv2, fd, to, count, offset, 0L, flags);
+  const ssize_t got = ::syscall(SYS_pread64, fd, out, bytes, offset);
+  chunkhit::change_read(static_cast<std::uint8_t*>(out), got, offset);
+  return got;
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/random.h"
 #include "batch/epoch_batches.h"
 #include "batch/epoch_order.h"
@@ -202,6 +203,7 @@ class PageWaits {
                                  return BatchBuffer{BatchMemory({}, kBatch * copier_->sample_bytes()),
                                                     std::vector<std::int64_t>(kBatch),
                                                     {},
+                                                    std::vector<std::uint64_t>(kBatch),
                                                     std::vector<std::uint64_t>(kBatch),
                                                     std::vector<std::uint8_t>(kBatch),
                                                     {}};

@@ -11,6 +11,7 @@
 
 #include "augment/random_crop.h"
 #include "base/file.h"
+#include "changed_reads.h"
 #include "chunkhit/dataset.h"
 #include "chunkhit/error.h"
 #include "chunkhit/image_loader.h"
@@ -263,6 +264,37 @@ TEST_P(SizedImages, WhoseBytesAreDamagedAreToldOrSkipped) {
   for (const ImageBatch& batch : skipping.epoch(0)) seen += batch.samples.size();
   EXPECT_EQ(seen, images().size() - reader->chunks()[2].sample_count);
   EXPECT_EQ(skipping.stats().corrupt_chunks, 1u);
+}
+
+// In order global they are read one by one, and each payload has a hash.
+TEST_P(SizedImages, OfWhichStorageGivesAnotherByteAreNamedOrSkippedAlone) {
+  const Part part(GetParam());
+  const std::unique_ptr<ChunkReader> reader = open_part(part.path);
+  const StoredChunk& chunk = reader->chunks()[2];
+  const std::uint64_t first_bytes = reader->samples().sizes.stored_bytes(chunk.first_sample);
+  ImageLoaderOptions options{
+      .batch_size = 7, .shuffle = Shuffle::global, .augment = training(), .cache = Cache::none, .threads = 2};
+  const auto seen_by = [&](ImageLoader& loader, std::uint64_t epoch) {
+    std::size_t samples = 0;
+    for (const ImageBatch& batch : loader.epoch(epoch)) samples += batch.samples.size();
+    return samples;
+  };
+  ImageLoader loader(part.path, options);
+  options.on_corrupt = OnCorrupt::skip;
+  ImageLoader skips(part.path, options);
+  EXPECT_EQ(seen_by(loader, 0), images().size());
+  const ChangedReads changed(chunk.offset + first_bytes + 40);
+  try {
+    static_cast<void>(seen_by(loader, 1));  // some of it may have been read ahead
+    static_cast<void>(seen_by(loader, 2));
+    ADD_FAILURE() << "it was read";
+  } catch (const Error& error) {
+    const std::string expected = ": sample " + std::to_string(chunk.first_sample + 1) + ": checksum ";
+    EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(seen_by(skips, 0), images().size() - 1);
+  EXPECT_EQ(skips.stats().corrupt_chunks, 1u);
+  EXPECT_EQ(skips.stats().chunk_fetches, 0u);
 }
 
 /// Nothing but the frame of the sample says so where hashes are not compared.

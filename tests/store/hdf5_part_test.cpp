@@ -189,8 +189,10 @@ TEST(Hdf5Part, IsRejectedWithADamagedTrailer) {
 
 TEST(Hdf5Part, NamesWhatIsWrongWithItsTrailer) {
   const ForgedPart part;
-  EXPECT_EQ(part.error_with(16, 3 | std::uint64_t{1} << 32),
-            part.path + ": trailer: version 3, this reader knows version 2");
+  EXPECT_EQ(part.error_with(16, 4 | std::uint64_t{1} << 32),
+            part.path + ": trailer: version 4, this reader knows versions 2 and 3");
+  EXPECT_EQ(part.error_with(16, 3 | std::uint64_t{2} << 32),
+            part.path + ": trailer: version 3 of kind 2, expected 1 (images)");
   EXPECT_EQ(
       part.error_with(16, 2 | std::uint64_t{9} << 32),
       part.path + ": trailer: kind 9, expected 1 (images), 2 (matrices) or 3 (images of their own sizes)");
@@ -212,6 +214,16 @@ TEST(Hdf5Part, ChecksEveryNumberOfItsIndex) {
       EXPECT_TRUE(is_hash || is_filter || !part.error_with(kIndex + at, number).empty())
           << at << " " << number;
     }
+}
+
+TEST(Hdf5Part, RejectsHashesOfSamplesThatTheChunkDoesNotHave) {
+  const ForgedPart part;
+  const std::size_t chunks = (kSamples - 1) / kKnownChunkSamples + 1;
+  const std::size_t first_hash = 56 + 72 + 56 * chunks + 2 * 8 * kSamples;  // behind labels and rows
+  EXPECT_NE(
+      part.error_with(kHdf5TrailerBytes + first_hash, 1).find("chunk 0: checksum of its samples' hashes"),
+      std::string::npos);
+  EXPECT_NE(part.error_with(16, 2 | std::uint64_t{1} << 32), "") << "they are not in version 2";
 }
 
 TEST(Hdf5Part, RejectsChunksThatOverlap) {

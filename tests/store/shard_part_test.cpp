@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <functional>
+#include <utility>
 
 #include "base/hash.h"
 #include "chunkhit/error.h"
@@ -97,6 +98,17 @@ TEST(Shard, RefusesAHeaderWithoutItsHash) {
   shard.bytes[700] = 1;
   std::ofstream(shard.path, std::ios::binary) << shard.bytes;
   EXPECT_THROW(static_cast<void>(open_shard(shard.path)), Error);
+}
+
+TEST(Shard, ChannelsOfMasksAndViewsThatWrapTo0DividedByZero) {
+  constexpr std::uint32_t kMask = 2, kView = 3;
+  for (const auto& [channels, fields] : {std::pair{~std::uint32_t{0}, kMask}, std::pair{1u << 31, kView}}) {
+    ForgedShard shard;
+    auto* const header = reinterpret_cast<std::uint8_t*>(shard.bytes.data());
+    store_little(header + 56, channels);
+    store_little(header + 60, fields);
+    EXPECT_NE(shard.error().find("is larger than a chunk may be"), std::string::npos) << channels;
+  }
 }
 
 TEST(Shard, RefusesNumbersThatDoNotFit) {

@@ -1,12 +1,14 @@
-// Preloaded into a command: makes the Nth call of one kind fail, come up short, or kill or stop the process.
-// FAULT=op:n[:errno|short|kill|stop][:sticky] with op one of open openat2 (below a folder) mkdir write pwrite
-// read pread readdir fsync link rename unlink rmdir close ftruncate; only files below FAULT_PATH count.
+// Preloaded into a command: makes the Nth call of one kind fail, come up short, or kill, stop or halt the
+// process (SIGKILL, SIGTERM, SIGSTOP).
+// FAULT=op:n[:errno|short|kill|stop|halt][:sticky] with op one of open openat2 (below a folder) mkdir write
+// pwrite read pread readdir fsync link rename unlink rmdir close ftruncate; only files below FAULT_PATH.
 // NO_FLOCK=1: every flock succeeds and locks nothing, as a file system shared with other machines may do.
 // NO_TMPFILE=1: there are no files without a name, as on NFS.
 // NO_LINKS=1: there are no hard links.
 // DELAY_US=n: every open, stat and rename takes so many microseconds longer, as from a server.
 // CLOCK_OFFSET=n: the clock of the day is n seconds ahead, as on a machine that is set wrongly.
 // BAD_BYTE=offset: a pread that has it fails with EIO, as of a bad sector.
+// OTHER_BYTE=offset[:n]: preads of it, from the nth on, give another byte, as of storage that changed.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -59,6 +61,10 @@ static int error(const char* op) {
     kill(getpid(), SIGTERM);
     return 0;
   }
+  if (strncmp(rest, ":halt", 5) == 0) {
+    kill(getpid(), SIGSTOP);
+    return 0;
+  }
   if (strncmp(rest, ":short", 6) == 0) return 1;
   errno = *rest == ':' ? atoi(rest + 1) : EIO;
   return -1;
@@ -94,10 +100,25 @@ static int meets_bad_byte(size_t size, off64_t offset) {
   return 1;
 }
 
+static void change_byte(unsigned char* data, ssize_t got, off64_t offset) {
+  static atomic_int reads;
+  const char* other = getenv("OTHER_BYTE");
+  if (other == NULL || got <= 0) return;
+  char* rest = NULL;
+  const off64_t at = strtoll(other, &rest, 10);
+  if (at < offset || at >= offset + got) return;
+  const int first = *rest == ':' ? atoi(rest + 1) : 1;
+  if (atomic_fetch_add(&reads, 1) + 1 >= first) data[at - offset] ^= 4;
+}
+
 static ssize_t shimmed_pread(int fd, void* data, size_t size, off64_t offset) {
-  if (fd_below_path(fd) && meets_bad_byte(size, offset)) return -1;
-  const int what = fd_below_path(fd) ? error("pread") : 0;
-  return what < 0 ? -1 : NEXT(pread64)(fd, data, what > 0 && size > 1 ? size / 2 : size, offset);
+  const int is_below = fd_below_path(fd);
+  if (is_below && meets_bad_byte(size, offset)) return -1;
+  const int what = is_below ? error("pread") : 0;
+  if (what < 0) return -1;
+  const ssize_t got = NEXT(pread64)(fd, data, what > 0 && size > 1 ? size / 2 : size, offset);
+  if (is_below) change_byte(data, got, offset);
+  return got;
 }
 ssize_t pread(int fd, void* data, size_t size, off_t offset) { return shimmed_pread(fd, data, size, offset); }
 ssize_t pread64(int fd, void* data, size_t size, off64_t offset) {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/hash.h"
 #include "base/random.h"
 #include "codec/chunk_codec.h"
 #include "store/part.h"
@@ -83,11 +83,14 @@ inline void append_known_chunk(ChunkWriter& writer, const Container& kind, const
   codec.encode(raw, spec.images().sample, codec.default_level, kind.is_zstd_stream, stored);
   const bool filtered = codec.name != "none" && stored.size() < raw.size();
   const Bytes bytes = filtered ? Bytes(stored) : Bytes(raw);
-  writer.append({bytes, raw.size(), count, xxh3(bytes), filtered});
+  ChunkHashes hashes = hash_chunk(bytes, spec.block_bytes());
+  writer.append({bytes, raw.size(), count, hashes.chunk, filtered, std::move(hashes.samples)});
 }
 
-inline PartReport write_known_part(const Container& kind, const std::string& path, const PartSpec& spec,
-                                   std::uint64_t count) {
+/// Writes a part as packing does, or with `is_old` as version 0.1.0 did: without hashes of samples.
+inline PartReport write_known_part(const Container& kind, const std::string& path, PartSpec spec,
+                                   std::uint64_t count, bool is_old = false) {
+  spec.hashes_samples = kind.hashes_samples && spec.codec == "none" && !is_old;
   const std::unique_ptr<ChunkWriter> writer = kind.create(path, spec);
   for (std::uint64_t first = 0; first < count; first += spec.chunk_samples)
     append_known_chunk(*writer, kind, spec, first, std::min(spec.chunk_samples, count - first));

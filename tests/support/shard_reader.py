@@ -199,7 +199,7 @@ class Shard:
         chunks, samples = self.read_image_index(index)
         require((chunks, samples) == (self.chunk_count, self.sample_count), "other counts than the header's")
 
-    def read_image_index(self, index):
+    def read_image_index(self, index, hashes_samples=False):
         numbers = Numbers(index)
         chunks, samples, label_kind, columns, classes, channels, *texts = [numbers.number() for _ in range(9)]
         self.chunks = numbers.take("<u8", 7 * chunks).reshape(chunks, 7).astype(object)
@@ -209,6 +209,11 @@ class Shard:
             self.labels = numbers.take("<f4", samples * columns).reshape(samples, columns)
             numbers.at += samples * columns % 2 * 4
         self.rows = numbers.take("<u8", samples)
+        if hashes_samples:
+            block_bytes = self.block_bytes()
+            self.sample_hashes = [numbers.take("<u8", -(-int(chunk[2]) // block_bytes)) for chunk in self.chunks]
+            for chunk, hashes in zip(self.chunks, self.sample_hashes):
+                check_hash(hashes.tobytes(), chunk[5], "hashes of samples")
         ends = [numbers.take("<u8", count) for count in (samples, classes, columns)]
         self.mean, self.std = numbers.take("<f8", channels), numbers.take("<f8", channels)
         self.files, self.classes, self.label_columns = [numbers.names(*pair) for pair in zip(ends, texts)]
@@ -314,14 +319,28 @@ class Hdf5Part(Shard):
         end = len(self.data) - 64
         magic, version, self.kind, hdf5_bytes, index_bytes, index_hash, self.hdf5_hash, checksum = struct.unpack_from(
             "<16sII5Q", self.data, end)
-        require((magic, version, self.kind) == (b"chunkhit index\r\n", 2, 1), "no trailer")
+        require((magic, self.kind) == (b"chunkhit index\r\n", 1) and version in (2, 3), "no trailer")
+        self.version = version
         check_hash(self.data[end:end + 56], checksum, "trailer")
         require(struct.unpack_from("<Q", self.data, 40) == (hdf5_bytes,), "the HDF5 file was changed")
         require(hdf5_bytes + index_bytes == end, "the index has another length")
         check_hash(self.data[hdf5_bytes:end], index_hash, "index")
         self.read_spec(hdf5_bytes)
-        self.read_image_index(self.data[hdf5_bytes + 56:end])
+        self.read_image_index(self.data[hdf5_bytes + 56:end], version == 3)
         self.check_hdf5_hash(hdf5_bytes)
+        if version == 3:
+            self.check_samples()
+
+    def block_bytes(self):
+        """Bytes of the samples that share a hash."""
+        return self.sample_bytes if self.sample_bytes >= 1024 else -(-4096 // self.sample_bytes) * self.sample_bytes
+
+    def check_samples(self):
+        require(self.codec == "none", "hashes of samples beside a codec")
+        for (offset, stored, *_), hashes in zip(self.chunks, self.sample_hashes):
+            for at, expected in zip(range(0, stored, self.block_bytes()), hashes):
+                block = self.data[offset + at:offset + min(stored, at + self.block_bytes())]
+                check_hash(block, int(expected), "samples")
 
     def check_hdf5_hash(self, hdf5_bytes):
         hashed, at = b"", 0

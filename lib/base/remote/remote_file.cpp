@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/hash.h"
 #include "base/remote/url.h"
 #include "base/throw_error.h"
 
@@ -56,8 +55,6 @@ FileDescriptor RemoteFile::duplicate() const {
   require_local("a file");
   return {};
 }
-
-std::uint64_t RemoteFile::stamp() const { return xxh3(as_bytes(info_.etag)); }
 
 /// Under the lock. In a forked child, what its parent asked for never comes.
 void RemoteFile::leave_parent() const {

@@ -22,7 +22,7 @@ struct ImageDatasetOptions {
   std::uint64_t cache_bytes = 0;       ///< memory for chunks; 0: half of the memory available to the process
   std::string cache_dir{};             ///< as in ImageLoaderOptions
   std::uint64_t cache_disk_bytes = 0;  ///< as in ImageLoaderOptions
-  CheckHashes check_hashes = CheckHashes::first_use;
+  CheckHashes check_hashes = CheckHashes::always;
   std::string images = "images";        ///< image dataset of an external HDF5 file
   std::optional<std::string> labels{};  ///< its label dataset, as in ImageLoaderOptions
 };
@@ -91,7 +91,7 @@ struct SparseDatasetOptions {
   std::uint64_t cache_disk_bytes = 0;  ///< as in SparseLoaderOptions
   /// HDF5 parts of a pack are always checked as a whole when they are opened: damage is an error, never
   /// skipped.
-  CheckHashes check_hashes = CheckHashes::first_use;
+  CheckHashes check_hashes = CheckHashes::always;
 };
 
 /// Matrix of a pack.

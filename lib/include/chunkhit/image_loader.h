@@ -91,7 +91,7 @@ struct ImageLoaderOptions {
   /// chosen while running.
   std::uint32_t threads = 0;
   std::uint32_t prefetch = 4;  ///< batches prepared in advance; kAutomatic: chosen while running
-  CheckHashes check_hashes = CheckHashes::first_use;
+  CheckHashes check_hashes = CheckHashes::always;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   BatchAllocator allocator{};
   std::string images = "images";  ///< image dataset of an external HDF5 file
@@ -120,6 +120,8 @@ struct ImageBatch {
   std::span<const std::int64_t> labels;    ///< class ids of info().classes, -1: none; empty for float labels
   std::span<const float> label_values;     ///< (batch, label columns), filled for float labels
   std::span<const std::uint64_t> samples;  ///< indices of the samples in the source
+  std::span<const std::uint64_t>
+      uses;  ///< which use of a sample in its epoch each is: 0, or more where it repeats
   BatchShape shape;
   std::uint64_t epoch = 0;
   std::uint64_t index = 0;  ///< index of the batch in this rank's epoch

@@ -16,6 +16,9 @@ namespace chunkhit {
 /// other texts are names of classes; classes: ids (7.0 is 7) or names; numbers: 32-bit floats.
 enum class LabelType { automatic, classes, numbers };
 
+/// What becomes of samples without a name, where cells hold several: labels that are all 0, or rejects.
+enum class EmptyLabels { zeros, reject };
+
 /// Columns of a CSV that names the samples; of tars, keys of the .json files beside the images.
 struct LabelCsvSpec {
   std::string file_column = "file";  ///< paths, relative to the root
@@ -29,6 +32,7 @@ struct LabelCsvSpec {
   LabelType label_type = LabelType::automatic;
   /// Between the names in a cell: labels are a column of 0 and 1 for each name then; empty: one label.
   std::string label_separator;
+  EmptyLabels empty_labels = EmptyLabels::zeros;
 };
 
 /// Files of class folders that are listed.
@@ -138,6 +142,9 @@ struct PackImagesSpec {
   Order order = Order::shuffle;
   std::uint64_t seed = 0;         ///< seed of the shuffle and the split
   std::vector<SplitShare> split;  ///< empty: one pack, or one for each of folders.split_folders
+  /// Column, or key of .json files, whose values are groups: all images of one are in one pack of the split,
+  /// also where shares are met less exactly for it. It is kept as `columns.keep_columns`. Empty: none.
+  std::string split_group;
 };
 
 }  // namespace chunkhit

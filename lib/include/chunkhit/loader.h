@@ -40,24 +40,17 @@ enum class Cache {
                ///< images of their own sizes: compressed, and decoded for as many images as fit
   decoded,     ///< all samples in memory, ready to copy
   compressed,  ///< the stored bytes in memory, decompressed on use
-  none,  ///< reads the files in every epoch, ahead of use. Uncompressed samples are read one by one in order
-         ///< global, where cache_bytes is too small for the chunks of a window, and where the system has the
-         ///< file in its page cache and their chunk was read before
+  none,        ///< reads the files in every epoch; uncompressed samples one by one, as a rule
 };
 
-/// When the stored hash of a chunk is compared with its bytes. Where samples are read one by one, their whole
-/// chunk is hashed.
-enum class CheckHashes {
-  first_use,  ///< whenever the chunk is read from storage: with Cache::none in every epoch. What the system
-              ///< has in memory, and samples that are read one by one: before the first use, and after the
-              ///< file's size or times changed
-  always,     ///< also whenever bytes that stayed in memory, or single samples, are used
-  never,
-};
+/// Whether bytes are compared with their hash each time they are read from a file, by the chunk or by the
+/// sample. What was compared stays trusted in the memory of the loader.
+enum class CheckHashes { always, never };
 
-/// What a corrupt chunk does: it fails the epoch with an Error, or is skipped and counted. Skipping makes
-/// affected batches smaller, even with drop_last, and drops empty ones. A part that is missing or truncated
-/// when a loader opens it is an Error with both.
+/// What damage does: it fails the epoch with an Error, or is skipped and counted. Skipping leaves out a
+/// damaged chunk, or where samples are read one by one, a damaged sample and those that share its hash. It
+/// makes affected batches smaller, even with drop_last, and drops empty ones. A part that is missing or
+/// truncated when a loader opens it is an Error with both.
 enum class OnCorrupt { fail, skip };
 
 /// Samples that cannot be divided evenly among the ranks: pad uses some of them twice, drop leaves them out.

@@ -42,12 +42,14 @@ struct PackImagesOptions {
   std::vector<std::string>
       inputs;                 ///< in place of root: tars, plain or compressed, "-" for stdin; or an IDX file
   std::string output;         ///< folder of the pack, or of the packs of a split
-  std::uint32_t threads = 0;  ///< worker threads; 0: all available CPUs, or as many as fit memory_bytes
-  std::uint64_t memory_bytes = 2ull << 30;  ///< memory limit; the output does not depend on it
-  OnError on_error = OnError::skip;         ///< rejects are listed in rejects.csv
-  ErrorLimit max_errors{};                  ///< rejected rows
-  bool force = false;                       ///< overwrite the pack in `output`
-  bool trust_inputs = false;                ///< resume without checking whether inputs changed
+  std::uint32_t threads = 0;  ///< worker threads, as many as fit memory_bytes; 0: all available CPUs
+  /// Memory limit; the output does not depend on it. glibc keeps freed buffers beyond it, unless the program
+  /// calls mallopt(M_MMAP_THRESHOLD, 1 << 20), as the commands do.
+  std::uint64_t memory_bytes = 2ull << 30;
+  OnError on_error = OnError::skip;  ///< rejects are listed in rejects.csv
+  ErrorLimit max_errors{};           ///< rejected rows
+  bool force = false;                ///< overwrite the pack in `output`
+  bool trust_inputs = false;         ///< resume without checking whether inputs changed
   std::string sheet{};       ///< PNG that preview_images writes: some images before and after; empty: none
   std::string command_line;  ///< for run.json
   std::function<void(const PackProgress&)> on_progress;  ///< called by one thread at a time, by any thread

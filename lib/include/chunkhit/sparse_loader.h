@@ -63,7 +63,7 @@ struct SparseLoaderOptions {
   std::uint32_t prefetch = 4;  ///< batches prepared in advance; kAutomatic: chosen while running
   /// HDF5 parts of a pack are always checked as a whole when they are opened: damage is an error, never
   /// skipped.
-  CheckHashes check_hashes = CheckHashes::first_use;
+  CheckHashes check_hashes = CheckHashes::always;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   BatchAllocator allocator{};
 };

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/hash.h"
 #include "pack/images/chunk_assembler.h"
 #include "pack/images/part_pipeline.h"
 
@@ -41,7 +40,7 @@ struct StoredSamples {
   FilledChunk filled;
   std::uint64_t raw_bytes = 0;
   std::shared_ptr<ByteBuffer> encoded;
-  std::uint64_t xxh3 = 0;
+  ChunkHashes hashes = {};
 };
 
 class FixedPipeline final : public PartPipeline {
@@ -51,6 +50,8 @@ class FixedPipeline final : public PartPipeline {
       : PartPipeline(job, writer),
         decoders_(decoders),
         sample_bytes_(job.context.sample.byte_count()),
+        block_bytes_(
+            job.container.hashes_samples && job.codec.name == "none" ? hashed_block_bytes(sample_bytes_) : 0),
         assembler_(job.chunk_samples, sample_bytes_) {}
 
  private:
@@ -141,7 +142,7 @@ class FixedPipeline final : public PartPipeline {
   }
 
   StoredSamples encode(FilledChunk chunk) {
-    StoredSamples stored{std::move(chunk), 0, nullptr, 0};
+    StoredSamples stored{std::move(chunk)};
     const std::uint64_t filled = stored.filled.sample_count * sample_bytes_;
     ByteBuffer& bytes = stored.filled.buffer->bytes;
     stored.raw_bytes = job_.container.pads_last_chunk ? bytes.size() : filled;
@@ -153,7 +154,7 @@ class FixedPipeline final : public PartPipeline {
       // Incompressible chunks are stored raw.
       if (stored.encoded->size() >= raw.size()) stored.encoded.reset();
     }
-    stored.xxh3 = chunkhit::xxh3(stored.encoded ? Bytes(*stored.encoded) : raw);
+    stored.hashes = hash_chunk(stored.encoded ? Bytes(*stored.encoded) : raw, block_bytes_);
     return stored;
   }
 
@@ -161,12 +162,13 @@ class FixedPipeline final : public PartPipeline {
     for (const StoredSamples& chunk : chunks) {
       const Bytes raw(chunk.filled.buffer->bytes.data(), chunk.raw_bytes);
       writer_.append({chunk.encoded ? Bytes(*chunk.encoded) : raw, chunk.raw_bytes, chunk.filled.sample_count,
-                      chunk.xxh3, chunk.encoded != nullptr});
+                      chunk.hashes.chunk, chunk.encoded != nullptr, chunk.hashes.samples});
     }
   }
 
   Decoders& decoders_;
   const std::uint64_t sample_bytes_;
+  const std::uint64_t block_bytes_;  // of the samples that share a hash; 0: none do
   // The pools outlive whatever still holds one of their buffers.
   BufferPool<ChunkBuffer> chunks_;
   BufferPool<ByteBuffer> encoded_;

@@ -76,39 +76,49 @@ void show_labels(Spec& spec, Fields& fields) {
   auto& columns = spec.columns;
   const bool is_written = spec.labels == kWriterLabels;
   fields.group("Input");
-  fields(Field{"labels", "CSV of files and labels, - for stdin; labels of an IDX file", "FILE.csv"},
+  fields(Field{"labels", "CSV of files and labels, - for stdin; labels of an IDX file", "FILE.csv"}
+             .that_may_differ(),
          spec.labels, PathForm{});
   fields.record_if(!spec.labels.empty() && !is_written,
-                   Field{"file_column", "CSV column of the file paths, below ROOT", "NAME"},
+                   Field{"file_column", "CSV column of the file paths, below ROOT", "NAME"}.that_may_differ(),
                    columns.file_column, TextForm{});
   fields.record_if(!columns.mask_column.empty(),
                    Field{"mask_column",
-                         "CSV column of mask paths, below pair or ROOT; tars: end of names, seg.png", "NAME"},
+                         "CSV column of mask paths, below pair or ROOT; tars: end of names, seg.png", "NAME"}
+                       .that_may_differ(),
                    columns.mask_column, TextForm{});
   fields.record_if(true, Field{"label_column", "Label column, or key of a tar's .json; a,b or a-d: floats"},
                    columns.label_column, RepeatedForm{});
-  fields.record_if(!columns.keep_columns.empty(),
-                   Field{"keep_columns", "More columns, or keys of a tar's .json, to store: a,b"},
-                   columns.keep_columns, NamesForm{});
+  fields.record_if(
+      !columns.keep_columns.empty(),
+      Field{"keep_columns", "More columns, or keys of a tar's .json, to store: a,b"}.that_may_differ(),
+      columns.keep_columns, NamesForm{});
   fields.record_if(columns.label_type != LabelType::automatic,
                    Field{"label_type", "Kind of one label column"}, columns.label_type, WordForm{});
   fields.record_if(!columns.label_separator.empty(),
                    Field{"label_separator",
                          "Text between the names in one label; labels are 0 or 1 for each name", "TEXT"},
                    columns.label_separator, TextForm{});
+  fields.record_if(!columns.label_separator.empty(),
+                   Field{"empty_labels", "label-separator: images without a label get zeros, or reject"},
+                   columns.empty_labels, WordForm{});
   fields.record_if(spec.labels.empty(),
-                   Field{"include", "Without labels: pack only files whose names match these globs", "GLOBS"},
+                   Field{"include", "Without labels: pack only files whose names match these globs", "GLOBS"}
+                       .that_may_differ(),
                    spec.folders.include, NamesForm{});
   fields.record_if(
       !spec.pair.empty(),
-      Field{"pair", "Folder of masks (class maps): a file for each image, with its name", "FOLDER"},
+      Field{"pair", "Folder of masks (class maps): a file for each image, with its name", "FOLDER"}
+          .that_may_differ(),
       spec.pair, PathForm{});
   fields.record_if(!spec.pair.empty() && spec.pair_kind != PairKind::mask,
                    Field{"pair_kind", "What pair holds: masks, or second images of the same size (view)"},
                    spec.pair_kind, WordForm{});
-  fields(Field{"classes", "Take class ids from a list (one name per line) or a pack", "FILE|PACK"},
+  fields(Field{"classes", "Take class ids from a list (one name per line) or a pack", "FILE|PACK"}
+             .that_may_differ(),
          spec.classes, PathForm{});
-  fields(Field{"follow_symlinks", "Follow links to folders and out of ROOT (DVC, git-annex, Hugging Face)"},
+  fields(Field{"follow_symlinks", "Follow links to folders and out of ROOT (DVC, git-annex, Hugging Face)"}
+             .that_may_differ(),
          spec.follow_symlinks, SwitchForm{});
 }
 
@@ -136,8 +146,8 @@ void show_own_sizes(Spec& spec, Fields& fields) {
   auto& own = spec.own_sizes;
   const bool is_own = spec.sizes == Sizes::own;
   fields.group("Images of their own sizes");
-  fields.record_if(is_own, Field{"sizes", "fixed: one shape; own: each image its own size"}, spec.sizes,
-                   WordForm{});
+  fields.record_if(is_own, Field{"sizes", "fixed: one shape; own: each image its own size"}.that_may_differ(),
+                   spec.sizes, WordForm{});
   fields.record_if(is_own, Field{"max_side", "Shrink images to a long side of at most N pixels"},
                    own.max_side, CountForm{0, kMaxSide});
   fields.record_if(is_own, Field{"short_side", "Shrink images to a short side of at most N pixels"},
@@ -146,13 +156,16 @@ void show_own_sizes(Spec& spec, Fields& fields) {
                    WordForm{});
   fields.record_if(is_own, Field{"quality", "Quality of JPEG that is encoded, 1 to 100"}, own.quality,
                    CountForm{1, 100});
-  fields.record_if(is_own, Field{"jpeg_tile", "Tile width in MCUs, for decoding crops; 0: keep the bytes"},
-                   own.jpeg_tile, CountForm{0, 8192});
+  fields.record_if(
+      is_own,
+      Field{"jpeg_tile", "Tile width in MCUs, for decoding crops; 0: keep the bytes"}.that_may_differ(),
+      own.jpeg_tile, CountForm{0, 8192});
   fields.group("Output");
-  fields.record_if(is_own, Field{"chunk_bytes", "Maximum raw bytes per chunk"}, spec.chunk_bytes,
-                   BytesForm{"auto"});
+  fields.record_if(is_own, Field{"chunk_bytes", "Maximum raw bytes per chunk"}.that_may_differ(),
+                   spec.chunk_bytes, BytesForm{"auto"});
   fields.record_if(is_own,
-                   Field{"part_samples", "Images of their own sizes per part; auto: as part-bytes holds"},
+                   Field{"part_samples", "Images of their own sizes per part; auto: as part-bytes holds"}
+                       .that_may_differ(),
                    own.part_samples, CountForm{0, UINT64_MAX, "auto"});
 }
 
@@ -162,13 +175,15 @@ void show_decoding(Spec& spec, Fields& fields) {
   fields(Field{"exif", "EXIF orientation"}, spec.exif, WordForm{});
   fields(Field{"decode", "exact: Pillow's pixels; fast: scale large JPEG files"}, spec.transform.decode,
          WordForm{});
-  fields(Field{"check", "Decode whole files, or JPEG to the last row used: region"}, spec.check, WordForm{});
+  fields(Field{"check", "Decode whole files, or JPEG to the last row used: region"}.that_may_differ(),
+         spec.check, WordForm{});
   fields(Field{"accept_warnings", "Accept images that decode with warnings (not PNG)"}, spec.accept_warnings,
          SwitchForm{});
-  fields(Field{"max_decode_bytes", "Reject images that need more memory: the file, decoding and resizing"},
+  fields(Field{"max_decode_bytes", "Reject images that need more memory: the file, decoding and resizing"}
+             .that_may_differ(),
          spec.max_decode_bytes, BytesForm{});
-  fields(Field{"max_seconds_per_image", "CPU time limit for decoding; 0: none"}, spec.max_seconds_per_image,
-         CountForm{0, 1'000'000});
+  fields(Field{"max_seconds_per_image", "CPU time limit for decoding; 0: none"}.that_may_differ(),
+         spec.max_seconds_per_image, CountForm{0, 1'000'000});
 }
 
 template <class Spec, class Fields>
@@ -178,17 +193,25 @@ void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_
   show_own_sizes(spec, fields);
   show_decoding(spec, fields);
   fields.group("Output");
-  fields(Field{"container", "File format: hdf5, shard; images of their own sizes: shard"}, spec.container,
-         ChoiceForm{{""}, "hdf5 shard"});
+  fields(Field{"container", "File format: hdf5, shard; images of their own sizes: shard"}.that_may_differ(),
+         spec.container, ChoiceForm{{""}, "hdf5 shard"});
   fields(Field{"layout", "Axis order of samples", "NAME"}, spec.transform.layout, WordForm{});
-  fields(Field{"codec", "hdf5: none, deflate, zstd; shard: photo, zstd, none", "NAME[:N]"}, spec.codec,
-         TextForm{});
-  fields(Field{"chunk_samples", "Samples per chunk"}, spec.chunk_samples, CountForm{0, UINT64_MAX, "auto"});
-  fields(Field{"part_bytes", "Maximum raw bytes per part, at least one chunk"}, spec.part_bytes, BytesForm{});
-  fields(Field{"order", "Order of samples"}, spec.order, WordForm{});
-  fields(Field{"seed", "Seed of the shuffle and the split"}, spec.seed, CountForm{});
-  fields(Field{"split", "Stratified split into packs: train=0.9,val=0.1"}, spec.split, SharesForm{});
-  fields(Field{"split_folders", "One pack per named subfolder of ROOT, e.g. train,val"},
+  fields(Field{"codec", "hdf5: none, deflate, zstd; shard: photo, zstd, none", "NAME[:N]"}.that_may_differ(),
+         spec.codec, TextForm{});
+  fields(Field{"chunk_samples", "Samples per chunk"}.that_may_differ(), spec.chunk_samples,
+         CountForm{0, UINT64_MAX, "auto"});
+  fields(Field{"part_bytes", "Maximum raw bytes per part, at least one chunk"}.that_may_differ(),
+         spec.part_bytes, BytesForm{});
+  fields(Field{"order", "Order of samples"}.that_may_differ(), spec.order, WordForm{});
+  fields(Field{"seed", "Seed of the shuffle and the split"}.that_may_differ(), spec.seed, CountForm{});
+  fields(Field{"split", "Stratified split into packs: train=0.9,val=0.1"}.that_may_differ(), spec.split,
+         SharesForm{});
+  fields.record_if(
+      !spec.split_group.empty(),
+      Field{"split_group", "split: keep images of one value of this column in one pack: patient", "NAME"}
+          .that_may_differ(),
+      spec.split_group, TextForm{});
+  fields(Field{"split_folders", "One pack per named subfolder of ROOT, e.g. train,val"}.that_may_differ(),
          spec.folders.split_folders, NamesForm{});
 }
 

@@ -18,9 +18,11 @@
 #include "decode/image_decoder.h"
 #include "listing/file_extension.h"
 #include "listing/label_sets.h"
+#include "listing/like_names.h"
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
 #include "manifest/plan.h"
+#include "pack/images/group_split.h"
 #include "pack/images/image_archives.h"
 #include "pack/images/image_run.h"
 #include "pack/images/mask_decoder.h"
@@ -47,41 +49,6 @@ constexpr double kMaxAspectChange = 1.05;
 /// A sample that is worth a notice where nothing makes images smaller.
 constexpr double kLargeSampleBytes = 512 << 10;
 
-[[noreturn]] void fail_no_pack(const std::string& folder) {
-  std::vector<std::string> packs;
-  for (const std::string& name : folder_entries(folder))
-    if (holds_pack(folder + "/" + name, kImagePacks)) packs.push_back(name);
-  std::ranges::sort(packs);
-  if (packs.empty()) throw_bad_data("`classes`: " + folder + " holds no " + std::string(kManifestName));
-  throw_bad_data("`classes`: " + folder + " holds " + count_text(packs.size(), "pack") +
-                 "; name one of them, as " + folder + "/" + packs.front());
-}
-
-}  // namespace
-
-std::vector<std::string> read_classes(const std::string& path, bool are_columns) {
-  std::error_code error;
-  const bool is_folder = std::filesystem::is_directory(path, error);
-  const std::string file = is_folder ? manifest_path(path) : path;
-  if (is_folder && !std::filesystem::exists(file, error)) fail_no_pack(path);
-  const ByteBuffer bytes = read_file(file, kMaxManifestBytes);
-  if (!is_folder && std::filesystem::path(file).filename() != kManifestName)
-    return parse_class_names(as_text(bytes), file);
-  const Manifest manifest = parse_manifest(as_text(bytes), file);
-  if (are_columns && !manifest.class_labels) return manifest.label_columns;
-  std::vector<std::string> names;
-  for (const PackClass& record : manifest.classes) {
-    if (record.name.empty() || record.id != static_cast<std::int64_t>(names.size()))
-      throw_bad_data(file + ": class " + std::to_string(record.id) +
-                     " has no name; `classes` needs a pack whose classes have names");
-    names.push_back(record.name);
-  }
-  if (names.empty()) throw_bad_data(file + ": has no classes for `classes`");
-  return names;
-}
-
-namespace {
-
 SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& options) {
   std::vector<std::string> classes;
   if (!spec.classes.empty()) classes = read_classes(spec.classes, !spec.columns.label_separator.empty());
@@ -92,6 +59,7 @@ SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& opt
           ? list_class_folders(options.root, spec.folders, {spec.follow_symlinks, spec.pair.empty()})
           : list_label_csv(spec.labels, LabelColumns{spec.columns, !spec.classes.empty()}, options.stop);
   if (classes.empty() && spec.labels.empty()) notice_text_order(list);
+  if (classes.empty()) notice_like_names(list);
   if (!classes.empty() && !spec.columns.label_separator.empty())
     reorder_label_sets(list, classes);
   else if (!classes.empty())
@@ -403,6 +371,7 @@ PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions 
 }
 
 PackImagesSpec with_masks(PackImagesSpec spec, const PackImagesOptions& checked) {
+  spec = with_split_group(std::move(spec));
   if (spec.columns.mask_column.empty()) return spec;
   const bool are_members = !checked.inputs.empty();
   if (are_members && !spec.pair.empty())
@@ -459,6 +428,7 @@ ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions&
   check_pairs(spec, {root, mask_folder(spec), spec.pair_kind}, input.list);
   input.packs = divide_list(input.list, spec);
   input.notices = all_notices(input.list, spec, input.first);
+  std::ranges::move(split_notices(input.list, spec, input.packs), std::back_inserter(input.notices));
   input.labels = summarize_labels(input.list);
   return input;
 }

@@ -37,9 +37,9 @@ bool is_changed(const InputFolders& folders, const SampleList& list, std::size_t
                 const FileStamp& before) {
   return with_retries([&] {
     // What could not be opened was stamped with zeros, though it may have had a size.
-    return before != (before == FileStamp{}
-                          ? open_sample(folders.images, list, index).stamp
-                          : joined_stamp(folders, list, index, stamp_sample(folders.images, list, index)));
+    if (before == FileStamp{}) return before != open_sample(folders.images, list, index).stamp;
+    return !is_joined_stamp(before, stamp_sample(folders.images, list, index),
+                            pair_stamp(folders, list, index));
   });
 }
 

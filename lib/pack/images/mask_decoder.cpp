@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "decode/formats.h"
@@ -24,6 +25,9 @@ constexpr std::array<std::string_view, 6> kOtherExtensions{".jpg", ".jpeg", ".ti
 constexpr std::array<std::string_view, 14> kViewExtensions{".jpg", ".jpeg", ".png", ".webp", ".bmp",
                                                            ".tif", ".tiff", ".npy", ".ppm",  ".gif",
                                                            ".tga", ".JPG",  ".PNG", ".JPEG"};
+
+/// Set in the size of a joined stamp, which no file has.
+constexpr std::uint64_t kJoinedMark = std::uint64_t{1} << 63;
 
 /// Of a file beside its pixels: an ICC profile, say.
 constexpr std::uint64_t kMaxHeadBytes = 1 << 20;
@@ -185,17 +189,25 @@ void check_pairs(const PackImagesSpec& spec, const InputFolders& folders, const 
                       : "`mask_column` names the column of masks in " + spec.labels));
 }
 
+/// A hash: of sums, opposite changes of both files would cancel.
 FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask) {
-  return {image.bytes + mask.bytes, image.mtime_ns + mask.mtime_ns};
+  if (mask == FileStamp{}) return image;
+  const std::array<std::uint64_t, 4> facts{image.bytes, static_cast<std::uint64_t>(image.mtime_ns),
+                                           mask.bytes, static_cast<std::uint64_t>(mask.mtime_ns)};
+  return {kJoinedMark | xxh3(bytes_of(facts)), mask.mtime_ns};
 }
 
-FileStamp joined_stamp(const InputFolders& folders, const SampleList& list, std::size_t index,
-                       const FileStamp& image) {
-  if (!folders.masks && list.mask_files.empty()) return image;
+bool is_joined_stamp(const FileStamp& recorded, const FileStamp& image, const FileStamp& mask) {
+  const FileStamp sum{image.bytes + mask.bytes, image.mtime_ns + mask.mtime_ns};
+  return recorded == joined_stamp(image, mask) || recorded == sum;
+}
+
+FileStamp pair_stamp(const InputFolders& folders, const SampleList& list, std::size_t index) {
+  if (!folders.masks && list.mask_files.empty()) return {};
   try {
-    return joined_stamp(image, open_mask(folders, list, index).file.stamp);
+    return open_mask(folders, list, index).file.stamp;
   } catch (const ImageError&) {
-    return image;
+    return {};
   }
 }
 

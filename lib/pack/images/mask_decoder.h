@@ -44,11 +44,13 @@ struct MaskFile {
 /// Throws bad_data, with what the folder holds, where no image of a list has a mask, or view, of its name.
 void check_pairs(const PackImagesSpec& spec, const InputFolders& folders, const SampleList& list);
 
-/// The stamp of an image and of its mask as one: another one where either changed.
+/// The stamp of an image and of its mask or view as one: another one where either changed. The image's own
+/// where the other has none.
 [[nodiscard]] FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask);
-/// The same of a sample, whose mask is looked at; of an image without one its own.
-[[nodiscard]] FileStamp joined_stamp(const InputFolders& folders, const SampleList& list, std::size_t index,
-                                     const FileStamp& image);
+/// Whether a recorded stamp is the joined one; earlier versions recorded sums.
+[[nodiscard]] bool is_joined_stamp(const FileStamp& recorded, const FileStamp& image, const FileStamp& mask);
+/// The stamp of a sample's mask or view; zeros where there is none.
+[[nodiscard]] FileStamp pair_stamp(const InputFolders& folders, const SampleList& list, std::size_t index);
 
 /// Reads masks; each thread has its own.
 class MaskDecoder {

@@ -70,7 +70,7 @@ MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& opti
   const std::uint64_t fixed = others + reserved;
   MemoryPlan plan;
   plan.threads = options.threads > 0 ? options.threads : allowed_cpus();
-  if (options.threads == 0 && options.memory_bytes > fixed)
+  if (options.memory_bytes > fixed)
     plan.threads = static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>((options.memory_bytes - fixed) / thread_bytes, 1, plan.threads));
   const std::uint64_t enough = fixed + plan.threads * thread_bytes;

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
+#include "pack/images/image_fields.h"
 #include "pack/merge_inputs.h"
 #include "pack/pack_folder.h"
 #include "types/enum_names.h"
@@ -142,7 +143,7 @@ std::optional<SharedStats> merge_normalize(std::span<const MergeInput> inputs, c
     return SharedStats{first->from, merged.mean, merged.std};
   const std::filesystem::path beside =
       std::filesystem::absolute(output).lexically_normal().parent_path() / first->from;
-  const std::optional<AnyManifest> normalizing = held_pack(beside.string());
+  const std::optional<AnyManifest> normalizing = find_manifest(beside.string());
   if (!normalizing || !normalizing->images || normalizing->images->input_xxh3 != merged.input_xxh3)
     return std::nullopt;
   return SharedStats{first->from, normalizing->images->mean, normalizing->images->std};
@@ -281,6 +282,13 @@ void publish_tables(std::span<const MergeInput> inputs, const std::string& folde
   const std::string warnings = join_tables(
       inputs, [](const Manifest& manifest) { return manifest.warnings ? &*manifest.warnings : nullptr; });
   if (!warnings.empty()) merged.warnings = publish_table(folder, name(kWarningsName), warnings);
+}
+
+std::vector<std::string> image_settings() {
+  MeaningCollector settings;
+  PackImagesSpec spec;
+  show(spec, settings);
+  return std::move(settings.names);
 }
 
 }  // namespace chunkhit

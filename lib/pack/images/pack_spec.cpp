@@ -76,6 +76,8 @@ void check_classes(const PackImagesSpec& spec) {
     throw_usage("`label_type` numbers: excludes `classes`, which takes labels as names");
   if (type != LabelType::automatic && !spec.columns.label_separator.empty())
     throw_usage("`label_type`: excludes `label_separator`, which takes labels as names");
+  if (spec.columns.empty_labels != EmptyLabels::zeros && spec.columns.label_separator.empty())
+    throw_usage("`empty_labels`: needs `label_separator`; other samples without a label are always rejected");
   check_columns(LabelColumns{spec.columns, !spec.classes.empty()});
 }
 
@@ -209,6 +211,9 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
       {"codec", codec_text(codec_choice(spec))},
       {"chunk-bytes", std::to_string(plan.chunk_bytes)},
       {"chunk-samples", std::to_string(plan.chunk_samples)}};
+  // Recorded where it matters: packs from before it was an option have no sample without a label.
+  if (spec.columns.empty_labels == EmptyLabels::zeros && list.empty_labels == 0)
+    computed["empty-labels"] = "";
   if (labels == kClassFolders) computed["label-column"] = "";
   if (labels == "csv" && !is_sets) computed["label-column"] = RepeatedForm().text(list.label_columns);
   FieldRecorder recorder(std::move(computed));

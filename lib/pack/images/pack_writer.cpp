@@ -348,6 +348,7 @@ std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
   part.images().classes = run_.list.classes;
   part.codec = codec_.codec;
   part.chunk_samples = plan_.chunk_samples;
+  part.hashes_samples = !part.holds_own_sizes() && container_.hashes_samples && codec_.codec == "none";
   part.label_columns = run_.list.label_columns;
   part.pack_id = pack_.identity().pack_id;
   part.part_index = static_cast<std::uint32_t>(part_index);

@@ -139,11 +139,10 @@ void read_rows(const std::string& text, const std::string& name, std::size_t min
 
 std::optional<PackPlan> read_plan(const std::string& folder) {
   const std::string path = folder + "/" + std::string(kPlanName);
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
-  const ByteBuffer bytes = with_retries([&] { return read_file(path, kMaxManifestBytes); });
+  const std::optional<ByteBuffer> bytes = with_retries([&] { return find_file(path, kMaxManifestBytes); });
+  if (!bytes) return std::nullopt;
   try {
-    return parse_plan(as_text(bytes), path);
+    return parse_plan(as_text(*bytes), path);
   } catch (const Error& error) {
     throw Error(error.code(), std::string(error.what()) + "; remove it and plan again: finished parts stay");
   }

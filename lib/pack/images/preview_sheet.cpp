@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/random.h"
 #include "chunkhit/error.h"
 #include "decode/channels.h"
 #include "decode/image_decoder.h"
@@ -229,6 +230,14 @@ void write_png(const Image& image, const std::string& path) {
 
 }  // namespace
 
+/// The number of an image of the i-th of `count` equal stretches of the list, drawn by seed. Equal steps
+/// would show one camera alone where five take turns.
+static std::size_t drawn_sample(std::uint32_t i, std::uint32_t count, std::size_t samples,
+                                std::uint64_t seed) {
+  const std::size_t begin = i * samples / count, end = (i + 1) * samples / count;
+  return begin + static_cast<std::size_t>(random_below(end - begin, seed, Purpose::choice, i));
+}
+
 std::vector<SheetImage> write_preview_sheet(const PackImagesSpec& spec, const PackImagesOptions& options,
                                             const ImageInput& input, const MemoryPlan& memory) {
   const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(kImages, input.list.size()));
@@ -242,7 +251,7 @@ std::vector<SheetImage> write_preview_sheet(const PackImagesSpec& spec, const Pa
   for (std::uint32_t i = 0; i < count; ++i) {
     const Position at{kGap + i % kColumns * kWide, kGap + i / kColumns * kHigh};
     draw_number(i + 1, {at.x, at.y - kGap + 2}, sheet);
-    seen.push_back(painter.draw(input.list, std::size_t{i} * input.list.size() / count, at, sheet));
+    seen.push_back(painter.draw(input.list, drawn_sample(i, count, input.list.size(), spec.seed), at, sheet));
   }
   write_png(sheet, options.sheet);
   return seen;

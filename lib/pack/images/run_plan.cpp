@@ -50,7 +50,10 @@ std::vector<std::string> library_notices(const PackPlan& plan, const std::string
 
 /// Reads a finished pack; throws bad_data where a part of it is not there in its size.
 PackManifest checked_pack(const std::string& folder) {
-  PackManifest finished = held_pack(folder, kImagePacks)->manifest();
+  const std::optional<AnyManifest> held = held_pack(folder, kImagePacks);
+  if (!held)
+    throw Error(ErrorCode::try_again, folder + ": another process removed this pack; run the command again");
+  PackManifest finished = held->manifest();
   for (const PartRecord& part : finished.parts) {
     if (has_size(folder + "/" + part.file, part.bytes)) continue;
     throw_bad_data(folder + "/" + part.file + ": is missing, or not of its " +
@@ -337,8 +340,8 @@ bool holds_finished_packs(const std::string& folder) {
   }
   for (const std::string& name : folder_entries(folder)) {
     if (!holds_pack(folder + "/" + name, kImagePacks)) continue;
-    const AnyManifest found = *held_pack(folder + "/" + name, kImagePacks);
-    return std::ranges::any_of(found.manifest().sources,
+    const PackManifest found = checked_pack(folder + "/" + name);
+    return std::ranges::any_of(found.sources,
                                [&](const SourcePack& pack) { return is_split_finished(folder, name, pack); });
   }
   return false;

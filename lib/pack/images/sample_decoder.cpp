@@ -246,7 +246,7 @@ void SampleDecoder::make_image(const SampleList& list, std::size_t index, const 
   try {
     make_with_retries(list.file(index), [&] { make(); });
   } catch (const ImageError&) {
-    if (stamp_ != FileStamp{}) stamp_ = joined_stamp(context_.folders(), list, index, stamp_);
+    if (stamp_ != FileStamp{}) stamp_ = joined_stamp(stamp_, pair_stamp(context_.folders(), list, index));
     throw;
   }
 }

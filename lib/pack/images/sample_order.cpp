@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "listing/sample_list.h"
+#include "pack/images/group_split.h"
 
 namespace chunkhit {
 namespace {
@@ -118,7 +119,8 @@ std::vector<PackSamples> order_samples(const SampleList& list, const PackImagesS
   for (const SplitShare& share : spec.split) packs.push_back({share.name, {}, {}});
   // Rejects of the list belong to no share; the first pack reports them.
   packs.front().rejects = list.rejects;
-  const std::vector<std::uint8_t> shares = assign_shares(list, spec);
+  const std::vector<std::uint8_t> shares =
+      spec.split_group.empty() ? assign_shares(list, spec) : assign_groups(list, spec);
   for (const std::uint32_t index : order) packs[shares[index]].indices.push_back(index);
   return packs;
 }

@@ -63,8 +63,9 @@ std::string items_file(const std::string& path) {
   for (const std::filesystem::path& folder : {given, given / "train"}) {
     if (std::filesystem::exists(folder / kItemsName, error)) return (folder / kItemsName).string();
     // A merged pack's may have another name.
-    if (holds_pack(folder.string(), kMatrixPacks))
-      return (folder / read_manifest(folder.string()).ratings->items.file).string();
+    if (!holds_pack(folder.string(), kMatrixPacks)) continue;
+    if (const auto held = find_manifest(folder.string()); held && held->ratings)
+      return (folder / held->ratings->items.file).string();
   }
   throw_bad_data(path + ": is no pack of matrices: " + std::string(kItemsName) + " is missing");
 }

@@ -14,6 +14,7 @@
 #include "base/words.h"
 #include "manifest/id_list.h"
 #include "pack/merge_inputs.h"
+#include "pack/ratings/sparse_fields.h"
 #include "ratings/rating_packs.h"
 #include "types/enum_names.h"
 
@@ -248,6 +249,13 @@ void publish_tables(std::span<const MergeInput> inputs, const std::string& folde
     user_list.add(user.ratings(), user.id(), texts_of(user));
   });
   merged.users = publish_list(user_list);
+}
+
+std::vector<std::string> rating_settings() {
+  MeaningCollector settings;
+  PackSparseSpec spec;
+  show(spec, settings);
+  return std::move(settings.names);
 }
 
 }  // namespace chunkhit

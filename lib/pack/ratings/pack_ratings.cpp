@@ -41,8 +41,9 @@ constexpr std::uint64_t kHdf5TimeBytes = 2 * sizeof(std::int64_t);
 }
 
 MatrixManifest read_ratings(const std::string& folder) {
-  if (!file_exists(manifest_path(folder))) refuse_folder(folder);
-  std::optional<MatrixManifest> manifest = read_manifest(folder).ratings;
+  std::optional<AnyManifest> found = find_manifest(folder);
+  if (!found) refuse_folder(folder);
+  std::optional<MatrixManifest> manifest = std::move(found->ratings);
   if (!manifest) throw_bad_data(folder + ": is a pack of images, expected one of ratings");
   if (!manifest->label_columns.empty())
     throw_bad_data(folder + ": its rows have labels (" + manifest->label_columns[0] +

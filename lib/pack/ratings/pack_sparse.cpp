@@ -62,11 +62,11 @@ void add_read(const InputRead& read, PackSparseReport& report) {
 }
 
 /// Warns where more than a tenth of a pack's ratings is left out: what is left is another test.
-void warn_of_lost(const PackRows& pack, bool is_by_user, std::vector<std::string>& notices) {
+void warn_of_lost(const PackRows& pack, const RatingPacksSpec& spec, std::vector<std::string>& notices) {
   constexpr std::uint64_t kMaxLost = 10;  // one in so many
   const PackStats& stats = pack.stats();
   const std::uint64_t lost = stats.unseen_ratings + stats.ratings_left_out;
-  const std::uint64_t all = lost + stats.held_out.nnz + (is_by_user ? stats.x.nnz : 0);
+  const std::uint64_t all = lost + stats.held_out.nnz + (spec.split.is_by_user() ? stats.x.nnz : 0);
   if (!pack.has_held_out() || lost * kMaxLost <= all) return;
   std::string text = "warning: " + pack.name() + " lacks " + std::to_string(lost * 100 / all) +
                      " % of its ratings, " + count_text(lost) + " of " + count_text(all) + ": ";
@@ -77,15 +77,19 @@ void warn_of_lost(const PackRows& pack, bool is_by_user, std::vector<std::string
   if (stats.users_left_out > 0)
     text += "; " + count_text(stats.users_left_out, "user") + (stats.users_left_out == 1 ? " is" : " are") +
             " left out";
-  if (stats.unseen_ratings > 0) text += "; `min_item` 5, say, drops rare items before the split";
+  // New items are not rare ones: a limit does not drop them.
+  constexpr std::uint64_t kMinItem = 5;
+  const bool drops_rare = spec.rules.min_item < kMinItem && spec.split.split_by != SplitKind::time;
+  if (stats.unseen_ratings > 0 && drops_rare)
+    text += "; `min_item` " + std::to_string(kMinItem) + ", say, drops rare items before the split";
   notices.push_back(std::move(text));
 }
 
-void add_packs(const RatingPacks& packs, const ReadStats& read, PackSparseReport& report) {
+void add_packs(const RatingPacks& packs, const ReadStats& read, const RatingPacksSpec& spec,
+               PackSparseReport& report) {
   report.stats = make_rating_stats(read, packs);
   report.values = packs.stored;
-  for (const PackRows& pack : packs.packs)
-    warn_of_lost(pack, packs.source->split.is_by_user(), report.notices);
+  for (const PackRows& pack : packs.packs) warn_of_lost(pack, spec, report.notices);
   const double batch_bytes =
       static_cast<double>(dense_batch_bytes(kBatchRows, packs.columns().items.size(), sizeof(float)));
   std::string text =
@@ -191,6 +195,9 @@ void check_has_rows(const RatingPacks& packs, const PackRows& rows, const Rating
             count_text(stats.unseen_ratings, "rating") + ", and " +
             count_text(stats.ratings_left_out, "rating") + (stats.ratings_left_out == 1 ? " has" : " have") +
             " no earlier one of the user";
+  if (split.split_by == SplitKind::time)
+    text += "; a later start (`before`, or a smaller `" + rows.name() +
+            "`) leaves more to train with, and `split_by` ratio tests users that train";
   throw_usage(text);
 }
 
@@ -342,7 +349,7 @@ class SparseRun {
   MadePacks make_packs(SparseInput& input, const InputRead& read) {
     MadePacks made = input.make_packs(columns_);
     report_.notices.insert(report_.notices.end(), made.notices.begin(), made.notices.end());
-    add_packs(made.packs, read.stats, report_);
+    add_packs(made.packs, read.stats, spec_.packs, report_);
     columns_.finish(made.item_ids, made.users, made.packs, report_.stats);
     for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
     report_.codec = codec_choice(spec_).codec;

@@ -97,18 +97,21 @@ void show_input(Spec& spec, Fields& fields) {
   auto& input = spec.input;
   auto& table = input.table;
   fields.group("Input");
-  fields(Field{"format", "Format of all inputs: text, npz, hdf5, pack ...", "WORD"}, input.format,
+  fields(Field{"format", "Format of all inputs: text, npz, hdf5, pack ...", "WORD"}.that_may_differ(),
+         input.format,
          ChoiceForm{{"auto"}, "auto text user-items netflix matrix-market svmlight npz hdf5 pack"});
-  fields(Field{"delimiter", "Field delimiter: , :: tab blanks ..."}, table.delimiter,
+  fields(Field{"delimiter", "Field delimiter: , :: tab blanks ..."}.that_may_differ(), table.delimiter,
          DelimiterForm{{"auto"}});
-  fields(Field{"header", "Whether the first line is a header"}, table.header, WordForm{});
-  fields(Field{"user", "User column: a name, or a number from 1"}, table.user, ColumnForm{{"auto"}});
-  fields(Field{"item", "Item column, in the same way"}, table.item, ColumnForm{{"auto"}});
+  fields(Field{"header", "Whether the first line is a header"}.that_may_differ(), table.header, WordForm{});
+  fields(Field{"user", "User column: a name, or a number from 1"}.that_may_differ(), table.user,
+         ColumnForm{{"auto"}});
+  fields(Field{"item", "Item column, in the same way"}.that_may_differ(), table.item, ColumnForm{{"auto"}});
   fields(Field{"value", "Value column; the word none: implicit feedback, every rating is 1"}, table.value,
          ColumnForm{{"auto"}});
-  fields(Field{"time", "Time column; the word none: ignore times"}, table.time, ColumnForm{{"auto"}});
-  fields(Field{"quote", "Quoting of fields; double: \"...\""}, table.quote, WordForm{});
-  fields(Field{"comment", "Skip lines that start with TEXT"}, table.comment, TextForm{});
+  fields(Field{"time", "Time column; the word none: ignore times"}.that_may_differ(), table.time,
+         ColumnForm{{"auto"}});
+  fields(Field{"quote", "Quoting of fields; double: \"...\""}.that_may_differ(), table.quote, WordForm{});
+  fields(Field{"comment", "Skip lines that start with TEXT"}.that_may_differ(), table.comment, TextForm{});
   fields.group("Ratings");
   fields(Field{"values", "Stored type: auto, none, u8, u16, u8:SCALE, u16:SCALE, f32 (rounds)"},
          spec.packs.rules.values, StoredValuesForm{});
@@ -130,8 +133,9 @@ void show_rules(Rules& rules, Fields& fields) {
   fields(Field{"zeros", "Ratings of 0"}, rules.zeros, WordForm{});
   fields(Field{"above", "Keep ratings > V"}, rules.above, LimitForm{});
   fields(Field{"binarize", "Replace every rating by 1"}, rules.binarize, SwitchForm{});
-  fields(Field{"min_user", "Minimum ratings per user"}, rules.min_user, CountForm{});
-  fields(Field{"min_item", "Minimum ratings per item; with min-user: k-core"}, rules.min_item, CountForm{});
+  fields(Field{"min_user", "Minimum ratings per user"}.that_may_differ(), rules.min_user, CountForm{});
+  fields(Field{"min_item", "Minimum ratings per item; with min-user: k-core"}.that_may_differ(),
+         rules.min_item, CountForm{});
 }
 
 /// A split given as files records how many there are; the others record what they draw by.
@@ -148,21 +152,24 @@ void show_split(Split& split, Fields& fields) {
   fields.recorded_only(is_given, Field{"validation_file", ""}, split.files.validation, CountForm{});
   fields.recorded_only(is_given, Field{"test_file", ""}, split.files.test, CountForm{});
   fields.record_if(draws,
-                   Field{"validation", "For validation: users, or ratings (ratio, time); leave-one-out: 1"},
+                   Field{"validation", "For validation: users, or ratings (ratio, time); leave-one-out: 1"}
+                       .that_may_differ(),
                    split.validation, AmountForm{});
-  fields.record_if(draws, Field{"test", "The same for test; leave-one-out: always 1"}, split.test,
-                   AmountForm{});
+  fields.record_if(draws, Field{"test", "The same for test; leave-one-out: always 1"}.that_may_differ(),
+                   split.test, AmountForm{});
   fields.record_if(
       draws && !split.validation_users.empty(),
-      Field{"validation_users", "users: hold out the ids in FILE, one per line, for validation", "FILE"},
+      Field{"validation_users", "users: hold out the ids in FILE, one per line, for validation", "FILE"}
+          .that_may_differ(),
       split.validation_users, PathForm{});
   fields.record_if(draws && !split.test_users.empty(),
-                   Field{"test_users", "users: the same for test", "FILE"}, split.test_users, PathForm{});
+                   Field{"test_users", "users: the same for test", "FILE"}.that_may_differ(),
+                   split.test_users, PathForm{});
   fields.record_if(draws && split.is_by_user(),
                    Field{"fold_in", "users: share of a held-out user's items used as input"}, split.fold_in,
                    ShareForm{});
   fields.record_if(split.split_by == SplitKind::ratio || split.split_by == SplitKind::leave_one_out,
-                   Field{"split_order", "Which ratings"}, split.split_order, WordForm{});
+                   Field{"split_order", "Which ratings"}.that_may_differ(), split.split_order, WordForm{});
   fields.record_if(draws && split.before.has_value(),
                    Field{"before", "time: start of the test period, a number or YYYY-MM-DD"}, split.before,
                    MomentForm{});
@@ -179,27 +186,33 @@ void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_
   show_rules(spec.packs.rules, fields);
   show_split(spec.packs.split, fields);
   fields.group("Output");
-  fields(Field{"id_order", "Order of columns"}, spec.packs.id_order, WordForm{});
-  fields(Field{"reuse_ids", "Use the item columns of another pack or its items.csv", "PACK"}, spec.reuse_ids,
-         PathForm{{"none"}});
-  fields(Field{"order", "Order of rows"}, spec.packs.order, WordForm{});
-  fields(Field{"seed", "Seed of the shuffle and the split"}, spec.packs.seed, CountForm{});
-  fields(Field{"container", "File format: shard, hdf5 as AnnData"}, spec.container,
+  fields(Field{"id_order", "Order of columns"}.that_may_differ(), spec.packs.id_order, WordForm{});
+  fields(
+      Field{"reuse_ids", "Use the item columns of another pack or its items.csv", "PACK"}.that_may_differ(),
+      spec.reuse_ids, PathForm{{"none"}});
+  fields(Field{"order", "Order of rows"}.that_may_differ(), spec.packs.order, WordForm{});
+  fields(Field{"seed", "Seed of the shuffle and the split"}.that_may_differ(), spec.packs.seed, CountForm{});
+  fields(Field{"container", "File format: shard, hdf5 as AnnData"}.that_may_differ(), spec.container,
          ChoiceForm{{""}, "shard hdf5"});
-  fields(Field{"codec", "Codec and its level. shard: (zstd), none; hdf5: (deflate), none", "NAME[:N]"},
+  fields(Field{"codec", "Codec and its level. shard: (zstd), none; hdf5: (deflate), none", "NAME[:N]"}
+             .that_may_differ(),
          spec.codec, TextForm{});
-  fields.record_if(is_shard, Field{"chunk_rows", "shard: rows per block"}, spec.chunk_rows,
+  fields.record_if(is_shard, Field{"chunk_rows", "shard: rows per block"}.that_may_differ(), spec.chunk_rows,
                    CountForm{1, UINT32_MAX, "auto"});
-  fields(Field{"part_bytes", "Maximum raw bytes per part, at least one chunk"}, spec.part_bytes, BytesForm{});
-  fields.record_if(spec.packs.keep_times, Field{"keep_times", "Keep the time of each rating"},
+  fields(Field{"part_bytes", "Maximum raw bytes per part, at least one chunk"}.that_may_differ(),
+         spec.part_bytes, BytesForm{});
+  fields.record_if(spec.packs.keep_times,
+                   Field{"keep_times", "Keep the time of each rating"}.that_may_differ(),
                    spec.packs.keep_times, SwitchForm{});
   fields.record_if(
       !spec.item_columns.empty(),
       Field{"item_columns", "Keep columns of a CSV of items (ids: column of the ratings' name, or first)",
-            "FILE"},
+            "FILE"}
+          .that_may_differ(),
       spec.item_columns, PathForm{});
-  fields.record_if(!spec.user_columns.empty(), Field{"user_columns", "The same for users", "FILE"},
-                   spec.user_columns, PathForm{});
+  fields.record_if(!spec.user_columns.empty(),
+                   Field{"user_columns", "The same for users", "FILE"}.that_may_differ(), spec.user_columns,
+                   PathForm{});
   fields.unrecorded(Field{"table_header", "Whether the first line of these CSVs is a header"},
                     spec.table_header, WordForm{});
   fields.unrecorded(Field{"table_quote", "Quoting of fields in these CSVs"}, spec.table_quote, WordForm{});

@@ -97,7 +97,7 @@ std::optional<InputRead> SparseInput::read(RatingReader* reader) {
   if (store_.rating_count() != intake_.stats().total().ratings)
     throw_cannot_write("kept " + count_text(store_.rating_count(), "rating") + " of " +
                        count_text(intake_.stats().total().ratings));
-  note_table();
+  note_tables();
   note_times();
   note_ends();
   note_frozen();
@@ -144,9 +144,8 @@ void SparseInput::fit_rows() {
   }
 }
 
-void SparseInput::note_table() {
-  if (!intake_.table()) return;
-  const RatingTable& table = *intake_.table();
+/// Which columns a table is read by, and why.
+std::string SparseInput::columns_text(const RatingTable& table) const {
   const RatingColumns& columns = table.text.columns;
   const auto name = [&](std::size_t column) {
     const bool is_named = column < table.column_names.size();
@@ -173,8 +172,22 @@ void SparseInput::note_table() {
   if (unused_count > kShownColumns) text += " and " + count_text(unused_count - kShownColumns) + " more";
   if (table.text.quoting == Quoting::double_quote && wished.quote == Quoting::automatic)
     text += "; fields stand in quotes (detected)";
-  facts_.notices.insert(facts_.notices.begin(), text);
-  facts_.notices.insert(facts_.notices.begin() + 1, table.notices.begin(), table.notices.end());
+  return text;
+}
+
+/// Notes the columns of the first table, and of each later one that is read in another way: of a file without
+/// a header among others, say.
+void SparseInput::note_tables() {
+  std::vector<std::string> notes, seen;
+  for (const auto& [input, table] : intake_.tables()) {
+    std::string text = columns_text(table);
+    if (std::ranges::find(seen, text) != seen.end()) continue;
+    notes.push_back(seen.empty() ? text : input + ": " + text);
+    seen.push_back(std::move(text));
+    for (const std::string& notice : table.notices)
+      if (std::ranges::find(notes, notice) == notes.end()) notes.push_back(notice);
+  }
+  facts_.notices.insert(facts_.notices.begin(), notes.begin(), notes.end());
 }
 
 std::string SparseInput::time_unit() const {

@@ -73,7 +73,8 @@ class SparseInput {
   void add_beside(BesideIds& beside) const;
   void fit_ids(const IdMap& users, const IdMap& items, const IntakeProgress& read);
   void fit_rows();
-  void note_table();
+  [[nodiscard]] std::string columns_text(const RatingTable& table) const;
+  void note_tables();
   void note_times();
   [[noreturn]] void refuse_to_keep_times() const;
   void note_ends();

@@ -17,6 +17,7 @@ class ImageBatch(Tuple[Any, Any]):
              where the pack has none
     views    second images, of the type and shape of `images`, of the same crops and flips; None where the pack has none
     samples  uint64 (batch,): which samples of the source these are
+    uses     uint64 (batch,), NumPy's also of tensors: 0, or which repeat of the sample in the epoch each is
     keys     their names: the file of each, as the input named it
     epoch    which epoch this is of
     index    its number in the epoch, of this rank
@@ -28,6 +29,7 @@ class ImageBatch(Tuple[Any, Any]):
 
     masks: Any = None
     views: Any = None
+    uses: Any = None
     _labels: Any
     samples: Any
     epoch: int
@@ -56,13 +58,14 @@ class ImageBatch(Tuple[Any, Any]):
 
     @classmethod
     def of(cls, core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int, masks: Any = None,
-           views: Any = None) -> "ImageBatch":
+           views: Any = None, uses: Any = None) -> "ImageBatch":
         """A batch of these parts, of a loader of the binding."""
         batch = cls((images, labels if masks is None else masks))
         batch.core = core
         batch._labels = labels
         batch.masks = masks
         batch.views = views
+        batch.uses = uses
         batch.samples = samples
         batch.epoch = epoch
         batch.index = index

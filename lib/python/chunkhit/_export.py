@@ -43,7 +43,7 @@ class Counter:
 
 
 def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None, force: bool = False,
-                threads: Optional[int] = None, progress: Progress = None, images: str = "images",
+                plain: bool = False, threads: Optional[int] = None, progress: Progress = None, images: str = "images",
                 labels: Optional[str] = None) -> Dict[str, Any]:
     """Writes a pack, in its order, as files that other tools read. The ending of `output` says which:
 
@@ -59,6 +59,7 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
 
     classes   images: names of the classes that are written; None: all samples
     force     replace an existing output; of folders only those that were exported
+    plain     tables have ' before a text that begins with =, +, - or @ and is no number: spreadsheets would compute it
     threads   encode images; None: all CPUs that the process may use
     progress  as in pack_images
     images, labels
@@ -83,7 +84,7 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
         rows = SparseDataset(source, format="csr", cache="none")
         matrices = 1 + rows.has_held_out
         files = with_progress(progress, lambda on_progress: export_ratings(
-            rows, target, force, Counter(matrices * len(rows), on_progress)))
+            rows, target, force, Counter(matrices * len(rows), on_progress), plain))
         return {"rows": len(rows), "files": files}
     if info.get("views"):
         raise Error(f"{source}: has views, which are not exported; ImageDataset(…).views gives them", "usage")
@@ -91,5 +92,5 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
     samples = np.arange(len(dataset)) if classes is None else samples_of_classes(dataset, classes)
     count = len(os.sched_getaffinity(0)) if threads is None else max(1, whole_number("`threads`", threads))
     with_progress(progress, lambda on_progress: FORMS[ending](
-        Export(dataset, cast(Any, dataset.info), samples, count, Counter(len(samples), on_progress)), target, force))
+        Export(dataset, cast(Any, dataset.info), samples, count, Counter(len(samples), on_progress), plain), target, force))
     return {"samples": len(samples), "files": [target]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import contextlib
-import csv
 import io
 import json
 import os
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from ._datasets import ImageDataset
 from ._error import Error
 from ._export_arrays import ArrayArchive
-from ._publish import LineFeeds, new_file, new_folder
+from ._publish import Table, new_file, new_folder
 
 RUN_BYTES = 32 << 20  # pixels that are read at a time
 MAX_NAME_BYTES = 200
@@ -36,6 +35,7 @@ class Export(NamedTuple):
     samples: NDArray[Any]  # their numbers, in the order of the output
     threads: int
     done: Callable[[int], None]  # is called with the number of samples that were written
+    plain: bool = False  # tables have ' before what spreadsheets would compute
 
 
 class EncodedImage(NamedTuple):
@@ -248,8 +248,8 @@ def export_folder(export: Export, output: str, force: bool) -> None:
 
     with new_folder(output, force) as folder, contextlib.closing(encoded_images(export)) as images:
         with open(os.path.join(folder, LIST), "w", newline="", encoding="utf-8") as file:
-            rows = csv.writer(LineFeeds(file))
-            rows.writerow([fields.file_name, *fields.label_columns, fields.key_name, *fields.columns])
+            rows = Table(file, export.plain)
+            rows.add([fields.file_name, *fields.label_columns, fields.key_name, *fields.columns])
             for sample, image in images:
                 kind = None if fields.are_numbers else fields.class_of(sample)
                 stem = stem_of(fields.key(sample), sample).strip("/")
@@ -261,7 +261,7 @@ def export_folder(export: Export, output: str, force: bool) -> None:
                 write(os.path.join(folder, "" if image.mask is None else "images", name), image.content)
                 if image.mask is not None:
                     write(os.path.join(folder, "masks", f"{stem}.png"), image.mask)
-                rows.writerow([name, *fields.row(sample)])
+                rows.add([name, *fields.row(sample)])
                 export.done(1)
 
 

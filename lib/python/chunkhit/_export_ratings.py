@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
 import os
 from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, NamedTuple, Tuple
@@ -14,7 +13,7 @@ from ._batches import CsrRows
 from ._datasets import SparseDataset
 from ._error import Error
 from ._export_arrays import ArrayArchive
-from ._publish import LineFeeds, new_file
+from ._publish import Table, new_file
 
 RUN_ROWS = 4096  # that are read at a time, or a chunk where that has more
 
@@ -61,12 +60,19 @@ def ids_of(find: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         return np.zeros(0, dtype=object)
 
 
-def write_table(file: BinaryIO, header: List[str], lines: Iterable[Any]) -> None:
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    table = csv.writer(LineFeeds(text))
-    table.writerow(header)
-    table.writerows(lines)
-    text.detach()
+class Tables:
+    """Writes tables; `plain` as in `export_pack`."""
+
+    def __init__(self, plain: bool) -> None:
+        self._plain = plain
+
+    def write(self, file: BinaryIO, header: List[str], lines: Iterable[Any]) -> None:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        table = Table(text, self._plain)
+        table.add(header)
+        for line in lines:
+            table.add(line)
+        text.detach()
 
 
 def values_at(columns: List[Tuple[str, NDArray[Any]]], index: int) -> List[Any]:
@@ -74,7 +80,7 @@ def values_at(columns: List[Tuple[str, NDArray[Any]]], index: int) -> List[Any]:
     return ["" if values[index] != values[index] else values[index] for _, values in columns]
 
 
-def write_ids(dataset: SparseDataset, output: str, open_file: Callable[[str], BinaryIO]) -> None:
+def write_ids(dataset: SparseDataset, output: str, open_file: Callable[[str], BinaryIO], tables: Tables) -> None:
     """OUTPUT.users.csv, with the rows' labels, and OUTPUT.items.csv; both with the columns that the pack keeps."""
     users, items = ids_of(dataset.row_ids), ids_of(dataset.column_ids)
     of_users = [(each["name"], dataset.user_column(each["name"])) for each in dataset.info.get("user_columns", [])]
@@ -85,10 +91,10 @@ def write_ids(dataset: SparseDataset, output: str, open_file: Callable[[str], Bi
               *values_at(of_users, row)] for row in range(len(dataset)))
     if len(users) or columns:
         header = ["row", *(["user"] if len(users) else []), *columns, *(name for name, _ in of_users)]
-        write_table(open_file(beside(output, "users.csv")), header, lines)
+        tables.write(open_file(beside(output, "users.csv")), header, lines)
     if len(items):
-        write_table(open_file(beside(output, "items.csv")), ["column", "item", *(name for name, _ in of_items)],
-                    ([column, item, *values_at(of_items, column)] for column, item in enumerate(items)))
+        tables.write(open_file(beside(output, "items.csv")), ["column", "item", *(name for name, _ in of_items)],
+                     ([column, item, *values_at(of_items, column)] for column, item in enumerate(items)))
 
 
 def write_matrix(file: BinaryIO, dataset: SparseDataset, matrix: Matrix, done: Callable[[int], None]) -> None:
@@ -113,7 +119,7 @@ def write_matrix(file: BinaryIO, dataset: SparseDataset, matrix: Matrix, done: C
         archive.append_pieces("data", np.int64 if matrix.times else np.float32, (count,), values())
 
 
-def write_triplets(file: BinaryIO, dataset: SparseDataset, matrix: Matrix, done: Callable[[int], None]) -> None:
+def write_triplets(file: BinaryIO, dataset: SparseDataset, matrix: Matrix, done: Callable[[int], None], tables: Tables) -> None:
     """user,item,value of each rating, and its time where that is kept; numbers of rows and columns where the source has no
     ids."""
     users, items = ids_of(dataset.row_ids), ids_of(dataset.column_ids)
@@ -128,12 +134,12 @@ def write_triplets(file: BinaryIO, dataset: SparseDataset, matrix: Matrix, done:
                            *([] if rows.times is None else [rows.times.tolist()]))
             done(rows.shape[0])
 
-    write_table(file, ["user", "item", "value", *(["time"] if dataset.info.get("times") else [])], lines())
+    tables.write(file, ["user", "item", "value", *(["time"] if dataset.info.get("times") else [])], lines())
 
 
-def export_ratings(dataset: SparseDataset, output: str, force: bool, done: Callable[[int], None]) -> List[str]:
+def export_ratings(dataset: SparseDataset, output: str, force: bool, done: Callable[[int], None], plain: bool) -> List[str]:
     """Writes the matrix, what is held out of it and the ids; returns the files. The named one appears last."""
-    is_table = output.endswith(".csv")
+    is_table, tables = output.endswith(".csv"), Tables(plain)
     written: List[str] = []
     with contextlib.ExitStack() as files:
 
@@ -142,7 +148,10 @@ def export_ratings(dataset: SparseDataset, output: str, force: bool, done: Calla
             return files.enter_context(new_file(path, force))
 
         for matrix in matrices(dataset, output, is_table):
-            (write_triplets if is_table else write_matrix)(open_file(matrix.path), dataset, matrix, done)
+            if is_table:
+                write_triplets(open_file(matrix.path), dataset, matrix, done, tables)
+            else:
+                write_matrix(open_file(matrix.path), dataset, matrix, done)
         if not is_table:
-            write_ids(dataset, output, open_file)
+            write_ids(dataset, output, open_file, tables)
     return written

@@ -75,11 +75,11 @@ class Ids:
 
     def row_of(self, id: Any) -> int:
         """The row of a user's id, the first where several packs have it; raises KeyError for an unknown one."""
-        return self._one(self._core.rows_of([id_text(id)]), id)
+        return self._one(self._core.rows_of([id_text(id)]), f"user {id!r}")
 
     def column_of(self, id: Any) -> int:
         """The column of an item's id; raises KeyError for an unknown one."""
-        return self._one(self._core.columns_of([id_text(id)]), id)
+        return self._one(self._core.columns_of([id_text(id)]), f"item {id!r}")
 
     def rows_of(self, ids: Any) -> NDArray[Any]:
         """int64 (n,): the row of each of n ids, -1 for unknown ones."""
@@ -102,7 +102,7 @@ class Ids:
         return np.asarray(self._core.user_column(name, indices_of("rows", rows, self._core.size)))
 
     @staticmethod
-    def _one(found: NDArray[Any], id: Any) -> int:
+    def _one(found: NDArray[Any], what: str) -> int:
         if found[0] < 0:
-            raise KeyError(id)
+            raise KeyError(f"{what}: the pack has no rating of it")
         return int(found[0])

@@ -26,7 +26,13 @@ class Epoch(Generic[Batch]):
         return self
 
     def __next__(self) -> Batch:
-        return self._loader._next_of(self)
+        try:
+            found = self._loader._next_of(self)
+        except StopIteration as error:  # of a transform, say: a `for` loop would end as if the epoch were over
+            raise RuntimeError("a function that the loader calls raised StopIteration") from error
+        if found is None:
+            raise StopIteration
+        return found
 
 
 class Loader(Generic[Core, Batch]):
@@ -42,6 +48,7 @@ class Loader(Generic[Core, Batch]):
         # memory at once, without Python's search for cycles.
         self._turn = 0
         self._next_epoch = 0
+        self._is_named = False
         self._log: Optional[EpochLog] = None
 
     @property
@@ -91,6 +98,7 @@ class Loader(Generic[Core, Batch]):
             self._log.begin(epoch, before)
         self._turn += 1
         self._next_epoch = epoch
+        self._is_named = False
         return Epoch(self, epoch, self._turn)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -103,8 +111,9 @@ class Loader(Generic[Core, Batch]):
         return self._core.batch_count
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next `for batch in loader`, as DistributedSampler.set_epoch does."""
+        """Sets the epoch of the next `for batch in loader`, as DistributedSampler.set_epoch does; also while an epoch runs."""
         self._next_epoch = whole_number("epoch", epoch)
+        self._is_named = True
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns the position after the current batch, as torchdata's StatefulDataLoader and Lightning ask for it."""
@@ -120,6 +129,7 @@ class Loader(Generic[Core, Batch]):
         self._core.restore(state["chunkhit"])
         self._turn += 1
         self._next_epoch = json.loads(state["chunkhit"])["epoch"]
+        self._is_named = False
 
     def _state(self) -> str:
         return self._core.state()
@@ -216,14 +226,14 @@ class Loader(Generic[Core, Batch]):
         """Samples (rows) of an epoch, of all ranks: `size`, where no sampler says otherwise."""
         return self._core.epoch_samples
 
-    def _next_of(self, epoch: Epoch[Batch]) -> Batch:
+    def _next_of(self, epoch: Epoch[Batch]) -> Optional[Batch]:
         if epoch._turn != self._turn:
             raise Error("this epoch is over: another one was begun, or a state restored", "usage")
         found = self._take()
         if found is None:
-            self._next_epoch = epoch._number + 1
+            if not self._is_named:  # by set_epoch, while this epoch ran
+                self._next_epoch = epoch._number + 1
             self._end_record(complete=True)
-            raise StopIteration
         return found
 
     def _take(self) -> Optional[Batch]:

@@ -1,7 +1,7 @@
 """Loaders: batches that are always ready."""
 import os
 import reprlib
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from . import _chunkhit
 from . import _types as types
 from ._batches import CsrRows, ImageBatch, SparseBatch, times_of
-from ._error import ArgumentError, counted
+from ._error import ArgumentError, Error, counted
 from ._ids import Ids
 from ._info import OfImages, OfRatings
 from ._loader import Loader
@@ -38,6 +38,12 @@ def subset_option(subset: Any) -> Any:
 
 def check_dicts(augment: Any, normalize: Any) -> None:
     """Raises Error "usage" for a key of another library, or a misspelt one; what else is wrong is the binding's to say."""
+    if callable(augment):
+        raise ArgumentError(f"augment: expected a dict, as {{\"flip_horizontal\": 0.5}}, found a {type(augment).__name__}; a function "
+                            "of whole batches is transform= of chunkhit.torch, one of single images sample_transform=")
+    if isinstance(normalize, (tuple, list)):
+        raise ArgumentError("normalize: expected a dict, as {\"mean\": [0.5, 0.5, 0.5], \"std\": [0.25, 0.25, 0.25]}, found "
+                            f"{reprlib.repr(normalize)}")
     if isinstance(normalize, dict):
         check_keys("normalize", normalize, types.Normalize, {})
     if isinstance(augment, dict):
@@ -78,6 +84,13 @@ OF_ROWS = {**ELSEWHERE, "dtype": "format=", "transform": "a function of your own
            "collate_fn": "a function of your own, on each batch,"}
 
 
+def check_rank(options: Dict[str, Any]) -> None:
+    """Raises Error "usage" for a world size without a rank: all processes would read the share of rank 0."""
+    if (options.get("world_size") or 1) != 1 and options.get("rank") is None:
+        raise Error("rank: is needed beside world_size, from 0 and below it: without one each process would read the share of "
+                    "rank 0", "usage")
+
+
 @has_options("image_loader", elsewhere=OF_IMAGES)
 class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
     """Batches of images from a pack, a part, or an external HDF5 file with a uint8 array (n, ...).
@@ -97,6 +110,7 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
     """
 
     def __init__(self, paths: types.Sources, *, dtype: types.DtypeLike = "uint8", **options: Any) -> None:
+        check_rank(options)
         options = with_defaults("image_loader", {**options, "dtype": dtype_name(dtype)})
         names, options["mixture"] = mixture_option(paths)
         options["subset"] = subset_option(options["subset"])
@@ -138,6 +152,7 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
     """
 
     def __init__(self, paths: Paths, *, writable: bool = False, **options: Any) -> None:
+        check_rank(options)
         options = with_native_paths(with_defaults("sparse_loader", options), "cache_dir")
         check_shuffle(options["shuffle"])
         options["subset"] = subset_option(options["subset"])

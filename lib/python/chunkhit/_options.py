@@ -2,7 +2,6 @@
 to be. Those that C++ has stand in its tables of fields; a docstring explains the others."""
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import json
@@ -61,8 +60,7 @@ def hint_of(name: str, names: Sequence[str], elsewhere: Mapping[str, str]) -> st
     """What follows the name of an option that there is not: what is in its place, or the nearest one; "" for neither."""
     if name in elsewhere:
         return f"; {elsewhere[name]} {'are' if ' and ' in elsewhere[name] else 'is'} in its place"
-    near = difflib.get_close_matches(name.lower(), names, 1)
-    return f'; did you mean "{near[0]}"?' if near else ""
+    return _chunkhit.did_you_mean(name, list(names))
 
 
 def check_keys(location: str, keys: Mapping[str, Any], kind: type, elsewhere: Mapping[str, str]) -> None:

@@ -26,10 +26,10 @@ BATCH = 16  # samples that a worker hands over at a time
 class Samples:
     """A source whose samples are ready to be added; what is wrong with one is an Error that names its index."""
 
-    def __init__(self, source: Any, image: str, label: str, key: Optional[str], columns: List[str],
+    def __init__(self, source: Any, image: str, label: str, key: Optional[str], mask: Optional[str], columns: List[str],
                  exif: Optional[str]) -> None:
         self.source, self.exif = source, exif
-        self.names = (image, label, key)
+        self.names = (image, label, key, mask)
         self.columns = columns
 
     def __len__(self) -> int:
@@ -55,32 +55,44 @@ class Samples:
 
     def entry(self, index: int, sample: Any) -> Entry:
         try:
-            image, label, key, found = self.fields(sample)
+            image, label, key, mask, found = self.fields(sample)
             columns = {name: column_value(name, found[name]) for name in self.columns if name in found}
-            label, mask = (-1, mask_array(label)) if is_mask(label) else (label_value(label), None)
-            return image_array(stored_image(image), self.exif), label, key_text(key), columns, mask
+            if is_mask(label):
+                if mask is not None:
+                    raise Error("label: is a mask, and another mask stands beside it", "usage")
+                label, mask = -1, label
+            return image_array(stored_image(image), self.exif), label_value(label), key_text(key), columns, mask_array(mask)
         except (Error, TypeError, OSError) as error:
             code = "bad_data" if isinstance(error, TypeError) else getattr(error, "code", "bad_data")
             raise Error(f"sample {index}: {error}", code) from error
 
-    def fields(self, sample: Any) -> Tuple[Any, Any, Any, Mapping[str, Any]]:
-        image, label, key = self.names
+    def fields(self, sample: Any) -> Tuple[Any, Any, Any, Any, Mapping[str, Any]]:
+        """Image, label, key or None, mask or None, and columns."""
         if isinstance(sample, dict):
-            for argument, name in (("image", image), ("label", label), ("key", key),
-                                   *(("keep_columns", name) for name in self.columns)):
-                if name is not None and name not in sample:
-                    found = ", ".join(map(repr, sample))
-                    raise Error(f"has no {name!r}, only {found}; {argument}= names what it has", "usage")
-            return sample[image], sample[label], None if key is None else sample[key], sample
-        if isinstance(sample, (tuple, list)) and 2 <= len(sample) <= 4:
+            return self.fields_of_dict(sample)
+        if isinstance(sample, (tuple, list)) and 2 <= len(sample) <= 5:
             *others, columns = sample if isinstance(sample[-1], dict) else [*sample, {}]
             if columns and not self.columns:
                 raise Error(f"columns: found {', '.join(map(repr, columns))}, expected none; keep_columns names those to keep", "usage")
+            mask = others.pop(2) if len(others) > 2 and is_mask(others[2]) else None
             if len(others) in (2, 3):
-                return others[0], others[1], others[2] if len(others) == 3 else None, columns
+                return others[0], others[1], others[2] if len(others) == 3 else None, mask, columns
         found = f"{len(sample)} values" if isinstance(sample, (tuple, list)) else f"a {type(sample).__name__}"
-        raise Error("expected (image, label), (image, label, key), with a dict of columns behind, or a dict, "
-                    f"found {found}", "usage")
+        raise Error("expected (image, label), (image, label, key), a mask behind the label, a dict of columns at the end, or a "
+                    f"dict, found {found}", "usage")
+
+    def fields_of_dict(self, sample: Dict[str, Any]) -> Tuple[Any, Any, Any, Any, Mapping[str, Any]]:
+        image, label, key, mask = self.names
+        for argument, name in (("image", image), ("label", label), ("key", key), ("mask", mask or None),
+                               *(("keep_columns", name) for name in self.columns)):
+            if name is not None and name not in sample:
+                found = ", ".join(map(repr, sample))
+                raise Error(f"has no {name!r}, only {found}; {argument}= names what it has", "usage")
+        if mask is None:
+            for name, value in sample.items():
+                if name not in (image, label, key) and is_mask(value):
+                    raise Error(f"has {name!r}, which may be a mask: mask={name!r} packs it, mask='' leaves it out", "usage")
+        return sample[image], sample[label], None if key is None else sample[key], sample[mask] if mask else None, sample
 
 
 def stored_image(image: Any) -> Any:
@@ -158,8 +170,16 @@ def read_ahead(samples: Samples, workers: int) -> Generator[Entry, None, None]:
 
 
 def class_names(source: Any, label: str) -> List[str]:
-    """What a dataset says of its classes, or a subset's dataset: `classes`, or the names of a feature; else nothing."""
+    """What a dataset says of its classes, or a subset's dataset, or those that it concatenates: `classes`, or the names of a
+    feature; else nothing. Raises Error "usage" where concatenated datasets say different things."""
     for _ in range(10):
+        parts = getattr(source, "datasets", None)
+        if isinstance(parts, (list, tuple)):
+            found = [class_names(part, label) for part in parts]
+            if any(names != found[0] for names in found):
+                raise Error("classes: the datasets that are concatenated have different ones, so that an id means several: "
+                            "give `classes`, and labels that are ids or names of them", "usage")
+            return found[0] if found else []
         features = getattr(source, "features", None)
         feature = features.get(label) if isinstance(features, dict) else None
         for names in (getattr(source, "classes", None), getattr(feature, "names", None)):
@@ -171,8 +191,8 @@ def class_names(source: Any, label: str) -> List[str]:
 
 @has_options("pack_images", without=OF_FILES)
 def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image: str = "image", label: str = "label",
-                 key: Optional[str] = None, classes: Union[Path, Sequence[str], None] = None, progress: Progress = None,
-                 **options: Any) -> Info:
+                 key: Optional[str] = None, mask: Optional[str] = None,
+                 classes: Union[Path, Sequence[str], None] = None, progress: Progress = None, **options: Any) -> Info:
     """Packs a dataset: a map-style Dataset of torch or Hugging Face, or any iterable.
 
         chunkhit.pack_dataset(torchvision.datasets.CIFAR10("data"), "train", container="shard")
@@ -180,10 +200,12 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
 
     source    samples are (image, label), (image, label, key), these with a dict of columns behind, or dicts; images and
               labels are those of `ImageWriter.add`, an image may also be {"bytes": ...} or {"path": ...}; a label of
-              two dimensions, or an image of Pillow, is the mask of its image
+              two dimensions, or an image of Pillow, is the mask of its image, and so is what stands behind a label:
+              (image, label, mask)
     workers   processes of torch's DataLoader that read a map-style dataset ahead, in its order; 0: this process reads it
-    image, label, key
-              what dicts name them; key None: the number of the sample
+    image, label, key, mask
+              what dicts name them; key None: the number of the sample; mask None: none, and an error where a dict seems to have
+              one; "": none
     label_column, keep_columns
               as in ImageWriter; the columns stand in each sample's dict
     output, progress
@@ -196,7 +218,7 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
 
     Returns and raises what `pack_images` does; an Error names the index of the sample, from 0.
     """
-    samples = Samples(source, image, label, key, column_names(options.get("keep_columns")), options.get("exif"))
+    samples = Samples(source, image, label, key, mask, column_names(options.get("keep_columns")), options.get("exif"))
     count = whole_number("workers", workers)
     has_numbers = len(column_names(options.get("label_column"))) > 1  # a column of 0 and 1 for each class, say
     names = classes if classes is not None else [] if has_numbers else class_names(source, label)

@@ -1,9 +1,9 @@
 """Packing, and what packs hold."""
 import csv
 import json
+import logging
 import os
 import sys
-import warnings
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from . import _chunkhit
@@ -15,6 +15,7 @@ from ._paths import Path, Paths, native_path, native_paths
 Info = Dict[str, Any]
 Progress = Union[bool, Callable[[Dict[str, Any]], None], None]
 
+LOGGER = logging.getLogger("chunkhit.pack")
 
 # What other libraries call options of pack_images.
 OF_IMAGES = {"size": "resize= (with crop=), or fit= for whole images,", "image_size": "resize= (with crop=), or fit= for whole images,",
@@ -167,12 +168,12 @@ def finished_info(output: Path, warned: Sequence[str] = ()) -> Info:
 
 
 def warn(texts: Sequence[str]) -> None:
-    """Warns at the caller's line."""
+    """Logs what packing found, with the caller's line."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals["__name__"].split(".")[0] == "chunkhit":
         frame, level = frame.f_back, level + 1
     for text in texts:
-        warnings.warn(FIELD.sub(r"\1", text), UserWarning, stacklevel=level)
+        LOGGER.warning(FIELD.sub(r"\1", text), stacklevel=level)
 
 
 def rejects_text(info: Info) -> str:
@@ -221,8 +222,8 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
     The others are those of the command pack-images; None means the default. A size is (width, height) or one side, a color
     (red, green, blue) or a name, a list one text or several; a split {"train": 0.9, "val": 0.1}.
 
-    Returns what `pack_info` says of the pack, by their names if there are several. Warns (UserWarning) of what the command
-    prints as notes, of whole numbers that were taken for class ids because no label_type says what they are, and of
+    Returns what `pack_info` says of the pack, by their names if there are several. Logs warnings (`chunkhit.pack`) of what
+    the command prints as notes, of whole numbers that were taken for class ids because no label_type says what they are, and of
     rejected samples: how many, the first with its reason, and where the list is. Raises Error: "usage" for options
     that make no sense, "bad_data", "too_many_rejects", "cannot_write", or "try_again". Ctrl-C stops after the samples
     in hand and raises KeyboardInterrupt; finished parts are kept.
@@ -312,7 +313,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     ("movieId"), else in the first one. Loaders give the other columns as item_column(name) and user_column(name), and kept
     times in CSR batches as batch.times.
 
-    Returns and raises what `pack_images` does. Warns (UserWarning) where on_error="skip" left lines out.
+    Returns and raises what `pack_images` does. Logs a warning (`chunkhit.pack`) where on_error="skip" left lines out.
     """
     options = given({**options, "preset": preset, "train_file": train_file, "validation_file": validation_file,
                      "test_file": test_file})
@@ -360,8 +361,8 @@ def merge_packs(packs: Paths, output: Path) -> Info:
               have the same items, and no user is in two of them
     output    folder of the merged pack; named among `packs`, the others are appended to it
 
-    The same call resumes, and does nothing for what is merged already, or for one pack that is the output. Warns (UserWarning)
-    of what `pack-merge` notes: classes that are added, say. Returns what `pack_info` says of the pack, with
+    The same call resumes, and does nothing for what is merged already, or for one pack that is the output. Logs warnings
+    (`chunkhit.pack`) of what `pack-merge` notes: classes that are added, say. Returns what `pack_info` says of the pack, with
     `sources`: what was merged. Raises Error "bad_data" for packs that do not fit, "cannot_write" or "try_again".
     """
     warn(_chunkhit.merge_packs(native_paths(packs, "packs"), native_path(output, "output"), " ".join(sys.argv)))

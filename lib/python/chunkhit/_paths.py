@@ -20,13 +20,21 @@ def path_list(paths: Paths, name: str = "paths") -> List[str]:
 
 def native_paths(paths: Paths, name: str = "paths") -> List[bytes]:
     """The paths as the system has them, which need not be UTF-8; `name` is the argument's."""
-    return [os.fsencode(path) for path in path_list(paths, name)]
+    return [encoded(path, name) for path in path_list(paths, name)]
+
+
+def encoded(path: Path, name: str) -> bytes:
+    """The path's bytes; a text with a surrogate that stands for no byte has none."""
+    try:
+        return os.fsencode(path)
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{name}: expected a path, found {path!r}") from None
 
 
 def native_path(path: Path, name: str) -> bytes:
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"{name}: expected a path, found {reprlib.repr(path)}")
-    return os.fsencode(path)
+    return encoded(path, name)
 
 
 def with_native_paths(options: Dict[str, Any], *names: str) -> Dict[str, Any]:

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import os
 import platform
 import re
 import shutil
-from typing import BinaryIO, Iterator, TextIO
+from typing import Any, BinaryIO, Iterable, Iterator, TextIO
 
 from ._error import Error
 
@@ -21,6 +22,28 @@ class LineFeeds:
 
     def write(self, row: str) -> int:
         return self._file.write(row[:-2] + "\n" if row.endswith("\r\n") else row)
+
+
+def is_formula(cell: object) -> bool:
+    """Whether a spreadsheet would compute a cell: a text that begins as a formula and is no number."""
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return True
+    return False
+
+
+class Table:
+    """A CSV. `plain` puts ' before what a spreadsheet would compute."""
+
+    def __init__(self, file: TextIO, plain: bool) -> None:
+        self._rows = csv.writer(LineFeeds(file))
+        self._plain = plain
+
+    def add(self, row: Iterable[Any]) -> None:
+        self._rows.writerow([f"'{cell}" if is_formula(cell) else cell for cell in row] if self._plain else row)
 
 
 def check_free(path: str, force: bool, is_folder: bool) -> None:

@@ -53,7 +53,7 @@ class DeviceImages:
         if self._is_float:
             images, views = (None if pixels is None else pixels.to(torch.float32).div_(255).sub_(self._mean).div_(self._std)
                              for pixels in (images, views))
-        return images, labels, samples, *found[3:5], masks, views
+        return images, labels, samples, *found[3:5], masks, views, found[7]
 
 
 class DeviceRows:

@@ -68,7 +68,7 @@ def misfit(option: str, error: Exception, image: torch.Tensor, what: str = "") -
 
 class SampleTransform:
     """Makes new batches of batches by a function of one image, which a thread for each available CPU calls; a keyword-only
-    parameter `seed` of it is a number of the loader's seed, the epoch and the sample. With `channels_first` it gets images of
+    parameter `seed` of it is a number of the loader's seed, the epoch, the sample and its use in the epoch. With `channels_first` it gets images of
     nhwc batches as (channels, height, width), without a copy: Pillow takes their memory as it is."""
 
     def __init__(self, function: Any, seed: int, channels_first: bool) -> None:
@@ -93,7 +93,8 @@ class SampleTransform:
         slices = [range(begin, min(begin + step, count)) for begin in range(1, count, step)]
         for _ in self._pool.map(lambda numbers: self._fill(images, batch, numbers), slices):
             pass
-        return ImageBatch.of(batch.core, images, batch.labels, batch.samples, batch.epoch, batch.index, batch.masks)
+        return ImageBatch.of(batch.core, images, batch.labels, batch.samples, batch.epoch, batch.index, batch.masks,
+                             batch.views, batch.uses)
 
     def _fill(self, images: torch.Tensor, batch: ImageBatch, numbers: range) -> None:
         """Makes these images of the batch, each in its place: kept until all are there, they would take memory twice."""
@@ -121,5 +122,7 @@ class SampleTransform:
     def _keywords(self, batch: ImageBatch, number: int) -> Dict[str, int]:
         if not self._takes_seed:
             return {}
-        words = np.random.SeedSequence([self._seed, batch.epoch, int(batch.samples[number])]).generate_state(1, np.uint64)
+        use = int(batch.uses[number])  # as order.md counts them: a sample that repeats draws again
+        key = [self._seed, batch.epoch, int(batch.samples[number])] + ([use] if use else [])
+        words = np.random.SeedSequence(key).generate_state(1, np.uint64)
         return {"seed": int(words[0]) >> 1}  # an int64, as torch takes it

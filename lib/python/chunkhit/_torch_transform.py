@@ -55,7 +55,8 @@ class Transform:
                 error.add_note(f"transform: batch {batch.index} of epoch {batch.epoch}")
             raise
         labels, masks = (targets, None) if batch.masks is None else (batch.labels, targets)
-        return ImageBatch.of(batch.core, images, labels, batch.samples, batch.epoch, batch.index, masks, batch.views)
+        return ImageBatch.of(batch.core, images, labels, batch.samples, batch.epoch, batch.index, masks, batch.views,
+                             batch.uses)
 
     def _apply(self, batch: ImageBatch) -> Tuple[Any, Any]:
         keywords = {"batch": batch} if self._takes_batch else {}

@@ -40,8 +40,8 @@ class Writer:
 
     def finish(self) -> Dict[str, Any]:
         """Packs what was added and publishes; once. Returns what `pack_info` says of the pack, by their names if there
-        are several. Warns (UserWarning) of rejected samples: how many, the key of the first with its reason, and where
-        the list is."""
+        are several. Logs a warning (`chunkhit.pack`) of rejected samples: how many, the key of the first with its
+        reason, and where the list is."""
         try:
             found = self._core.finish()
         finally:
@@ -69,8 +69,8 @@ class Writer:
             self.close()
 
 
-OF_FILES = ("output", "labels", "file_column", "label_type", "label_separator", "include", "split_folders",
-            "follow_symlinks", "trust_inputs")
+OF_FILES = ("output", "labels", "file_column", "mask_column", "label_type", "label_separator", "empty_labels", "include",
+            "split_folders", "pair", "pair_kind", "follow_symlinks", "trust_inputs")
 
 
 @has_options("pack_images", without=OF_FILES)
@@ -93,8 +93,8 @@ class ImageWriter(Writer):
     The others are those of `pack_images`.
 
     Images lie in a temporary file without a name beside the output, as large as all that was added, until the writer is
-    closed or its process ends; the end of the `with` block packs them, and rejects those that cannot be decoded, of which it
-    warns (UserWarning) with their number, the first key and its reason: more than `max_errors` are an error. An
+    closed or its process ends; the end of the `with` block packs them, and rejects those that cannot be decoded, which a
+    warning (`chunkhit.pack`) counts, with the first key and its reason: more than `max_errors` are an error. An
     exception in the block, or `close`, publishes nothing. The same images, labels and keys in the same order make the same
     pack: a program that was stopped while it packed resumes when it adds them again. A writer is used by one thread at a
     time.

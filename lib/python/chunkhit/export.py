@@ -7,6 +7,7 @@ from typing import Any, List, Optional
 from ._chunkhit import __version__
 from ._error import Error, TryAgainError
 from ._export import export_pack
+from .report._page import shown
 
 
 def parser() -> argparse.ArgumentParser:
@@ -20,6 +21,7 @@ def parser() -> argparse.ArgumentParser:
         "ratings: FILE.npz (scipy.sparse.load_npz) or FILE.csv (user,item,value, and time where it is kept)"))
     flags.add_argument("--classes", metavar="NAME,...", help="only the samples of these classes")
     flags.add_argument("--force", action="store_true", help="replace an existing output")
+    flags.add_argument("--plain", action="store_true", help="tables: put ' before what a spreadsheet would compute")
     flags.add_argument("--threads", metavar="N", type=int, help="threads that encode images (all CPUs)")
     flags.add_argument("--images", metavar="DATASET", default="images", help="dataset of an external HDF5 file (images)")
     flags.add_argument("--labels", metavar="DATASET", help="its label dataset (labels, next to the images)")
@@ -38,16 +40,16 @@ def main(arguments: Optional[List[str]] = None) -> int:
         signal.signal(number, end)
     try:
         report = export_pack(given.pack, given.output, classes=given.classes.split(",") if given.classes else None,
-                             force=given.force, threads=given.threads, progress=False if given.quiet else None,
+                             force=given.force, plain=given.plain, threads=given.threads, progress=False if given.quiet else None,
                              images=given.images, labels=given.labels)
     except Error as error:
-        print(f"pack-export: {error._flag_text}", file=sys.stderr)
+        print(f"pack-export: {shown(error._flag_text)}", file=sys.stderr)
         return error.exit_code
     except MemoryError:
         print("pack-export: out of memory; fewer --threads need less", file=sys.stderr)
         return TryAgainError.exit_code
     kind = "samples" if "samples" in report else "rows"
-    print(f"{report[kind]:,} {kind} → {', '.join(report['files'])}")
+    print(f"{report[kind]:,} {kind} → {shown(', '.join(report['files']))}")
     return 0
 
 

@@ -97,8 +97,9 @@ class TensorLoader:
         return self._feed.take(self._core)  # type: ignore[attr-defined]
 
 
-def image_batch(core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int, masks: Any, views: Any) -> ImageBatch:
-    return ImageBatch.of(core, tensor(images), tensor(labels), tensor(samples), epoch, index, tensor(masks), tensor(views))
+def image_batch(core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int, masks: Any, views: Any,
+                uses: Any) -> ImageBatch:
+    return ImageBatch.of(core, tensor(images), tensor(labels), tensor(samples), epoch, index, tensor(masks), tensor(views), uses)
 
 
 @has_options("image_loader", _loaders.ImageLoader, elsewhere=_loaders.OF_IMAGES)
@@ -121,7 +122,7 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             function of one image, a uint8 tensor in `layout`, which returns a tensor or an array; all results have one
             shape. A thread for each available CPU calls it, ahead of time, before `transform`. It takes over a pipeline of
             torchvision: Compose([ToPILImage(), *pipeline]). A keyword-only parameter `seed` of it is a number of the loader's
-            seed, the epoch and the sample. It is for dtype="uint8" without device, and packs without masks
+            seed, the epoch, the sample and its use in the epoch. It is for dtype="uint8" without device, and packs without masks
     transform_ahead
             so many batches are transformed in advance, in order, on a thread and with device= on a stream of its own; 0:
             none, and 2 with sample_transform. They take memory beside memory_bytes. The thread ends with the epoch, close() or the loader

@@ -81,7 +81,7 @@ void write_part_attributes(const Hdf5Check& check, hid_t file, hid_t images, con
     write_attribute(check, images, "suggested_rdcc_nslots", spec.cache_advice.rdcc_nslots);
     write_attribute(check, images, "suggested_rdcc_w0", spec.cache_advice.rdcc_w0);
   }
-  write_attribute(check, file, kFormatAttribute, std::uint64_t{kHdf5Format});
+  write_attribute(check, file, kFormatAttribute, std::uint64_t{hdf5_format(spec.hashes_samples)});
   write_text_attribute(check, file, "pack_id", hash_text(spec.pack_id));
   write_attribute(check, file, "part_index", std::uint64_t{spec.part_index});
   write_text_attribute(check, file, "filter", spec.codec);
@@ -161,6 +161,8 @@ PartContents decode_index(Bytes index, const Hdf5Trailer& trailer) {
   std::copy_n(index.begin(), spec.size(), spec.begin());
   PartContents contents;
   contents.spec = decode_part_spec(trailer.kind, spec);
+  contents.spec.hashes_samples = trailer.version == hdf5_format(true);
+  check_part_spec(contents.spec, container("hdf5"));
   contents.spec.payload().decode_index(index.subspan(spec.size()), {}, contents);
   contents.samples.sizes.framed = false;
   check_part_contents(contents, container("hdf5"), trailer.hdf5_bytes);
@@ -280,7 +282,7 @@ class Hdf5PartWriter : public ChunkWriter {
     index.insert(index.begin(), spec.begin(), spec.end());
     finish_hdf5(samples);
     PendingFile& pending = output_.pending();
-    append_hdf5_index(pending, spec_.payload().kind(), chunks_, index);
+    append_hdf5_index(pending, hdf5_format(spec_.hashes_samples), spec_.payload().kind(), chunks_, index);
     const PartReport report = check_written_part(pending, open_hdf5_part, chunks_);
     pending.flush();
     return {report, std::move(pending)};
@@ -299,7 +301,8 @@ class Hdf5PartWriter : public ChunkWriter {
                        .first_sample = sample_count_,
                        .sample_count = chunk.sample_count,
                        .xxh3 = chunk.xxh3,
-                       .filtered = chunk.filtered});
+                       .filtered = chunk.filtered,
+                       .sample_hashes = chunk.sample_hashes});
     sample_count_ += chunk.sample_count;
   }
 

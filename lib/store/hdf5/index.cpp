@@ -33,7 +33,7 @@ using TrailerBytes = std::array<std::uint8_t, kHdf5TrailerBytes>;
 TrailerBytes encode_trailer(const Hdf5Trailer& trailer) {
   TrailerBytes bytes{};
   std::memcpy(bytes.data(), kMagic.data(), kMagic.size());
-  store_little(bytes.data() + 16, kHdf5Format);
+  store_little(bytes.data() + 16, trailer.version);
   store_little(bytes.data() + 20, static_cast<std::uint32_t>(trailer.kind));
   store_little(bytes.data() + 24, trailer.hdf5_bytes);
   store_little(bytes.data() + 32, trailer.index_bytes);
@@ -47,20 +47,25 @@ TrailerBytes encode_trailer(const Hdf5Trailer& trailer) {
 Hdf5Trailer decode_trailer(const InputFile& file, const TrailerBytes& bytes) {
   const auto version = load_little<std::uint32_t>(bytes.data() + 16);
   const auto kind = load_little<std::uint32_t>(bytes.data() + 20);
-  const Hdf5Trailer trailer{.kind = static_cast<SampleKind>(kind),
+  const Hdf5Trailer trailer{.version = version,
+                            .kind = static_cast<SampleKind>(kind),
                             .hdf5_bytes = load_little<std::uint64_t>(bytes.data() + 24),
                             .index_bytes = load_little<std::uint64_t>(bytes.data() + 32),
                             .index_xxh3 = load_little<std::uint64_t>(bytes.data() + 40),
                             .hdf5_xxh3 = load_little<std::uint64_t>(bytes.data() + 48),
                             .xxh3 = load_little<std::uint64_t>(bytes.data() + kHashAt)};
-  if (version != kHdf5Format)
-    throw_bad_trailer(file, "version " + std::to_string(version) + ", this reader knows version " +
-                                std::to_string(kHdf5Format));
+  if (version != hdf5_format(false) && version != hdf5_format(true))
+    throw_bad_trailer(file, "version " + std::to_string(version) + ", this reader knows versions " +
+                                std::to_string(hdf5_format(false)) + " and " +
+                                std::to_string(hdf5_format(true)));
   if (const std::uint64_t found = xxh3(Bytes(bytes).first(kHashAt)); found != trailer.xxh3)
     throw_bad_trailer(file, "checksum " + hash_text(found) + ", expected " + hash_text(trailer.xxh3));
   if (trailer.kind < SampleKind::images || trailer.kind > SampleKind::sized_images)
     throw_bad_trailer(file, "kind " + std::to_string(kind) +
                                 ", expected 1 (images), 2 (matrices) or 3 (images of their own sizes)");
+  if (version == hdf5_format(true) && trailer.kind != SampleKind::images)
+    throw_bad_trailer(file, "version " + std::to_string(version) + " of kind " + std::to_string(kind) +
+                                ", expected 1 (images)");
   const std::uint64_t before = file.byte_count() - kHdf5TrailerBytes;
   if (trailer.hdf5_bytes > before || trailer.index_bytes != before - trailer.hdf5_bytes)
     throw_bad_trailer(file, "an HDF5 file of " + std::to_string(trailer.hdf5_bytes) +
@@ -84,15 +89,16 @@ std::optional<std::uint64_t> end_address(const InputFile& file) {
 
 }  // namespace
 
-void append_hdf5_index(PendingFile& file, SampleKind kind, const std::vector<StoredChunk>& chunks,
-                       Bytes index) {
+void append_hdf5_index(PendingFile& file, std::uint32_t version, SampleKind kind,
+                       const std::vector<StoredChunk>& chunks, Bytes index) {
   const InputFile hdf5(file.aside_path());
   const std::uint64_t end = hdf5.byte_count();
   if (end < kSuperblockBytes || end_address(hdf5) != end)
     throw Error(ErrorCode::cannot_write, file.path() + ": the HDF5 library wrote " + std::to_string(end) +
                                              " bytes, but records others");
   file.write_at(end, index);
-  file.write_at(end + index.size(), encode_trailer({.kind = kind,
+  file.write_at(end + index.size(), encode_trailer({.version = version,
+                                                    .kind = kind,
                                                     .hdf5_bytes = end,
                                                     .index_bytes = index.size(),
                                                     .index_xxh3 = xxh3(index),

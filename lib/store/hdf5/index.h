@@ -12,16 +12,16 @@
 
 namespace chunkhit {
 
-/// The version of the page.
-inline constexpr std::uint32_t kHdf5Format = 2;
+/// The version of the page, by whether samples have hashes.
+[[nodiscard]] constexpr std::uint32_t hdf5_format(bool hashes_samples) { return hashes_samples ? 3 : 2; }
 
 /// Bytes of a trailer.
 inline constexpr std::uint64_t kHdf5TrailerBytes = 64;
 
-/// Appends an index and its trailer to a finished and closed HDF5 file of these chunks; parts of matrices
-/// have neither chunks nor an index, only the trailer. Throws cannot_write.
-void append_hdf5_index(PendingFile& file, SampleKind kind, const std::vector<StoredChunk>& chunks,
-                       Bytes index);
+/// Appends an index and a trailer of this version and kind to a finished and closed HDF5 file of these
+/// chunks; parts of matrices have neither chunks nor an index, only the trailer. Throws cannot_write.
+void append_hdf5_index(PendingFile& file, std::uint32_t version, SampleKind kind,
+                       const std::vector<StoredChunk>& chunks, Bytes index);
 
 /// Reads the trailer; nothing where the file has none, or its HDF5 file was changed since. Throws bad_data
 /// when it is damaged or of another version.

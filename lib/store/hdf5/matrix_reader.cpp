@@ -411,13 +411,13 @@ StoredChunk append_block(const Hdf5Matrix& matrix, const MatrixShape& shape, std
                             matrix.held_out ? matrix.held_out->view(first, end) : CsrView()};
   ByteBuffer raw;
   encode_row_block(std::span(views).first(shape.matrix_count), shape, first, raw);
-  const StoredChunk chunk{.offset = file.byte_count(),
-                          .stored_bytes = raw.size(),
-                          .raw_bytes = raw.size(),
-                          .first_sample = first,
-                          .sample_count = end - first,
-                          .xxh3 = xxh3(raw),
-                          .filtered = false};
+  StoredChunk chunk{.offset = file.byte_count(),
+                    .stored_bytes = raw.size(),
+                    .raw_bytes = raw.size(),
+                    .first_sample = first,
+                    .sample_count = end - first,
+                    .xxh3 = xxh3(raw),
+                    .filtered = false};
   file.append(raw);
   return chunk;
 }

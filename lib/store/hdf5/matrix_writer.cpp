@@ -224,7 +224,7 @@ CompletePart MatrixHdf5Writer::complete(const PartSamples& samples) {
     state.check_written(samples);
   }
   PendingFile& pending = state.output.pending();
-  append_hdf5_index(pending, SampleKind::matrices, {}, {});
+  append_hdf5_index(pending, hdf5_format(false), SampleKind::matrices, {}, {});
   const InputFile written(pending.aside_path());
   const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(written);
   if (!trailer) state.check.refuse("what was written does not read back: no trailer");

@@ -13,6 +13,8 @@ from ._page import Block, Section, shown
 
 MAX_VALUES = 24  # of whole numbers that are shown one by one
 TOP_TEXTS = 12
+MIN_IDS = 10  # different texts
+ID_WORDS = ("patient", "subject", "study", "group", "scene", "video", "series", "case", "person")
 
 
 class Column(NamedTuple):
@@ -43,7 +45,32 @@ def column_section(scans: Sequence[ImageScan]) -> Section:
     for scan in scans:
         for column in scan.info.get("columns", []):
             columns.setdefault(column["name"], []).append(Column(scan.name, scan.dataset.column(column["name"])))
-    return Section("columns", "Kept columns", column_blocks(columns, "column"))
+    specs = {scan.name: scan.info.get("spec", {}) for scan in scans}
+    split = {name for name, spec in specs.items() if "split-name" in spec or spec.get("split-folders", "none") != "none"}
+    of_split = {name: [column for column in own if column.pack in split] for name, own in columns.items()}
+    warnings = [text for name, own in of_split.items() for text in shared_ids(name, own)]
+    checks = ["values of columns of ids that packs of a split have in common"] if len(split) > 1 and columns and not warnings else []
+    return Section("columns", "Kept columns", column_blocks(columns, "column"), warnings=warnings, checks=checks)
+
+
+def is_of_ids(name: str, values: np.ndarray[Any, Any], different: int) -> bool:
+    """Whether values look like ids: texts with many values, or whole numbers that are called so; as pack-images asks it."""
+    if values.dtype != object and not np.issubdtype(values.dtype, np.integer):
+        return False
+    is_named = name.lower().endswith("id") or any(word in name.lower() for word in ID_WORDS)
+    return is_named or (values.dtype == object and different >= MIN_IDS)
+
+
+def shared_ids(name: str, columns: Sequence[Column]) -> List[str]:
+    """A warning where packs have ids in common."""
+    known = [set(column.known.tolist()) for column in columns]
+    every = set().union(*known)
+    shared = [value for value in every if sum(value in values for values in known) > 1]
+    if not shared or not is_of_ids(name, columns[0].values, len(every)):
+        return []
+    return [f"Column {shown(name)}: {len(shared):,} of {counted(len(every), 'value')} {'is' if len(shared) == 1 else 'are'} in several "
+            f"packs of the split, as {shown(str(min(shared)))}. A model is tested on what it was trained on; pack-images "
+            f"--split-group {shown(name)} keeps the images of a value in one pack."]
 
 
 def column_blocks(columns: Dict[str, List[Column]], chart: str) -> List[Block]:

@@ -179,7 +179,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
                              duplicates=options.duplicates, near_duplicates=options.near_duplicates, progress=None)
         print(f"{shown(options.output)}: {counted(len(found), 'warning')}", flush=True)
     except Error as error:
-        print(f"pack-report: {error._flag_text}", file=sys.stderr)
+        print(f"pack-report: {shown(error._flag_text)}", file=sys.stderr)
         return error.exit_code
     except OSError as error:
         print(f"pack-report: standard output cannot be written: {error.strerror}", file=sys.stderr)

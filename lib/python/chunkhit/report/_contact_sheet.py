@@ -92,9 +92,11 @@ def images_a_class(scans: Sequence[ImageScan], class_count: int) -> int:
     return int(np.clip(fitting, 3, max(3, MAX_OF_CLASS // len(scans))))
 
 
-def plain_block(scan: ImageScan, number: int) -> Block:
-    """Some images of a pack without classes."""
-    samples = scan.looked[np.linspace(0, len(scan.looked) - 1, min(PLAIN, len(scan.looked))).astype(int)]
+def plain_block(scan: ImageScan, number: int, seed: int) -> Block:
+    """Some images of a pack without classes: one of each stretch, drawn by the seed. Equal steps would show one camera alone
+    where several take turns."""
+    edges = np.linspace(0, len(scan.looked), min(PLAIN, len(scan.looked)) + 1).astype(int)
+    samples = scan.looked[np.random.default_rng(seed).integers(edges[:-1], edges[1:])]
     return Block(scan.name, f"{len(samples)} of {counted(scan.total, 'image')}",
                  figures=figures_of(scan, samples.tolist(), f"sheet{number}"))
 
@@ -116,7 +118,7 @@ def sheet_blocks(scans: Sequence[ImageScan], seed: int) -> List[Block]:
             found[scan.names[class_id]].append((f"{len(samples)} of {counted(own, 'image')} of {scan.name}", figures))
     return [Block(name, ", ".join(note for note, _ in parts), figures=[figure for _, figures in parts for figure in figures])
             for name, parts in found.items()] + \
-        [plain_block(scan, number) for number, scan in enumerate(scans) if not scan.has_classes]
+        [plain_block(scan, number, seed) for number, scan in enumerate(scans) if not scan.has_classes]
 
 
 def tile(figure: Figure) -> str:

@@ -138,7 +138,8 @@ def page_path(name: str, path: Path) -> str:
     target = os.fsdecode(native_path(path, name))
     if "://" in target:
         raise Error(f"`{name}`: {shown(target)} is on a server, expected a file here: any tool uploads it then", "usage")
-    if os.path.splitext(target)[1].lower() not in ("", ".html", ".htm"):
+    is_device = os.path.exists(target) and not os.path.isfile(target)
+    if os.path.splitext(target)[1].lower() not in (".html", ".htm") and not is_device:
         raise Error(f"`{name}`: expected a name that ends in .html, found {shown(target)}", "usage")
     return target
 

@@ -1,0 +1,16 @@
+# The libraries that chunkhit::pack links beside the reader's; installed with a static one, which leaves them to the program.
+find_package(TBB REQUIRED)
+find_package(ZLIB REQUIRED)
+pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
+pkg_check_modules(EXIF REQUIRED IMPORTED_TARGET libexif)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
+pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
+pkg_check_modules(TIFF REQUIRED IMPORTED_TARGET libtiff-4>=4.5)
+pkg_check_modules(STB REQUIRED IMPORTED_TARGET stb)
+# Further types of images, where their libraries are found. Without them such files are rejected by name.
+if(CHUNKHIT_AVIF)
+  pkg_check_modules(AVIF IMPORTED_TARGET libavif>=0.11)
+endif()
+if(CHUNKHIT_JXL)
+  pkg_check_modules(JXL IMPORTED_TARGET libjxl>=0.7)
+endif()

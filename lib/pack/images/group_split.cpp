@@ -1,0 +1,222 @@
+#include "pack/images/group_split.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "base/throw_error.h"
+#include "base/words.h"
+
+namespace chunkhit {
+namespace {
+
+const SampleColumn* find_column(const SampleList& list, const std::string& name) {
+  const auto found = std::ranges::find(list.columns, name, &SampleColumn::name);
+  return found == list.columns.end() ? nullptr : &*found;
+}
+
+/// Joins samples to sets, each named by its first sample.
+class SampleSets {
+ public:
+  explicit SampleSets(std::size_t count) : first_(count) { std::iota(first_.begin(), first_.end(), 0u); }
+  [[nodiscard]] std::uint32_t first(std::uint32_t sample) {
+    while (first_[sample] != sample) sample = first_[sample] = first_[first_[sample]];
+    return sample;
+  }
+  void join(std::uint32_t a, std::uint32_t b) {
+    const auto [low, high] = std::minmax({first(a), first(b)});
+    first_[high] = low;
+  }
+
+ private:
+  std::vector<std::uint32_t> first_;
+};
+
+/// The first sample of each one's group.
+std::vector<std::uint32_t> first_samples_of_groups(const SampleList& list, const SampleColumn& column) {
+  SampleSets sets(list.size());
+  const std::vector<std::uint32_t> files = first_samples_of_files(list);
+  for (std::uint32_t sample = 0; sample < files.size(); ++sample) sets.join(sample, files[sample]);
+  std::unordered_map<std::string, std::uint32_t> known;
+  for (std::uint32_t sample = 0; sample < list.size(); ++sample) {
+    std::string value = column.value_text(sample);
+    if (!value.empty()) sets.join(sample, known.try_emplace(std::move(value), sample).first->second);
+  }
+  std::vector<std::uint32_t> firsts(list.size());
+  for (std::uint32_t sample = 0; sample < firsts.size(); ++sample) firsts[sample] = sets.first(sample);
+  return firsts;
+}
+
+/// A group: how many samples of each class it has.
+struct Group {
+  std::uint32_t first = 0;
+  std::uint64_t samples = 0;
+  std::map<std::int64_t, std::uint64_t> classes;
+};
+
+/// The groups in the order in which they are dealt: drawn by seed, larger ones first.
+std::vector<Group> list_groups(const SampleList& list, const std::vector<std::uint32_t>& firsts,
+                               std::uint64_t seed) {
+  std::unordered_map<std::uint32_t, std::size_t> numbers;
+  std::vector<Group> groups;
+  for (std::uint32_t sample = 0; sample < firsts.size(); ++sample) {
+    const auto [found, is_new] = numbers.try_emplace(firsts[sample], groups.size());
+    if (is_new) groups.push_back({firsts[sample], 0, {}});
+    Group& group = groups[found->second];
+    ++group.samples;
+    ++group.classes[list.label_kind == LabelKind::class_id ? list.class_ids[sample] : 0];
+  }
+  std::vector<std::uint32_t> order(groups.size());
+  std::iota(order.begin(), order.end(), 0u);
+  shuffle(std::span(order), seed, Purpose::split);
+  std::ranges::stable_sort(order, std::greater<>(),
+                           [&](std::uint32_t group) { return groups[group].samples; });
+  std::vector<Group> sorted;
+  sorted.reserve(groups.size());
+  for (const std::uint32_t group : order) sorted.push_back(std::move(groups[group]));
+  return sorted;
+}
+
+/// Deals groups to shares, each to the one that lacks most of its classes, and of all samples.
+class GroupDealer {
+ public:
+  GroupDealer(const std::vector<Group>& groups, const std::vector<SplitShare>& shares) {
+    for (const Group& group : groups) {
+      all_ += static_cast<double>(group.samples);
+      for (const auto& [id, count] : group.classes) of_class_[id] += static_cast<double>(count);
+    }
+    for (const SplitShare& share : shares) {
+      Lack& lack = lacking_.emplace_back(Lack{share.share * all_, {}});
+      for (const auto& [id, count] : of_class_) lack.of_class[id] = share.share * count;
+    }
+  }
+  /// The change of the sum of squared gaps, as fractions of each class, is smallest for the share that it
+  /// gives; of equal ones for the first.
+  [[nodiscard]] std::uint8_t deal(const Group& group) {
+    std::size_t best = 0;
+    double best_score = -HUGE_VAL;
+    for (std::size_t share = 0; share < lacking_.size(); ++share)
+      if (const double found = score(group, lacking_[share]); found > best_score)
+        best = share, best_score = found;
+    lacking_[best].all -= static_cast<double>(group.samples);
+    for (const auto& [id, count] : group.classes) lacking_[best].of_class[id] -= static_cast<double>(count);
+    return static_cast<std::uint8_t>(best);
+  }
+
+ private:
+  struct Lack {
+    double all = 0;
+    std::unordered_map<std::int64_t, double> of_class;
+  };
+  [[nodiscard]] double score(const Group& group, const Lack& lack) const {
+    double sum = static_cast<double>(group.samples) * lack.all / all_;
+    for (const auto& [id, count] : group.classes)
+      sum += static_cast<double>(count) * lack.of_class.at(id) / of_class_.at(id);
+    return sum;
+  }
+
+  double all_ = 0;
+  std::map<std::int64_t, double> of_class_;
+  std::vector<Lack> lacking_;
+};
+
+/// Whether values of a column look like ids: texts with many values, or whole numbers that are called so.
+bool is_of_ids(const SampleColumn& column, std::size_t different) {
+  constexpr std::array<std::string_view, 9> kIdWords{"patient", "subject", "study", "group", "scene",
+                                                     "video",   "series",  "case",  "person"};
+  constexpr std::size_t kMinValues = 10;
+  const std::string name = lower(column.name);
+  const bool is_named =
+      name == "id" || name.ends_with("_id") || name.ends_with("id") ||
+      std::ranges::any_of(kIdWords, [&](auto word) { return name.find(word) != name.npos; });
+  if (column.type() == ColumnType::float64) return false;
+  return is_named || (column.type() == ColumnType::text && different >= kMinValues);
+}
+
+/// "column "patient": 97 of 98 values are in more than one pack of the split"; empty where none is.
+std::string shared_values(const SampleColumn& column, const std::vector<PackSamples>& packs) {
+  std::unordered_map<std::string, std::size_t> pack_of;
+  std::map<std::string, bool> shared;
+  for (std::size_t pack = 0; pack < packs.size(); ++pack)
+    for (const std::uint32_t sample : packs[pack].indices) {
+      std::string value = column.value_text(sample);
+      if (value.empty()) continue;
+      const auto [found, is_new] = pack_of.try_emplace(value, pack);
+      if (!is_new && found->second != pack) shared[std::move(value)] = true;
+    }
+  if (shared.empty() || !is_of_ids(column, pack_of.size())) return "";
+  return "column \"" + column.name + "\": " + count_text(shared.size()) + " of " +
+         count_text(pack_of.size(), "value") + (shared.size() == 1 ? " is" : " are") +
+         " in several packs of the split, as " + shared.begin()->first;
+}
+
+std::string percent_text(double share) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %%", share * 100);
+  return text.data();
+}
+
+/// Names the shares that whole groups do not meet to a tenth of a percent.
+std::string missed_shares(const SampleList& list, const PackImagesSpec& spec,
+                          const std::vector<PackSamples>& packs) {
+  std::string text;
+  for (std::size_t pack = 0; pack < packs.size(); ++pack) {
+    const double found = static_cast<double>(packs[pack].indices.size()) /
+                         static_cast<double>(std::max<std::size_t>(1, list.size()));
+    const std::string got = percent_text(found), asked = percent_text(spec.split[pack].share);
+    if (got != asked)
+      text += (text.empty() ? "" : ", ") + packs[pack].name + " has " + got + ", not " + asked;
+  }
+  return text;
+}
+
+}  // namespace
+
+PackImagesSpec with_split_group(PackImagesSpec spec) {
+  if (spec.split_group.empty()) return spec;
+  if (spec.split.empty()) throw_usage("`split_group`: is for `split`, whose packs get whole groups");
+  std::vector<std::string>& kept = spec.columns.keep_columns;
+  if (std::ranges::find(kept, spec.split_group) == kept.end()) kept.push_back(spec.split_group);
+  return spec;
+}
+
+std::vector<std::uint8_t> assign_groups(const SampleList& list, const PackImagesSpec& spec) {
+  const SampleColumn* const column = find_column(list, spec.split_group);
+  if (column == nullptr)
+    throw_bad_data("`split_group`: the samples have no column \"" + spec.split_group + '"');
+  const std::vector<std::uint32_t> firsts = first_samples_of_groups(list, *column);
+  const std::vector<Group> groups = list_groups(list, firsts, spec.seed);
+  GroupDealer dealer(groups, spec.split);
+  std::vector<std::uint8_t> shares(list.size());
+  for (const Group& group : groups) shares[group.first] = dealer.deal(group);
+  for (std::uint32_t sample = 0; sample < firsts.size(); ++sample) shares[sample] = shares[firsts[sample]];
+  return shares;
+}
+
+std::vector<std::string> split_notices(const SampleList& list, const PackImagesSpec& spec,
+                                       const std::vector<PackSamples>& packs) {
+  std::vector<std::string> notices;
+  if (packs.size() < 2) return notices;
+  if (!spec.split_group.empty())
+    if (const std::string missed = missed_shares(list, spec, packs); !missed.empty())
+      notices.push_back("`split_group` " + spec.split_group + " keeps groups whole: " + missed +
+                        " of the images");
+  for (const SampleColumn& column : list.columns)
+    if (const std::string shared = shared_values(column, packs); !shared.empty())
+      notices.push_back(shared + (spec.split.empty() ? "; the folders divide them"
+                                                     : "; `split_group` " + column.name +
+                                                           " keeps the images of a value in one pack"));
+  return notices;
+}
+
+}  // namespace chunkhit

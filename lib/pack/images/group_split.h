@@ -1,0 +1,26 @@
+// Splits by groups: all samples of one patient, scene or video in one pack.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "chunkhit/image_spec.h"
+#include "listing/sample_list.h"
+#include "pack/images/sample_order.h"
+
+namespace chunkhit {
+
+/// The spec with `split_group` among the kept columns, so that reports can compare packs. Throws usage.
+[[nodiscard]] PackImagesSpec with_split_group(PackImagesSpec spec);
+
+/// Which share each sample belongs to: all that have one value in `split_group`, or one file, to the same
+/// one. Samples without a value are groups of their own. Throws bad_data where the list lacks the column.
+[[nodiscard]] std::vector<std::uint8_t> assign_groups(const SampleList& list, const PackImagesSpec& spec);
+
+/// Says where packs of a split do not have their shares, and which columns of ids have values that several of
+/// them share: a model would be tested on what it was trained on.
+[[nodiscard]] std::vector<std::string> split_notices(const SampleList& list, const PackImagesSpec& spec,
+                                                     const std::vector<PackSamples>& packs);
+
+}  // namespace chunkhit
