@@ -7,7 +7,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
-#include <ctime>
 #include <mutex>
 #include <stop_token>
 #include <string_view>
@@ -19,6 +18,7 @@
 #include "chunkhit/error.h"
 #include "chunkhit/remote.h"
 #include "cli.h"
+#include "pack/run_frame.h"
 
 namespace chunkhit {
 namespace {
@@ -68,16 +68,6 @@ int warn_of_servers(const std::string& name, std::span<char* const> arguments,
     if (!trouble.empty()) std::fprintf(stderr, "%s: %s\n", name.c_str(), printable_text(trouble).c_str());
   });
   return body();
-}
-
-/// The time now: UTC, ISO 8601.
-static std::string utc_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 static std::string json_text(const std::string& text) {

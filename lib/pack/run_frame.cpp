@@ -20,7 +20,8 @@ namespace {
 /// Above what a command holds when it starts.
 constexpr std::uint64_t kCommandBytes = 64 << 20;
 
-/// The time now: UTC, ISO 8601.
+}  // namespace
+
 std::string utc_time() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -29,8 +30,6 @@ std::string utc_time() {
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
 }
-
-}  // namespace
 
 std::string absolute_root(const std::string& root) {
   std::error_code error;

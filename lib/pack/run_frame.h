@@ -16,6 +16,9 @@ namespace chunkhit {
 /// be closed to this user.
 [[nodiscard]] std::string absolute_root(const std::string& root);
 
+/// The time now: UTC, ISO 8601.
+[[nodiscard]] std::string utc_time();
+
 /// One run, from its start to the run.json of its packs.
 class RunFrame {
  public:

@@ -22,16 +22,6 @@ constexpr OnCorrupt kOnCorrupt[] = {OnCorrupt::fail, OnCorrupt::skip};
 // cache_bytes: enough, and too little to hold a window's chunks, where samples are read one by one.
 constexpr std::uint64_t kMemories[] = {64 << 20, 1000};
 
-/// What a loader gives of some epochs, which must be what was packed; the code of what it throws.
-int epochs_end(ImageLoader& loader, std::uint64_t first, std::uint64_t end) {
-  try {
-    for (std::uint64_t epoch = first; epoch < end; ++epoch) expect_known_pixels(read_epoch(loader, epoch));
-  } catch (const Error& error) {
-    return static_cast<int>(error.code());
-  }
-  return 0;
-}
-
 void flip_in_chunk(const std::string& path, std::uint64_t offset) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(static_cast<std::streamoff>(offset));

@@ -31,16 +31,6 @@ std::string write_raw_part(const TemporaryFolder& folder, const std::string& nam
   return path;
 }
 
-/// Reads epochs, of which each pixel must be right; returns the code of the error that ends them, or 0.
-int epochs_end(ImageLoader& loader, std::uint64_t first, std::uint64_t end) {
-  try {
-    for (std::uint64_t epoch = first; epoch < end; ++epoch) expect_known_pixels(read_epoch(loader, epoch));
-  } catch (const Error& error) {
-    return static_cast<int>(error.code());
-  }
-  return 0;
-}
-
 /// Calls look(options, stays) with every order and cache; whether all chunks stay in memory.
 void for_all_options(const std::function<void(const ImageLoaderOptions&, bool stays)>& look) {
   for (const Shuffle shuffle : kShuffles)

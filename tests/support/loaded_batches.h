@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "chunkhit/error.h"
 #include "chunkhit/image_loader.h"
 #include "known_parts.h"
 #include "temporary_folder.h"
@@ -67,6 +68,16 @@ inline void expect_known_pixels(const std::vector<Seen>& batches) {
           << "sample " << batch.samples[i];
       ASSERT_EQ(batch.labels[i], static_cast<std::int64_t>(batch.samples[i] % 3));
     }
+}
+
+/// Reads epochs, of which each pixel must be right; returns the code of the error that ends them, or 0.
+inline int epochs_end(ImageLoader& loader, std::uint64_t first, std::uint64_t end) {
+  try {
+    for (std::uint64_t epoch = first; epoch < end; ++epoch) expect_known_pixels(read_epoch(loader, epoch));
+  } catch (const Error& error) {
+    return static_cast<int>(error.code());
+  }
+  return 0;
 }
 
 /// Containers and filters.
