@@ -26,9 +26,6 @@ constexpr std::array<std::string_view, 14> kViewExtensions{".jpg", ".jpeg", ".pn
                                                            ".tif", ".tiff", ".npy", ".ppm",  ".gif",
                                                            ".tga", ".JPG",  ".PNG", ".JPEG"};
 
-/// Set in the size of a joined stamp, which no file has.
-constexpr std::uint64_t kJoinedMark = std::uint64_t{1} << 63;
-
 /// Of a file beside its pixels: an ICC profile, say.
 constexpr std::uint64_t kMaxHeadBytes = 1 << 20;
 
@@ -194,12 +191,7 @@ FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask) {
   if (mask == FileStamp{}) return image;
   const std::array<std::uint64_t, 4> facts{image.bytes, static_cast<std::uint64_t>(image.mtime_ns),
                                            mask.bytes, static_cast<std::uint64_t>(mask.mtime_ns)};
-  return {kJoinedMark | xxh3(bytes_of(facts)), mask.mtime_ns};
-}
-
-bool is_joined_stamp(const FileStamp& recorded, const FileStamp& image, const FileStamp& mask) {
-  const FileStamp sum{image.bytes + mask.bytes, image.mtime_ns + mask.mtime_ns};
-  return recorded == joined_stamp(image, mask) || recorded == sum;
+  return {xxh3(bytes_of(facts)), mask.mtime_ns};
 }
 
 FileStamp pair_stamp(const InputFolders& folders, const SampleList& list, std::size_t index) {

@@ -47,8 +47,6 @@ void check_pairs(const PackImagesSpec& spec, const InputFolders& folders, const 
 /// The stamp of an image and of its mask or view as one: another one where either changed. The image's own
 /// where the other has none.
 [[nodiscard]] FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask);
-/// Whether a recorded stamp is the joined one; earlier versions recorded sums.
-[[nodiscard]] bool is_joined_stamp(const FileStamp& recorded, const FileStamp& image, const FileStamp& mask);
 /// The stamp of a sample's mask or view; zeros where there is none.
 [[nodiscard]] FileStamp pair_stamp(const InputFolders& folders, const SampleList& list, std::size_t index);
 
