@@ -5,8 +5,8 @@ usage: compare.py OLD_BUILD NEW_BUILD [--only NAME] [--rounds N]
        compare.py --base COMMIT [NEW_BUILD] [--only NAME] [--rounds N]     builds COMMIT in build/compare; NEW_BUILD: build/release
 
 Prints a line a workload: median CPU time, clock time and page faults of OLD, the ratios NEW/OLD of each with the spread of
-the CPU ratio over the rounds (N, 5 by default). A CPU ratio above 1.05 is marked. OLD makes the packs that both read,
-unless it is too old for them.
+the CPU ratio over the rounds (N, 5 by default). A CPU ratio above 1.05 is marked. Each reads the packs that it made, because a
+change of the format is a change of the speed; where OLD is too old to make one, both read NEW's.
 Inputs are made once, in build/compare/inputs; packs are written to /dev/shm. About 5 minutes on two cores; needs
 python3-numpy, python3-pil and nginx-light.
 """
@@ -144,6 +144,7 @@ CROPS = {"resized_crop": {"height": 224, "width": 224}, "flip_horizontal": 0.5}
 READING = {
     "64, global, memory": lambda packs: images(packs, "small", 25, shuffle="global", cache="decoded"),
     "64, window, file": lambda packs: images(packs, "small", 12, shuffle="window", cache="none"),
+    "64, wide window, file": lambda packs: images(packs, "small", 12, shuffle="window", window_chunks=128, cache="none"),
     "64, in order, file": lambda packs: images(packs, "small", 6, shuffle="none", cache="none"),
     "224, global, memory": lambda packs: images(packs, "large", 12, shuffle="global", cache="decoded"),
     "224, window, photo shards": lambda packs: images(packs, "large-shard", 2, shuffle="window", cache="none"),
@@ -160,14 +161,14 @@ READING = {
 }
 
 
-def make_packs(old, new, work):
-    packs = work / "packs"
-
+def make_packs(old, new, packs):
+    """Each build's packs, in packs/old and packs/new."""
     def make(name, *arguments):
+        pack(new, packs / "new" / name, *arguments)
         try:
-            pack(old, packs / name, *arguments)
+            pack(old, packs / "old" / name, *arguments)
         except Failed:
-            pack(new, packs / name, *arguments)
+            shutil.copytree(packs / "new" / name, packs / "old" / name)
     make("small", "pack-images", "small", "--labels", "small.csv")
     make("large", "pack-images", "large", "--labels", "large.csv")
     make("large-shard", "pack-images", "large", "--labels", "large.csv", "--container", "shard")
@@ -176,7 +177,6 @@ def make_packs(old, new, work):
     make("own-jpeg", "pack-images", "photos", "--sizes", "own")
     make("own-raw", "pack-images", "photos", "--sizes", "own", "--store", "raw")
     make("ratings", "pack-sparse", "ratings.csv")
-    return packs
 
 
 def child(name, packs):
@@ -234,10 +234,12 @@ def measured(old, new, work, only, rounds):
         yield name, lambda build: pack(build, work / "out", *arguments)
     if not reading:
         return
-    packs = make_packs(old, new, work)
+    packs = work / "packs"
+    make_packs(old, new, packs)
+    whose = {old: "old", new: "new"}
     with Nginx(packs, work / "server") as server:
         for name in reading:
-            yield name, lambda build: read_by(build, packs, name, server.url)
+            yield name, lambda build: read_by(build, packs / whose[build], name, f"{server.url}/{whose[build]}")
 
 
 def main():
