@@ -20,8 +20,8 @@ cmake --install "$1/parent" --prefix "$1/installed" >/dev/null
 [ "$(cd "$1/installed" && find . -type f)" = ./own/train.cpp ] || { find "$1/installed"; exit 1; }
 # Its program has its options, and none of chunkhit's; chunkhit's sources have no warnings, and exceptions.
 commands=$(ninja -C "$1/parent" -t commands train)
-own=$(grep 'train.cpp.o ' <<<"$commands" | head -1)
-library=$(grep 'chunkhit_core.dir' <<<"$commands" | head -1)
+own=$(grep -m 1 'train.cpp.o ' <<<"$commands")
+library=$(grep -m 1 'chunkhit_core.dir' <<<"$commands")
 [[ $own == *-Wconversion*-fno-exceptions* && $own != *-fstack-protector* && $own != *-O3* && $own != *-ffp-contract* ]] || { echo "$own"; exit 1; }
 [[ $library == *-fno-exceptions*" -w "*-fexceptions* && $library == *-O3* ]] || { echo "$library"; exit 1; }
 [ -n "${2:-}" ] || exit 0
