@@ -27,6 +27,15 @@ std::uint64_t count_lines(std::string_view text) {
 
 }  // namespace
 
+ByteSource source_of(std::string_view text) {
+  return [text](MutableBytes out) mutable {
+    const std::size_t count = std::min(out.size(), text.size());
+    std::copy_n(text.begin(), count, out.begin());
+    text.remove_prefix(count);
+    return count;
+  };
+}
+
 CsvReader::CsvReader(std::string name, ByteSource source, char delimiter)
     : name_(std::move(name)), source_(std::move(source)), delimiter_(delimiter), buffer_(kFirstBufferBytes) {
   if (delimiter == '"' || delimiter == '\n' || delimiter == '\r')

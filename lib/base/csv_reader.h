@@ -17,6 +17,9 @@ namespace chunkhit {
 /// Gives the next bytes of a stream: fills the front of the buffer and returns how many bytes, 0 at the end.
 using ByteSource = std::function<std::size_t(MutableBytes)>;
 
+/// Gives the bytes of a text that outlives the source.
+[[nodiscard]] ByteSource source_of(std::string_view text);
+
 /// Splits a stream into rows of fields. Holds one row and the bytes read ahead, never the table.
 class CsvReader {
  public:

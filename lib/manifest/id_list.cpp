@@ -15,16 +15,6 @@ namespace {
 constexpr std::size_t kWrittenBytes = 1 << 20;
 constexpr std::ptrdiff_t kOwnFields = 3;  // before the kept columns
 
-/// Gives the bytes of a text that lives as long.
-ByteSource source_of(std::string_view& text) {
-  return [&text](MutableBytes out) {
-    const std::size_t count = std::min(out.size(), text.size());
-    std::copy_n(text.begin(), count, out.begin());
-    text.remove_prefix(count);
-    return count;
-  };
-}
-
 }  // namespace
 
 IdListWriter::IdListWriter(const std::string& folder, std::string_view name, std::string_view header,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/csv_reader.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "chunkhit/error.h"
@@ -15,15 +16,13 @@
 namespace chunkhit {
 namespace {
 
-// A line break inside quotes does not end a row.
-std::uint64_t count_csv_rows(std::string_view text) {
-  std::uint64_t lines = 0;
-  bool quoted = false;
-  for (const char letter : text) {
-    if (letter == '"') quoted = !quoted;
-    if (letter == '\n' && !quoted) ++lines;
-  }
-  return lines == 0 ? 0 : lines - 1;
+/// The rows of a table behind its header.
+std::uint64_t count_csv_rows(const std::string& path, std::string_view text) {
+  CsvReader rows(path, source_of(text), ',');
+  std::vector<std::string_view> fields;
+  std::uint64_t count = 0;
+  while (rows.next_row(fields)) ++count;
+  return count == 0 ? 0 : count - 1;
 }
 
 bool compare_size(const std::string& path, std::uint64_t found, std::uint64_t expected,
@@ -67,7 +66,7 @@ void check_list(const std::string& folder, const FileRecord& file, std::uint64_t
   const std::string path = folder + "/" + file.file;
   if (check_file(path, file.bytes, file.xxh3, report.problems)) {
     const ByteBuffer text = read_file(path, file.bytes);
-    const std::uint64_t found = count_csv_rows(as_text(text));
+    const std::uint64_t found = count_csv_rows(path, as_text(text));
     if (found != rows)
       report.problems.push_back(path + ": rows " + std::to_string(found) + ", expected " +
                                 std::to_string(rows));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/csv_reader.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -189,53 +190,29 @@ std::string read_table(const std::string& folder, const FileRecord& table) {
   return std::string(as_text(bytes));
 }
 
-/// Takes the first row, with its line end, from a CSV: quoted fields may hold line ends.
-std::string_view take_row(std::string_view& rows) {
-  bool is_quoted = false;
-  std::size_t end = 0;
-  while (end < rows.size() && (is_quoted || rows[end] != '\n')) is_quoted ^= rows[end++] == '"';
-  const std::string_view row = rows.substr(0, end + 1);
-  rows.remove_prefix(row.size());
-  return row;
-}
-
-/// Takes the first field, with its comma, from a row of a merged table: the position of a pack in `sources`.
-std::uint64_t take_pack(std::string_view& row, const MergeInput& input) {
-  const std::string field(row.substr(0, row.find(',')));
-  row.remove_prefix(std::min(row.size(), field.size() + 1));
+/// The position among all packs of the pack that a row of a merged table names in its first field.
+std::uint64_t pack_of(std::string_view field, const MergeInput& input) {
   const std::vector<SourcePack>& sources = input.images->sources;
   const std::optional<std::int64_t> position = parse_integer(field);
   if (position && *position >= 0 && static_cast<std::uint64_t>(*position) < sources.size())
     return static_cast<std::uint64_t>(*position);
-  throw_bad_data(input.folder + ": a table names pack " + field + " of " + count_text(sources.size()) +
-                 "; merge its packs again");
-}
-
-/// Splits a row of a CSV into its fields, as they are written.
-std::vector<std::string_view> fields_of(std::string_view row) {
-  std::vector<std::string_view> fields;
-  bool is_quoted = false;
-  std::size_t begin = 0;
-  for (std::size_t at = 0; at < row.size(); ++at) {
-    is_quoted ^= row[at] == '"';
-    if (row[at] != ',' || is_quoted) continue;
-    fields.push_back(row.substr(begin, at - begin));
-    begin = at + 1;
-  }
-  fields.push_back(row.substr(begin));
-  return fields;
+  throw_bad_data(input.folder + ": a table names pack " + std::string(field) + " of " +
+                 count_text(sources.size()) + "; merge its packs again");
 }
 
 /// Gives a row `count` fields: labels of 0 and 1 may stand in one column in one pack and in several in
 /// another, and are left blank then. `kept`: the columns between labels and reason.
-std::string fitted_row(std::string_view row, std::size_t count, std::size_t kept) {
-  const std::vector<std::string_view> fields = fields_of(row);
+void fit_row(std::vector<std::string_view>& fields, std::size_t count, std::size_t kept) {
   const std::size_t behind = kept + 1;
-  if (fields.size() == count || std::min(fields.size(), count) < 2 + behind) return std::string(row);
-  std::string text = std::string(fields[0]) + ',' + std::string(fields[1]);
-  text.append(count - 2 - behind, ',');
-  for (std::size_t at = fields.size() - behind; at < fields.size(); ++at) text.append(",").append(fields[at]);
-  return text;
+  if (fields.size() == count || std::min(fields.size(), count) < 2 + behind) return;
+  fields.erase(fields.begin() + 2, fields.end() - static_cast<std::ptrdiff_t>(behind));
+  fields.insert(fields.begin() + 2, count - 2 - behind, std::string_view());
+}
+
+void append_row(const std::string& first, std::span<const std::string_view> fields, std::string& table) {
+  table += first;
+  for (const std::string_view field : fields) append_csv_field(table += ',', field);
+  table += '\n';
 }
 
 /// Joins a table of all packs; each row begins with the position of its pack among all.
@@ -250,17 +227,18 @@ std::string join_tables(std::span<const MergeInput> inputs,
     const FileRecord* const record = table(*input.images);
     if (record == nullptr) continue;
     const std::string text = read_table(input.folder, *record);
-    std::string_view rows = text;
-    const bool is_merged = input.images->is_merged;
-    const std::string_view header = take_row(rows);
-    if (joined.empty()) {
-      joined.append(is_merged ? "" : "pack,").append(header);
-      count = fields_of(joined).size() - 1;
-    }
-    while (!rows.empty()) {
-      std::string_view row = take_row(rows);
-      const std::uint64_t pack = own_first + (is_merged ? take_pack(row, input) : 0);
-      joined.append(std::to_string(pack) + "," + fitted_row(row, count, input.images->columns.size()));
+    CsvReader rows(input.folder + "/" + record->file, source_of(text), ',');
+    for (std::vector<std::string_view> fields; rows.next_row(fields);) {
+      const bool is_merged = input.images->is_merged, is_header = rows.line() == 1;
+      const std::uint64_t pack = own_first + (is_merged && !is_header ? pack_of(fields.front(), input) : 0);
+      if (is_merged) fields.erase(fields.begin());
+      if (joined.empty()) {
+        append_row("pack", fields, joined);
+        count = fields.size();
+      } else if (!is_header) {
+        fit_row(fields, count, input.images->columns.size());
+        append_row(std::to_string(pack), fields, joined);
+      }
     }
   }
   return joined;

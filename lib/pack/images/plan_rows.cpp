@@ -118,14 +118,7 @@ void take_value(std::string_view field, const CsvReader& rows, SampleColumn& col
 /// Calls `take(fields, rows)` for each row of a frame's text; throws bad_data for fewer than `min_fields`.
 void read_rows(const std::string& text, const std::string& name, std::size_t min_fields,
                const std::function<void(const std::vector<std::string_view>&, const CsvReader&)>& take) {
-  std::size_t taken = 0;
-  const ByteSource source = [&](MutableBytes out) {
-    const std::size_t count = std::min(out.size(), text.size() - taken);
-    std::memcpy(out.data(), text.data() + taken, count);
-    taken += count;
-    return count;
-  };
-  CsvReader rows(name, source, ',');
+  CsvReader rows(name, source_of(text), ',');
   std::vector<std::string_view> fields;
   while (rows.next_row(fields)) {
     if (fields.size() < min_fields)
