@@ -13,7 +13,8 @@ as_root=()
 [ "$(id -u)" -eq 0 ] || as_root=(sudo)
 "${as_root[@]}" apt-get update -qq
 for name in "${optional[@]}"; do
-  if apt-cache show "$name" >/dev/null 2>&1; then missing+=("$name"); else echo "not in this release of Debian: $name"; fi
+  # apt-cache also knows names that other packages only recommend.
+  if apt-get install -s -qq "$name" >/dev/null 2>&1; then missing+=("$name"); else echo "not in this release of Debian: $name"; fi
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 echo "installing ${missing[*]}"
