@@ -47,6 +47,7 @@ class FileBytes {
   virtual void read_at(std::uint64_t offset, MutableBytes out) const = 0;
   [[nodiscard]] virtual bool has_bad_sector(std::uint64_t, std::size_t) const { return false; }
   virtual void read_ahead(std::uint64_t offset, std::uint64_t bytes) const = 0;
+  [[nodiscard]] virtual bool reads_ahead() const { return true; }
   virtual void forget_ahead() const {}
 
  protected:
@@ -83,6 +84,9 @@ class InputFile {
   /// Asks the system, or the server, for bytes that will be read soon. What a server sends stays in memory
   /// until it is read or forgotten.
   void read_ahead(std::uint64_t offset, std::uint64_t bytes) const { file_->read_ahead(offset, bytes); }
+  /// Whether many small reads cost little where they were asked for together: the system keeps the file open
+  /// and has a page cache for it, or a server is asked.
+  [[nodiscard]] bool reads_ahead() const { return file_->reads_ahead(); }
   /// Ends what was asked for of a remote file and has not arrived: a caller that waits for it gets try_again.
   /// Also ends its opening, during which small reads take more than their bytes.
   void forget_ahead() const { file_->forget_ahead(); }

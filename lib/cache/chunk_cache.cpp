@@ -375,6 +375,7 @@ ChunkCacheStats ChunkCache::stats() const {
 void ChunkCache::reset_stats() {
   const std::lock_guard lock(mutex_);
   stats_ = {};
+  for (Entry& entry : entries_) entry.is_damaged = false;
   prepared_->reset_stats();
 }
 

@@ -60,6 +60,10 @@ bool ChunkSet::compares_samples() const {
   return std::ranges::all_of(parts_, [](const auto& part) { return part->compares_samples(); });
 }
 
+bool ChunkSet::reads_ahead() const {
+  return std::ranges::all_of(parts_, [](const auto& part) { return part->file().reads_ahead(); });
+}
+
 std::vector<std::uint64_t> ChunkSet::sample_counts() const {
   std::vector<std::uint64_t> counts;
   counts.reserve(chunk_count());

@@ -62,6 +62,8 @@ class ChunkSet {
   [[nodiscard]] bool is_raw() const;
   /// Whether all parts' samples can be compared one by one (ChunkReader::compares_samples).
   [[nodiscard]] bool compares_samples() const;
+  /// Whether many small reads of a part cost little (InputFile::reads_ahead).
+  [[nodiscard]] bool reads_ahead() const;
   /// Bytes that a chunk takes in memory: its samples, or at most its rows (cache/decoded_rows.h).
   [[nodiscard]] std::uint64_t decoded_bytes(Location location) const;
   [[nodiscard]] std::uint64_t decoded_bytes() const;    ///< of all chunks

@@ -33,10 +33,11 @@ Cache choose(const ChunkSet& chunks, std::uint64_t memory, std::uint64_t room, s
 
 /// Whether raw samples in an order of chunks are worth being read one by one: each costs a call of the
 /// system, or each run of those that follow each other. Not where all chunks stay in memory from epoch to
-/// epoch.
+/// epoch, nor where each call waits for the storage.
 bool is_worth_reading(const ChunkSet& chunks, const CacheSpec& spec, bool all_stay) {
   constexpr std::uint64_t kMinBytes = 4096;
-  return !all_stay && (spec.reads_runs || chunks.stored_bytes() >= kMinBytes * chunks.sample_count());
+  return !all_stay && chunks.reads_ahead() &&
+         (spec.reads_runs || chunks.stored_bytes() >= kMinBytes * chunks.sample_count());
 }
 
 /// `room`: what the threads need beside the chunks.

@@ -93,7 +93,7 @@ void check_same_label_names(const ChunkReader& part, const ChunkReader& first) {
                  first.path());
 }
 
-/// Reads the manifest of `source.folder`.
+/// Takes what a manifest says of its pack.
 void take_manifest(AnyManifest read, PackSource& source) {
   source.manifest = std::move(read.images);
   source.matrix = std::move(read.ratings);

@@ -36,7 +36,7 @@ double cpu_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-/// An endless loop over a loader; its first epoch, in which chunks are hashed, has no delay.
+/// An endless loop over a loader; its first epoch has no delay.
 class Loop {
  public:
   Loop(const std::string& pack, Shuffle order, std::uint32_t threads)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "chunkhit/error.h"
+#include "read/cache_plan.h"
 #include "support/changed_reads.h"
 #include "support/known_parts.h"
 #include "support/temporary_folder.h"
@@ -142,6 +143,27 @@ TEST(ChunkCache, LeavesOutOneSampleOfThoseThatAreReadAtOnce) {
   EXPECT_NE(reads[2].out, nullptr);
   const ByteBuffer expected = known_samples(kShape, 6, 1);
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), reads[2].out));
+}
+
+TEST(ChunkCache, ReadsWholeChunksWhereEachReadWaitsForStorage) {
+  const TemporaryFolder folder;
+  const CacheSpec spec{.cache = Cache::none, .cache_bytes = 4 * 4 * kBytes, .reads_runs = true};
+  EXPECT_TRUE(plan_cache(chunks_of(folder, "hdf5", "none"), spec).reads_samples);
+  tells_of_page_cache = false;
+  EXPECT_FALSE(plan_cache(chunks_of(folder, "hdf5", "none"), spec).reads_samples);
+  tells_of_page_cache = true;
+}
+
+TEST(ChunkCache, CountsDamageAgainAfterAReset) {
+  const TemporaryFolder folder;
+  const ChunkSet chunks = chunks_of(folder, "hdf5", "none");
+  ChunkCache cache(chunks, {.on_corrupt = OnCorrupt::skip, .reads_samples = true});
+  const ChangedReads changed(chunks.stored({0, 1}).offset);
+  for (int pass = 0; pass < 2; ++pass) {
+    read_chunk(cache, chunks, 1);
+    EXPECT_EQ(cache.stats().corrupt_chunks, 1);
+    cache.reset_stats();
+  }
 }
 
 TEST(ChunkCache, ComparesNothingWhereItIsToldSo) {

@@ -1,10 +1,13 @@
 // Which chunks the threads read while one chunk is slow. `pread` of this program is the one below.
 #include <gtest/gtest.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -133,4 +136,16 @@ extern "C" ssize_t pread(int fd, void* out, std::size_t bytes, off_t offset) {
   const ssize_t got = ::syscall(SYS_pread64, fd, out, bytes, offset);
   chunkhit::change_read(static_cast<std::uint8_t*>(out), got, offset);
   return got;
+}
+
+extern "C" ssize_t preadv2(int fd, const iovec* to, int count, off_t offset, int flags) {
+  if (chunkhit::tells_of_page_cache) return ::syscall(SYS_preadv2, fd, to, count, offset, 0L, flags);
+  errno = EOPNOTSUPP;
+  return -1;
+}
+
+extern "C" int fstatfs(int fd, struct statfs* status) {
+  const auto result = static_cast<int>(::syscall(SYS_fstatfs, fd, status));
+  if (!chunkhit::tells_of_page_cache) status->f_type = 0;  // nor is it in memory
+  return result;
 }

@@ -208,7 +208,7 @@ TEST(DamagedLoader, OfAPartOfAPackWithAnEqualListGivesAnError) {
     std::filesystem::remove(path);
     PartSpec spec = damaged_spec("none");
     spec.part_index = 0;
-    spec.hashes_samples = container(name).hashes_samples;
+    spec.hashes_samples = container(name).hashes_samples("none");
     const std::unique_ptr<ChunkWriter> writer = container(name).create(path, spec);
     for (std::uint64_t first = 0; first < kDamagedSamples; first += spec.chunk_samples)
       append_known_chunk(*writer, container(name), spec, first + 1000,

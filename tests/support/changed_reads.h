@@ -8,6 +8,9 @@
 
 namespace chunkhit {
 
+/// Whether the system tells of its page cache: `preadv2` of chunks_ahead_test.cpp.
+inline std::atomic<bool> tells_of_page_cache{true};
+
 inline constexpr std::int64_t kNoByte = -1;
 inline std::atomic<std::int64_t> changed_byte{kNoByte};  // offset in every file
 inline std::atomic<std::uint32_t> changed_period{1};     // each so many reads of it give another byte

@@ -27,7 +27,6 @@ class RemoteFile final : public FileBytes {
   void require_local(std::string_view what) const override;
   /// Throws usage: there is none.
   [[nodiscard]] FileDescriptor duplicate() const override;
-  /// What a server has does not change unnoticed: each answer is compared with the first one.
   /// Fills `out` from `offset`; throws as Transfer.
   void read_at(std::uint64_t offset, MutableBytes out) const override;
   /// Asks for bytes, which arrive in `out`. Throws bad_data where the file has not as many.
