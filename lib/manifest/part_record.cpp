@@ -114,6 +114,7 @@ PartRecord parse_part(const Json& object) {
 
 std::string part_manifest_text(const PartManifest& manifest) {
   Json part = part_json(manifest.part);
+  if (manifest.part.has_sample_hashes) part["sample_hashes"] = true;
   if (!manifest.part.codec_library.empty()) part["codec_library"] = manifest.part.codec_library;
   if (kind_of_format(manifest.format)->has_inputs) add_image_fields(manifest.part, part);
   return seal_json({{"format", manifest.format + std::string(kPartSuffix)},
@@ -137,6 +138,8 @@ PartManifest parse_part_manifest(std::string_view text, const std::string& name)
     manifest.spec = parse_spec(json.at("spec"));
     const Json& part = json.at("part");
     manifest.part = parse_part(part);
+    if (part.contains("sample_hashes"))
+      manifest.part.has_sample_hashes = part.at("sample_hashes").get<bool>();
     if (part.contains("codec_library"))
       manifest.part.codec_library = part.at("codec_library").get<std::string>();
     if (kind->has_inputs) parse_image_fields(part, manifest.part);

@@ -36,6 +36,7 @@ struct PartRecord : PackPart {
   std::optional<InputSizes> inputs;                    ///< builds that did not record them lack it
   std::map<std::int64_t, std::uint64_t> class_counts;  ///< samples by class id
   std::vector<Reject> rejects;
+  bool has_sample_hashes = false;  ///< PartSpec::hashes_samples
   std::string codec_library;  ///< with its version; empty of raw chunks, and where an earlier build packed it
   std::vector<Reject> warnings;  ///< rows that were packed; the reason is what their decoding warned of
 };

@@ -23,8 +23,6 @@
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "codec/chunk_codec.h"
-#include "manifest/split_packs.h"
 #include "pack/parallel_files.h"
 
 namespace chunkhit {
@@ -372,20 +370,8 @@ std::string OutputPack::other_writers_notice() const {
          "; if none writes there any more, remove it";
 }
 
-/// Images of their own sizes are compressed one by one, and so are their masks.
-std::string OutputPack::codec_library() const {
-  const auto setting = [&](std::string_view name) { return spec_value(identity_.spec, name); };
-  const std::string codec = setting("codec");  // empty: none
-  if (setting("sizes") != "own") return codec.empty() ? "" : chunkhit::codec_library(codec);
-  const bool is_raw = setting("store") == "raw" || setting("container") == "hdf5";
-  std::string libraries = is_raw ? "" : chunkhit::codec_library("zstd");
-  if (!setting("pair").empty())
-    libraries += (libraries.empty() ? "" : ", ") + chunkhit::codec_library("deflate");
-  return libraries;
-}
-
 std::string OutputPack::other_codecs_notice() const {
-  const std::string own = codec_library();
+  const std::string& own = identity_.codec_library;
   const auto is_other = [&](const PartRecord& part) {
     return !part.codec_library.empty() && part.codec_library != own;
   };
@@ -434,7 +420,7 @@ PartRecord OutputPack::publish_part(std::uint64_t part_index, CompleteRecord par
   // Another run of the same pack may have been here first; what it published has the same bytes.
   if (std::optional<PartRecord> published = finished_part(part_index)) return std::move(*published);
   if (identity_.check_plan) identity_.check_plan();
-  part.record.codec_library = codec_library();
+  part.record.codec_library = identity_.codec_library;
   if (part.stamps) part.stamps->publish();
   part.file.publish();
   publish_file(

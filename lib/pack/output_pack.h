@@ -31,6 +31,7 @@ struct EarlierPack {
 struct PackIdentity {
   std::vector<SpecEntry> spec;
   std::uint64_t pack_id = 0;
+  std::string codec_library{};  ///< PartRecord::codec_library of its parts
   std::function<std::string(const EarlierPack& before)> difference{};  ///< what differs, for messages
   /// Whether a finished part's record is one that this pack can have; a part with another is packed again.
   /// Empty: every record is.
@@ -169,7 +170,6 @@ class OutputPack {
   void remove_entries(bool all) const;
   [[nodiscard]] std::string other_writers_notice() const;
   [[nodiscard]] std::string other_codecs_notice() const;
-  [[nodiscard]] std::string codec_library() const;
   [[nodiscard]] PartRecord publish_part(std::uint64_t part_index, CompleteRecord part) const;
 
   const PackKind& kind_;

@@ -87,7 +87,7 @@ constexpr std::array<Container, 2> kContainers{{
      .is_zstd_stream = false,
      .holds_row_blocks = false,
      .is_read_by_library = true,
-     .hashes_samples = true,
+     .reads_samples = true,
      .recognises = is_hdf5_part,
      .create = create_hdf5_part,
      .open = open_hdf5_part,
@@ -103,7 +103,7 @@ constexpr std::array<Container, 2> kContainers{{
      .is_zstd_stream = true,
      .holds_row_blocks = true,
      .is_read_by_library = false,
-     .hashes_samples = false,
+     .reads_samples = false,
      .recognises = is_shard,
      .create = create_shard,
      .open = open_image_shard,
@@ -213,7 +213,7 @@ void ChunkReader::read_ahead(std::size_t chunk_index) const {
 void ChunkReader::fetch_samples(std::size_t chunk_index, std::uint64_t first, std::uint64_t offset,
                                 MutableBytes out, bool checks) const {
   if (checks && spec().hashes_samples) return fetch_blocks(chunk_index, offset, out);
-  read_stored(chunk_index, raw_offset(chunk_index) + offset, out);
+  read_stored(chunk_index, chunks()[chunk_index].offset + offset, out);
   if (checks && spec().holds_own_sizes()) check_payload(chunk_index, first, out);
 }
 

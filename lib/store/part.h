@@ -268,14 +268,10 @@ class ChunkReader {
   void check_hdf5_bytes() const;
   /// Whether `fetch` can check hashes: false for an HDF5 file without our private index.
   [[nodiscard]] bool has_hashes() const { return contents_.has_hashes; }
-  /// Whether a chunk's samples are stored raw, one after the other from
-  /// `raw_offset` on.
+  /// Whether a chunk's samples are stored raw, one after the other from its offset on.
   [[nodiscard]] bool stored_raw(std::size_t chunk_index) const {
     const StoredChunk& chunk = chunks()[chunk_index];
     return !chunk.filtered && chunk.stored_bytes == chunk.raw_bytes && !contents_.read_rows;
-  }
-  [[nodiscard]] std::uint64_t raw_offset(std::size_t chunk_index) const {
-    return chunks()[chunk_index].offset;
   }
   [[nodiscard]] const InputFile& file() const { return file_; }
   /// Whether restoring some samples of a chunk takes less than restoring all.
@@ -319,10 +315,12 @@ struct Container {
   bool is_zstd_stream;      ///< a raw chunk is in a frame of raw blocks, a filtered one in several frames
   bool holds_row_blocks;    ///< chunks of matrices are row blocks; else ranges of entries
   bool is_read_by_library;  ///< other programs read it by the HDF5 library, its chunk cache and its plug-ins
-  bool hashes_samples;      ///< raw samples are read one by one: each has a hash where there is no codec
+  bool reads_samples;       ///< raw samples are read one by one
   bool (*recognises)(Bytes first_bytes);  ///< by the file's first 32 bytes
   std::unique_ptr<ChunkWriter> (*create)(const std::string& path, const PartSpec& spec);
   std::unique_ptr<ChunkReader> (*open)(const std::string& path);  ///< a part of ours
+  /// PartSpec::hashes_samples of new parts of images of one shape.
+  [[nodiscard]] bool hashes_samples(std::string_view codec) const { return reads_samples && codec == "none"; }
   /// A single part, or an external file.
   std::unique_ptr<ChunkReader> (*open_lone)(const std::string& path, const Hdf5Names& names);
   bool (*holds_matrices)(const std::string& path);  ///< of a single part, or an external file

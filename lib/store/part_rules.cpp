@@ -78,7 +78,7 @@ void check_part_spec(const PartSpec& spec, const Container& container) {
   spec.payload().check_spec(spec, container);
   if (std::ranges::find(container.codecs, spec.codec) == container.codecs.end())
     throw_bad_data("unknown codec in a part of kind " + std::string(container.name));
-  if (spec.hashes_samples && (spec.holds_own_sizes() || !container.hashes_samples || spec.codec != "none"))
+  if (spec.hashes_samples && (spec.holds_own_sizes() || !container.hashes_samples(spec.codec)))
     throw_bad_data("hashes of samples beside a codec, or of images of their own sizes");
 }
 

@@ -247,7 +247,7 @@ TEST(Hdf5Part, TellsWhichChunksLieInTheFileAsTheyAre) {
   const std::unique_ptr<ChunkReader> reader = open_part(raw.path);
   ASSERT_TRUE(reader->stored_raw(1));
   ByteBuffer found(reader->spec().images().sample.byte_count());
-  InputFile(raw.path).read_at(reader->raw_offset(1), found);
+  InputFile(raw.path).read_at(reader->chunks()[1].offset, found);
   EXPECT_EQ(found, known_samples(raw.spec.images().sample, reader->chunks()[1].first_sample, 1));
 }
 

@@ -19,11 +19,11 @@ namespace {
 
 /// Reads a raw chunk the way a caller without copies does.
 ByteBuffer map_chunk(const ChunkReader& part, std::size_t index) {
-  const std::uint64_t end = part.raw_offset(index) + part.chunks()[index].raw_bytes;
+  const std::uint64_t end = part.chunks()[index].offset + part.chunks()[index].raw_bytes;
   void* const mapped = ::mmap(nullptr, end, PROT_READ, MAP_PRIVATE, part.file().duplicate().get(), 0);
   if (mapped == MAP_FAILED) throw Error(ErrorCode::bad_data, part.location(index) + ": cannot be mapped");
   const Bytes bytes(static_cast<const std::uint8_t*>(mapped), end);
-  const Bytes chunk = bytes.subspan(part.raw_offset(index));
+  const Bytes chunk = bytes.subspan(part.chunks()[index].offset);
   ByteBuffer samples(chunk.begin(), chunk.end());
   ::munmap(mapped, end);
   return samples;

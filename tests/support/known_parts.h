@@ -90,7 +90,7 @@ inline void append_known_chunk(ChunkWriter& writer, const Container& kind, const
 /// Writes a part as packing does, or with `is_old` as version 0.1.0 did: without hashes of samples.
 inline PartReport write_known_part(const Container& kind, const std::string& path, PartSpec spec,
                                    std::uint64_t count, bool is_old = false) {
-  spec.hashes_samples = kind.hashes_samples && spec.codec == "none" && !is_old;
+  spec.hashes_samples = kind.hashes_samples(spec.codec) && !is_old;
   const std::unique_ptr<ChunkWriter> writer = kind.create(path, spec);
   for (std::uint64_t first = 0; first < count; first += spec.chunk_samples)
     append_known_chunk(*writer, kind, spec, first, std::min(spec.chunk_samples, count - first));

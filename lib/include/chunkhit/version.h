@@ -9,12 +9,12 @@
 
 // The version that a program is compiled for.
 #define CHUNKHIT_VERSION_MAJOR 0
-#define CHUNKHIT_VERSION_MINOR 1
+#define CHUNKHIT_VERSION_MINOR 2
 #define CHUNKHIT_VERSION_PATCH 0
 
 namespace chunkhit {
 
-/// The version of the library that is loaded: "0.1.0".
+/// The version of the library that is loaded: "0.2.0".
 [[nodiscard]] CHUNKHIT_API std::string version();
 
 /// Name and version of each library that chunkhit was built with.

@@ -15,6 +15,7 @@
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "codec/chunk_codec.h"
 #include "pack/buffer_pool.h"
 #include "pack/disk_space.h"
 #include "pack/images/input_stamps.h"
@@ -138,8 +139,22 @@ PackReport PackWriter::finished_report(const Manifest& manifest) const {
   return report;
 }
 
+namespace {
+
+/// Images of their own sizes are compressed one by one, and so are their masks.
+std::string codec_libraries(const PackImagesSpec& spec, const SampleShape& sample) {
+  if (spec.sizes != Sizes::own) return codec_library(codec_choice(spec).codec);
+  const bool is_raw = spec.own_sizes.store == Store::raw || spec.container == "hdf5";
+  std::string libraries = is_raw ? "" : codec_library("zstd");
+  if (sample.has_mask) libraries += (is_raw ? "" : ", ") + codec_library("deflate");
+  return libraries;
+}
+
+}  // namespace
+
 PackIdentity PackWriter::own_identity() {
   PackIdentity pack = std::move(task_.identity);
+  pack.codec_library = codec_libraries(spec_, run_.context.sample);
   pack.accepts = [this](const PartRecord& part, std::uint64_t part_index) {
     return is_own(part, part_index);
   };
@@ -152,8 +167,8 @@ bool PackWriter::is_own(const PartRecord& part, std::uint64_t part_index) const 
   const auto has_name = [&](const auto& count) {
     return classes.empty() || (count.first >= 0 && static_cast<std::uint64_t>(count.first) < classes.size());
   };
-  return part.file == part_file(part_index) && part.rows == row_count(part_index) &&
-         std::ranges::all_of(part.class_counts, has_name);
+  return part.file == part_file(part_index) && part.has_sample_hashes == hashes_samples() &&
+         part.rows == row_count(part_index) && std::ranges::all_of(part.class_counts, has_name);
 }
 
 std::uint64_t PackWriter::row_count(std::uint64_t part_index) const {
@@ -340,6 +355,10 @@ void PackWriter::report_phase(PackProgress::Phase phase) {
   if (run_.options.on_progress) run_.options.on_progress(run_.progress);
 }
 
+bool PackWriter::hashes_samples() const {
+  return spec_.sizes != Sizes::own && container_.hashes_samples(codec_.codec);
+}
+
 std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
                                                      std::uint64_t sample_count) const {
   PartSpec part;
@@ -348,7 +367,7 @@ std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
   part.images().classes = run_.list.classes;
   part.codec = codec_.codec;
   part.chunk_samples = plan_.chunk_samples;
-  part.hashes_samples = !part.holds_own_sizes() && container_.hashes_samples && codec_.codec == "none";
+  part.hashes_samples = hashes_samples();
   part.label_columns = run_.list.label_columns;
   part.pack_id = pack_.identity().pack_id;
   part.part_index = static_cast<std::uint32_t>(part_index);
@@ -394,6 +413,7 @@ std::future<PartRecord> PackWriter::finish_part(std::uint64_t part_index, std::u
       part_index, [this, part_index, writer = std::move(writer), outcome = std::move(outcome)]() mutable {
         CompletePart part = writer->complete(outcome.samples);
         add_written(part.report, part_file(part_index), outcome.record);
+        outcome.record.has_sample_hashes = hashes_samples();
         PendingFile stamps = write_stamps(pack_.file(part_stem(part_index) + std::string(kInputsExtension)),
                                           {pack_.identity().pack_id, part_index}, outcome.inputs);
         return CompleteRecord{std::move(outcome.record), std::move(part.file), std::move(stamps)};

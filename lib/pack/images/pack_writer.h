@@ -84,6 +84,7 @@ class PackWriter {
   /// Throws bad_data where a finished pack is another one.
   void check_own(const PackManifest& finished) const;
   void keep_part(PartSlot& slot, PartRecord finished);
+  [[nodiscard]] bool hashes_samples() const;
   [[nodiscard]] std::unique_ptr<ChunkWriter> create_part(std::uint64_t part_index,
                                                          std::uint64_t sample_count) const;
   [[nodiscard]] PartOutcome write_part(std::uint64_t part_index, const Lanes& lanes, ChunkWriter& writer);

@@ -165,7 +165,8 @@ PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const P
   const PlannedPack& pack = plan.packs[pack_index];
   PackTask task;  // not by braces: see "How to work here"
   task.name = pack.name;
-  task.identity = PackIdentity{pack.spec, pack.pack_id};
+  task.identity.spec = pack.spec;
+  task.identity.pack_id = pack.pack_id;
   task.sample_count = pack.samples;
   task.rejects = rows.rejects(pack_index);
   task.identity.check_plan = [&given, &plan] { check_plan(given.folder, plan); };

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/throw_error.h"
+#include "codec/chunk_codec.h"
 #include "pack/pack_folder.h"
 #include "ratings/rating_split.h"
 #include "types/enum_names.h"
@@ -19,6 +20,7 @@ namespace {
 /// Returns the identity of a pack without its pack_id, which depends on the input's hash.
 PackIdentity identity_of(const PackSparseSpec& spec, const RecordedIds& ids, const std::string& name) {
   PackIdentity pack{recorded_spec(spec, ids, name)};
+  pack.codec_library = codec_library(codec_choice(spec).codec);
   pack.difference = [recorded = pack.spec](const EarlierPack& before) {
     const std::string difference = first_difference(before.spec, recorded);
     return difference.empty() ? "the input changed" : difference;
