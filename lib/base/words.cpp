@@ -178,7 +178,30 @@ bool are_opposites(std::string_view given, std::string_view name) {
   });
 }
 
+/// Splits a name where a letter does not follow a letter, or a capital follows another: patient_id, scanID.
+std::vector<std::string> words_in(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    const bool is_capital = c >= 'A' && c <= 'Z', is_letter = is_capital || (c >= 'a' && c <= 'z');
+    const bool begins = is_capital && !words.back().empty() && words.back().back() >= 'a';
+    if (!is_letter || begins) words.emplace_back();
+    if (is_letter) words.back() += c;
+  }
+  return words;
+}
+
 }  // namespace
+
+bool may_be_ids(std::string_view name, bool is_text, std::size_t different, std::size_t count) {
+  constexpr std::array<std::string_view, 9> kIdWords{"id",    "ids",    "patient", "subject", "study",
+                                                     "scene", "series", "video",   "person"};
+  constexpr std::size_t kMinValues = 10, kMaxImagesOfText = 20;  // on average: categories have more
+  if (different < kMinValues) return false;
+  return (is_text && count <= kMaxImagesOfText * different) ||
+         std::ranges::any_of(words_in(name), [&](const std::string& word) {
+           return std::ranges::find(kIdWords, lower(word)) != kIdWords.end();
+         });
+}
 
 std::string did_you_mean(std::string_view given, std::span<const std::string> valid) {
   constexpr std::size_t kMaxLetters = 64, kLettersOfEdit = 3;

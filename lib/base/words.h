@@ -36,6 +36,10 @@ namespace chunkhit {
 /// as "\n", "\t" or "\x1b", all else as it is.
 [[nodiscard]] std::string printable_text(std::string_view text);
 
+/// Whether the values of a column look like ids of what several images belong to: the name has a word for it
+/// (patient_id, scanID), or few images have each of many texts. `different` values of `count` images.
+[[nodiscard]] bool may_be_ids(std::string_view name, bool is_text, std::size_t different, std::size_t count);
+
 /// "; did you mean \"label\"?" with the valid name that `given` was most likely to be, case and a few letters
 /// aside, else the first one that begins with it and a dash; empty where there is none.
 [[nodiscard]] std::string did_you_mean(std::string_view given, std::span<const std::string> valid);

@@ -183,6 +183,7 @@ PYBIND11_MODULE(_chunkhit, module) {
   bind_options(module);
   bind_packing(module);
   bind_writers(module);
+  module.def("may_be_ids", may_be_ids);
   module.def("did_you_mean", [](const std::string& given, const std::vector<std::string>& valid) {
     return did_you_mean(given, valid);
   });

@@ -20,6 +20,10 @@ constexpr const char* kSamplers =
 /// memory.
 py::array numbers_array(const py::object& value) {
   if (PyRange_Check(value.ptr()) == 0) return py::array::ensure(value);
+  constexpr std::size_t kMaxNumbers = std::size_t{1} << 32;  // more than any pack's samples
+  const Py_ssize_t count = PyObject_Length(value.ptr());
+  PyErr_Clear();
+  if (count < 0 || static_cast<std::size_t>(count) > kMaxNumbers) return {};
   const py::object arange = py::module_::import("numpy").attr("arange");
   return arange(value.attr("start"), value.attr("stop"), value.attr("step"));
 }
@@ -221,10 +225,10 @@ void take_texts(OptionDict& from, const char* name, std::vector<std::string>& te
   try {
     if (py::isinstance<py::str>(value) || py::isinstance<py::bytes>(value))
       texts = {value.cast<std::string>()};
-    else if (is_list(value))
-      texts = value.cast<std::vector<std::string>>();
-    else
+    else if (PyRange_Check(value.ptr()) != 0)
       throw py::cast_error();
+    else
+      texts = value.cast<std::vector<std::string>>();
   } catch (const py::cast_error&) {
     from.refuse(name, value, "a text or a list of texts");
   }

@@ -29,12 +29,6 @@ namespace chunkhit {
   }
 }
 
-/// Whether a value is a list that is in memory: a range may have more numbers than memory can hold.
-[[nodiscard]] inline bool is_list(const py::handle& value) {
-  return py::isinstance<py::list>(value) || py::isinstance<py::tuple>(value) ||
-         py::isinstance<py::array>(value);
-}
-
 /// Takes named values out of a dict, each once; what is None keeps its default.
 class OptionDict {
  public:

@@ -45,5 +45,15 @@ TEST(PrintableText, EscapesMarksThatTurnTheDirectionOfText) {
   EXPECT_EQ(printable_text("\xe2\x80\xa6 \xe2\x86\x92 \xd8\xa7"), "\xe2\x80\xa6 \xe2\x86\x92 \xd8\xa7");
 }
 
+TEST(MayBeIds, TookCategoriesAndWordsThatEndInIdForIds) {
+  EXPECT_TRUE(may_be_ids("patient_id", false, 98, 500));
+  EXPECT_TRUE(may_be_ids("scanID", false, 12, 5000)) << "frames of a few videos";
+  EXPECT_TRUE(may_be_ids("name", true, 290, 300));
+  EXPECT_FALSE(may_be_ids("name", false, 290, 300));
+  EXPECT_FALSE(may_be_ids("covid", false, 40, 300));
+  EXPECT_FALSE(may_be_ids("patient", false, 2, 300)) << "one of two";
+  EXPECT_FALSE(may_be_ids("hospital", true, 10, 300)) << "each has many images";
+}
+
 }  // namespace
 }  // namespace chunkhit

@@ -47,3 +47,13 @@ def test_settings_of_images_that_differ_gave_no_notice(packs, tmp_path, name, va
     said = merged(tmp_path / "all", made)
     found = [line for line in said.splitlines() if "different settings" in line]
     assert (not found) if common is None else (found and name in found[0]), said
+
+
+def test_packs_of_one_command_were_called_different_where_one_had_an_image_without_a_label(packs, tmp_path):
+    made = []
+    for number, cells in enumerate((("x y", "x", "y"), ("x y", "", "y"))):
+        files = sorted(path.name for path in (packs / "images" / "a").glob("*.png"))[3 * number:3 * number + 3]
+        (tmp_path / f"{number}.csv").write_text("file,label\n" + "".join(f"a/{file},{cell}\n" for file, cell in zip(files, cells)))
+        made.append(tmp_path / str(number))
+        chunkhit.pack_images(packs / "images", made[-1], labels=tmp_path / f"{number}.csv", label_separator=" ")
+    assert "different settings" not in merged(tmp_path / "all", made)

@@ -50,8 +50,7 @@ class FixedPipeline final : public PartPipeline {
       : PartPipeline(job, writer),
         decoders_(decoders),
         sample_bytes_(job.context.sample.byte_count()),
-        block_bytes_(
-            job.container.hashes_samples && job.codec.name == "none" ? hashed_block_bytes(sample_bytes_) : 0),
+        block_bytes_(job.container.hashes_samples(job.codec.name) ? hashed_block_bytes(sample_bytes_) : 0),
         assembler_(job.chunk_samples, sample_bytes_) {}
 
  private:

@@ -130,21 +130,11 @@ class GroupDealer {
   std::vector<Lack> lacking_;
 };
 
-/// Whether values of a column look like ids: texts with many values, or whole numbers that are called so.
-bool is_of_ids(const SampleColumn& column, std::size_t different) {
-  constexpr std::array<std::string_view, 9> kIdWords{"patient", "subject", "study", "group", "scene",
-                                                     "video",   "series",  "case",  "person"};
-  constexpr std::size_t kMinValues = 10;
-  const std::string name = lower(column.name);
-  const bool is_named =
-      name == "id" || name.ends_with("_id") || name.ends_with("id") ||
-      std::ranges::any_of(kIdWords, [&](auto word) { return name.find(word) != name.npos; });
-  if (column.type() == ColumnType::float64) return false;
-  return is_named || (column.type() == ColumnType::text && different >= kMinValues);
-}
-
 /// "column "patient": 97 of 98 values are in more than one pack of the split"; empty where none is.
 std::string shared_values(const SampleColumn& column, const std::vector<PackSamples>& packs) {
+  const bool is_text = column.type() == ColumnType::text;
+  if (column.type() == ColumnType::float64 || !may_be_ids(column.name, is_text, column.size(), column.size()))
+    return "";
   std::unordered_map<std::string, std::size_t> pack_of;
   std::map<std::string, bool> shared;
   for (std::size_t pack = 0; pack < packs.size(); ++pack)
@@ -154,7 +144,7 @@ std::string shared_values(const SampleColumn& column, const std::vector<PackSamp
       const auto [found, is_new] = pack_of.try_emplace(value, pack);
       if (!is_new && found->second != pack) shared[std::move(value)] = true;
     }
-  if (shared.empty() || !is_of_ids(column, pack_of.size())) return "";
+  if (shared.empty() || !may_be_ids(column.name, is_text, pack_of.size(), column.size())) return "";
   return "column \"" + column.name + "\": " + count_text(shared.size()) + " of " +
          count_text(pack_of.size(), "value") + (shared.size() == 1 ? " is" : " are") +
          " in several packs of the split, as " + shared.begin()->first;

@@ -87,8 +87,10 @@ void show_labels(Spec& spec, Fields& fields) {
                          "CSV column of mask paths, below pair or ROOT; tars: end of names, seg.png", "NAME"}
                        .that_may_differ(),
                    columns.mask_column, TextForm{});
-  fields.record_if(true, Field{"label_column", "Label column, or key of a tar's .json; a,b or a-d: floats"},
-                   columns.label_column, RepeatedForm{});
+  fields.record_if(
+      true,
+      Field{"label_column", "Label column, or key of a tar's .json; a,b or a-d: floats"}.that_may_differ(),
+      columns.label_column, RepeatedForm{});
   fields.record_if(
       !columns.keep_columns.empty(),
       Field{"keep_columns", "More columns, or keys of a tar's .json, to store: a,b"}.that_may_differ(),
@@ -99,9 +101,10 @@ void show_labels(Spec& spec, Fields& fields) {
                    Field{"label_separator",
                          "Text between the names in one label; labels are 0 or 1 for each name", "TEXT"},
                    columns.label_separator, TextForm{});
-  fields.record_if(!columns.label_separator.empty(),
-                   Field{"empty_labels", "label-separator: images without a label get zeros, or reject"},
-                   columns.empty_labels, WordForm{});
+  fields.record_if(
+      !columns.label_separator.empty(),
+      Field{"empty_labels", "label-separator: images without a label get zeros, or reject"}.that_may_differ(),
+      columns.empty_labels, WordForm{});
   fields.record_if(spec.labels.empty(),
                    Field{"include", "Without labels: pack only files whose names match these globs", "GLOBS"}
                        .that_may_differ(),

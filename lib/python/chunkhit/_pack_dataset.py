@@ -16,7 +16,8 @@ from ._error import Error, whole_number
 from ._options import has_options
 from ._packing import Info, Progress
 from ._paths import Path
-from ._writers import OF_FILES, ImageWriter, column_names, column_value, image_array, is_mask, key_text, label_value, mask_array
+from ._writers import OF_FILES, ImageWriter, column_names, column_value, image_array, is_mask, key_text, \
+    label_value, mask_array, may_be_mask
 
 Entry = Tuple[NDArray[Any], Union[int, str, NDArray[Any]], str, Dict[str, Union[int, float, str]], Optional[NDArray[Any]]]
 
@@ -74,7 +75,7 @@ class Samples:
             *others, columns = sample if isinstance(sample[-1], dict) else [*sample, {}]
             if columns and not self.columns:
                 raise Error(f"columns: found {', '.join(map(repr, columns))}, expected none; keep_columns names those to keep", "usage")
-            mask = others.pop(2) if len(others) > 2 and is_mask(others[2]) else None
+            mask = others.pop(2) if len(others) > 2 and may_be_mask(others[2]) else None
             if len(others) in (2, 3):
                 return others[0], others[1], others[2] if len(others) == 3 else None, mask, columns
         found = f"{len(sample)} values" if isinstance(sample, (tuple, list)) else f"a {type(sample).__name__}"
@@ -90,7 +91,7 @@ class Samples:
                 raise Error(f"has no {name!r}, only {found}; {argument}= names what it has", "usage")
         if mask is None:
             for name, value in sample.items():
-                if name not in (image, label, key) and is_mask(value):
+                if name not in (image, label, key) and may_be_mask(value):
                     raise Error(f"has {name!r}, which may be a mask: mask={name!r} packs it, mask='' leaves it out", "usage")
         return sample[image], sample[label], None if key is None else sample[key], sample[mask] if mask else None, sample
 

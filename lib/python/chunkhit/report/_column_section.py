@@ -5,6 +5,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
+from .._chunkhit import may_be_ids
 from .._error import counted
 from . import _charts as charts
 from ._charts import Panel, Series
@@ -13,8 +14,6 @@ from ._page import Block, Section, shown
 
 MAX_VALUES = 24  # of whole numbers that are shown one by one
 TOP_TEXTS = 12
-MIN_IDS = 10  # different texts
-ID_WORDS = ("patient", "subject", "study", "group", "scene", "video", "series", "case", "person")
 
 
 class Column(NamedTuple):
@@ -53,20 +52,15 @@ def column_section(scans: Sequence[ImageScan]) -> Section:
     return Section("columns", "Kept columns", column_blocks(columns, "column"), warnings=warnings, checks=checks)
 
 
-def is_of_ids(name: str, values: np.ndarray[Any, Any], different: int) -> bool:
-    """Whether values look like ids: texts with many values, or whole numbers that are called so; as pack-images asks it."""
-    if values.dtype != object and not np.issubdtype(values.dtype, np.integer):
-        return False
-    is_named = name.lower().endswith("id") or any(word in name.lower() for word in ID_WORDS)
-    return is_named or (values.dtype == object and different >= MIN_IDS)
-
-
 def shared_ids(name: str, columns: Sequence[Column]) -> List[str]:
     """A warning where packs have ids in common."""
     known = [set(column.known.tolist()) for column in columns]
     every = set().union(*known)
     shared = [value for value in every if sum(value in values for values in known) > 1]
-    if not shared or not is_of_ids(name, columns[0].values, len(every)):
+    values = columns[0].values
+    is_counted = values.dtype == object or np.issubdtype(values.dtype, np.integer)
+    count = sum(len(column.known) for column in columns)
+    if not shared or not is_counted or not may_be_ids(name, values.dtype == object, len(every), count):
         return []
     return [f"Column {shown(name)}: {len(shared):,} of {counted(len(every), 'value')} {'is' if len(shared) == 1 else 'are'} in several "
             f"packs of the split, as {shown(str(min(shared)))}. A model is tested on what it was trained on; pack-images "
