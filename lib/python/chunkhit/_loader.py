@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import json
+import logging
 import reprlib
 from typing import Any, Dict, Generic, Iterator, Optional, TypeVar
 
 from . import _chunkhit
 from ._epoch_log import EpochLog, Target
 from ._error import ArgumentError, Error, counted, whole_number
+
+LOGGER = logging.getLogger("chunkhit.loader")
 
 Batch = TypeVar("Batch")
 Self = TypeVar("Self", bound="Loader[Any, Any]")
@@ -50,6 +53,8 @@ class Loader(Generic[Core, Batch]):
         self._next_epoch = 0
         self._is_named = False
         self._log: Optional[EpochLog] = None
+        for notice in core.stats().notices:  # that samples are not compared with a hash, for example
+            LOGGER.warning("%s", notice, stacklevel=3)
 
     @property
     def _core(self) -> Core:
@@ -111,7 +116,8 @@ class Loader(Generic[Core, Batch]):
         return self._core.batch_count
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next `for batch in loader`, as DistributedSampler.set_epoch does; also while an epoch runs."""
+        """Sets the epoch of the next `for batch in loader`, as DistributedSampler.set_epoch does; also while an epoch runs.
+        A state does not hold it: name the epoch again after `load_state_dict`."""
         self._next_epoch = whole_number("epoch", epoch)
         self._is_named = True
 
