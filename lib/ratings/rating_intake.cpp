@@ -381,7 +381,7 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
     table_ = detect_rating_table({as_text(head), head.size() < TextStream::kHeadBytes, spec_.comment}, spec_,
                                  input.name(), table_ ? &*table_ : nullptr);
     table_->text.rounds_values = rules().rounds_values();
-    tables_.emplace_back(input.name(), *table_);
+    if (tables_.empty() || tables_.back().second != *table_) tables_.emplace_back(input.name(), *table_);
   }
   const Quoting quoting = format == RatingFormat::text ? table_->text.quoting : Quoting::none;
   TextBlocks blocks(input, quoting, options_.block_bytes);

@@ -20,6 +20,7 @@ struct RatingTable {
   std::vector<std::string> column_names;  ///< empty: no header
   std::vector<std::string> notices;       ///< columns that were found and not used
   std::string unread_time;  ///< why a column that is named as times are is not used; empty: there is none
+  bool operator==(const RatingTable&) const = default;
 };
 
 /// Returns how a table is to be parsed. Delimiters are tried in the order ::, tab, then of ; , | the one that
