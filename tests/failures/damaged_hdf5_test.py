@@ -83,15 +83,21 @@ def check_commands(space, path, kind):
         check(code == 0 or path in text or "ratings" in text, command, text)
 
 
-def main(workspace):
+def anndata_files(space):
+    files = {}
+    for layout in ("csr", "csc", "dense"):
+        for compression in (None, "gzip"):
+            files[f"{layout}-{compression}"] = space(f"{layout}-{compression}.h5ad")
+            write_anndata(files[f"{layout}-{compression}"], layout, compression)
+    return {**files, "layer": files["csr-gzip"]}
+
+
+with Workspace() as workspace:
     seed = draw_seed()
     rng = random.Random(seed)
     whole = {}
-    for layout in ("csr", "csc", "dense"):
-        for compression in (None, "gzip"):
-            whole[f"{layout}-{compression}"] = workspace(f"{layout}-{compression}.h5ad")
-            write_anndata(whole[f"{layout}-{compression}"], layout, compression)
-    whole["layer"], whole["group"], whole["images"] = whole["csr-gzip"], workspace("group.h5"), workspace("images.h5")
+    print("AnnData", outcome(lambda space: whole.update(anndata_files(space)), workspace))
+    whole["group"], whole["images"] = workspace("group.h5"), workspace("images.h5")
     write_group(whole["group"])
     write_images(whole["images"])
     for kind, path in whole.items():
@@ -103,7 +109,3 @@ def main(workspace):
                 file.write(damaged(good, rng))
             check_commands(workspace, workspace("damaged.h5"), kind)
         print(kind, "passed")
-
-
-with Workspace() as space:
-    print(outcome(main, space))
