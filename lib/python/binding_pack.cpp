@@ -129,6 +129,21 @@ template <class Value>
 }
 
 template <class Value>
+void take_field(OptionDict& from, const char* name, Value& value, const RangeForm&) {
+  const py::object range = from.take_value(name);
+  if (range.is_none()) return;
+  try {
+    value = range.cast<RangeForm::Range>();
+  } catch (const py::cast_error&) {
+    from.refuse(name, range, "two whole numbers from 0 to 65535, as (0, 4095)");
+  }
+}
+template <class Value>
+[[nodiscard]] std::string python_type(const Value&, const RangeForm&) {
+  return "Sequence[int]";
+}
+
+template <class Value>
 void take_field(OptionDict& from, const char* name, Value& value, const SharesForm&) {
   py::dict shares;
   from.take(name, shares);

@@ -130,6 +130,8 @@ struct PackImagesSpec {
   Sizes sizes = Sizes::fixed;
   OwnSizesSpec own_sizes;
   Exif exif = Exif::apply;
+  /// Values of 16-bit images that become 0 and 255; those between are scaled, others clipped.
+  std::array<std::uint16_t, 2> scale_from{0, 65535};
   Check check = Check::whole;
   bool accept_warnings = false;                 ///< pack damaged images as far as they can be decoded
   std::uint32_t max_seconds_per_image = 10;     ///< CPU time of decoding; 0: no limit

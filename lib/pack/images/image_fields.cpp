@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <system_error>
 
 #include "base/throw_error.h"
@@ -74,6 +75,18 @@ void ColorForm::parse(const std::string& name, const std::string& text,
       refuse_text(name, "black, white, #rrggbb or r,g,b", text);
     begin = std::min(is_hex ? end : end + 1, text.size());
   }
+}
+
+std::string RangeForm::text(const Range& value) const {
+  return std::to_string(value[0]) + "," + std::to_string(value[1]);
+}
+
+void RangeForm::parse(const std::string& name, const std::string& text, Range& value) const {
+  const std::size_t comma = text.find(',');
+  if (comma == std::string::npos) refuse_text(name, "two values, as 0,4095", text);
+  const CountForm form{0, std::numeric_limits<std::uint16_t>::max()};
+  form.parse(name, text.substr(0, comma), value[0]);
+  form.parse(name, text.substr(comma + 1), value[1]);
 }
 
 std::string SharesForm::text(const std::vector<SplitShare>& value) const {

@@ -62,6 +62,14 @@ struct OptionalColorForm {
   }
 };
 
+/// Two 16-bit values, the lower one first: "0,4095".
+struct RangeForm {
+  static constexpr const char* kShape = "MIN,MAX";
+  using Range = std::array<std::uint16_t, 2>;
+  [[nodiscard]] std::string text(const Range& value) const;
+  void parse(const std::string& name, const std::string& text, Range& value) const;
+};
+
 /// Packs and their shares: "train=0.9,val=0.1".
 struct SharesForm {
   static constexpr const char* kShape = "SHARES";
@@ -175,6 +183,9 @@ void show_decoding(Spec& spec, Fields& fields) {
   fields(Field{"exif", "EXIF orientation"}, spec.exif, WordForm{});
   fields(Field{"decode", "exact: Pillow's pixels; fast: scale large JPEG files"}, spec.transform.decode,
          WordForm{});
+  fields.record_if(spec.scale_from != PackImagesSpec().scale_from,
+                   Field{"scale_from", "Values of 16-bit images that become 0 and 255: 0,4095"},
+                   spec.scale_from, RangeForm{});
   fields(Field{"check", "Decode whole files, or JPEG to the last row used: region"}.that_may_differ(),
          spec.check, WordForm{});
   fields(Field{"accept_warnings", "Accept images that decode with warnings (not PNG)"}, spec.accept_warnings,

@@ -124,9 +124,8 @@ namespace {
 
 FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes bytes,
                       const SampleShape& pixels) {
-  const ImageHeader header = pixels.channels > 0
-                                 ? pixels_header(pixels, max_pixels(spec))
-                                 : ImageFile(bytes, {max_pixels(spec), spec.accept_warnings}).header();
+  const ImageHeader header = pixels.channels > 0 ? pixels_header(pixels, max_pixels(spec))
+                                                 : ImageFile(bytes, decode_options(spec)).header();
   const TransformPlan plan = plan_sample(spec, header);
   if (!plan.error.empty()) throw ImageError(plan.error);
   const bool swapped = swaps_sides(effective_orientation(spec, header));

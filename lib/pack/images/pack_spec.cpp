@@ -272,6 +272,9 @@ void check_spec(const PackImagesSpec& spec) {
     if (!is_column_name(name)) throw_usage("`keep_columns`: '" + name + "' is no name for a dataset of HDF5");
   if (spec.transform.background && spec.transform.channels == Channels::rgba)
     throw_usage("`background`: is for samples without alpha; leave out `channels` rgba");
+  if (spec.scale_from[0] >= spec.scale_from[1])
+    throw_usage("`scale_from`: expected a lower and a higher value, found " +
+                RangeForm().text(spec.scale_from));
   if (spec.max_decode_bytes < 1) throw_usage("`max_decode_bytes`: must be at least 1");
   if (spec.part_bytes < 1) throw_usage("`part_bytes`: must be at least 1");
   if (spec.chunk_samples > 0 && spec.chunk_bytes > 0)
