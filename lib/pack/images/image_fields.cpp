@@ -5,6 +5,7 @@
 #include <limits>
 #include <system_error>
 
+#include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 
@@ -92,7 +93,8 @@ void RangeForm::parse(const std::string& name, const std::string& text, Range& v
 std::string SharesForm::text(const std::vector<SplitShare>& value) const {
   std::string text;
   for (const SplitShare& share : value)
-    text += (text.empty() ? "" : ",") + share.name + "=" + number_text(share.share);
+    text += (text.empty() ? "" : ",") + share.name + "=" +
+            (share.share > 0 ? number_text(share.share) : share.values);
   return text.empty() ? "none" : text;
 }
 
@@ -102,13 +104,16 @@ void SharesForm::parse(const std::string& name, const std::string& text,
   std::vector<std::string> entries;
   NamesForm().parse(name, text, entries);
   for (const std::string& entry : entries) {
-    const std::size_t equals = std::min(entry.find('='), entry.size());
-    SplitShare share{entry.substr(0, equals), 0};
-    const std::string number = entry.substr(std::min(equals + 1, entry.size()));
-    const auto read = std::from_chars(number.data(), number.data() + number.size(), share.share);
-    if (number.empty() || read.ec != std::errc() || read.ptr != number.data() + number.size())
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos && !value.empty()) {  // another value of the pack before
+      value.back().values += "," + entry;
+      value.back().share = 0;
+      continue;
+    }
+    if (equals == std::string::npos || equals + 1 == entry.size())
       refuse_text(name, "names with shares, as train=0.8,val=0.2", entry);
-    value.push_back(std::move(share));
+    SplitShare& share = value.emplace_back(SplitShare{entry.substr(0, equals), 0, entry.substr(equals + 1)});
+    if (!parse_all(share.values, share.share)) share.share = 0;
   }
 }
 

@@ -70,7 +70,7 @@ struct RangeForm {
   void parse(const std::string& name, const std::string& text, Range& value) const;
 };
 
-/// Packs and their shares: "train=0.9,val=0.1".
+/// Packs and their shares, "train=0.9,val=0.1", or their values of a column, "train=1-3,5,val=0".
 struct SharesForm {
   static constexpr const char* kShape = "SHARES";
   [[nodiscard]] std::string text(const std::vector<SplitShare>& value) const;
@@ -222,6 +222,11 @@ void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_
       Field{"split_group", "split: keep images of one value of this column in one pack: patient", "NAME"}
           .that_may_differ(),
       spec.split_group, TextForm{});
+  fields.record_if(
+      !spec.split_column.empty(),
+      Field{"split_column", "split: packs by values of this column: fold, with train=1-4,val=0", "NAME"}
+          .that_may_differ(),
+      spec.split_column, TextForm{});
   fields(Field{"split_folders", "One pack per named subfolder of ROOT, e.g. train,val"}.that_may_differ(),
          spec.folders.split_folders, NamesForm{});
 }

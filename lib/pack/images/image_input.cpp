@@ -370,7 +370,7 @@ PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions 
 }
 
 PackImagesSpec with_masks(PackImagesSpec spec, const PackImagesOptions& checked) {
-  spec = with_split_group(std::move(spec));
+  spec = with_kept_split_column(std::move(spec));
   if (spec.columns.mask_column.empty()) return spec;
   const bool are_members = !checked.inputs.empty();
   if (are_members && !spec.pair.empty())
