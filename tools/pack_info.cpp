@@ -96,13 +96,13 @@ void print_columns(const char* title, const std::vector<PackColumn>& columns) {
 /// Prints the sizes that images had before they were packed.
 void print_inputs(const InputSizes& inputs) {
   const char* name = "inputs";
-  for (const InputFormat& entry : inputs.formats) {
+  for (const InputFormat& entry : inputs.formats)
     std::printf("%-10s %s %s: width %.0f to %.0f, height %.0f to %.0f, aspect ratio %.2f to %.2f\n",
                 std::exchange(name, ""), count_text(entry.images).c_str(),
                 printable_text(entry.format).c_str(), entry.width.min, entry.width.max, entry.height.min,
                 entry.height.max, entry.aspect_ratio.min, entry.aspect_ratio.max);
-  }
-  for (const std::string& text : input_notices(inputs)) std::printf("           %s\n", text.c_str());
+  for (const std::string& text : input_notices(inputs))
+    std::printf("           %s\n", flag_text(text).c_str());
 }
 
 void print_parts(const PackInfo& info) {

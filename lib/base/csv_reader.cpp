@@ -159,7 +159,7 @@ std::size_t CsvReader::scan_quoted_field(std::size_t begin, std::string_view& fi
   ++at;
   if (at == filled_ || buffer_[at] == static_cast<std::uint8_t>(delimiter_)) return at;
   const std::size_t line_end = line_end_bytes(at);
-  if (line_end == 0) fail(at, "text behind a closing quote; a quote inside a quoted field must be doubled");
+  if (line_end == 0) fail(at, "text behind a closing quote" + quote_advice_);
   return line_end == kNeedsMore ? kNeedsMore : at;
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -35,6 +36,9 @@ class CsvReader {
   /// at the end. Throws bad_data, with line and column, for what cannot be split.
   [[nodiscard]] bool next_row(std::vector<std::string_view>& fields);
 
+  /// Ends the message on text behind a closing quote: the way out.
+  void advise(std::string quote_advice) { quote_advice_ = std::move(quote_advice); }
+
   /// The line, from 1, where the row that was given last begins.
   [[nodiscard]] std::uint64_t line() const { return line_; }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -55,6 +59,7 @@ class CsvReader {
   void check_field_bytes(std::size_t begin, std::size_t field_bytes) const;
 
   std::string name_;
+  std::string quote_advice_ = "; a quote inside a quoted field must be doubled";
   ByteSource source_;
   char delimiter_;
   std::array<bool, 256> stops_{};  // bytes that may end a plain field

@@ -312,10 +312,12 @@ struct TextStream::State {
   std::optional<std::uint8_t> half;  // of a character of two bytes, the first of which was given
   int read_error = 0;                // of the file, that libarchive was given
   std::uint64_t given_bytes = 0;     // to libarchive
+  bool wants_more = false;           // libarchive asked for bytes behind the end
 
   [[noreturn]] void fail_archive(const std::string& what) const {
     if (read_error != 0) throw_failed_read(name, what, read_error);
-    StoredFile::fail(name, what + reason());
+    StoredFile::fail(name,
+                     what + (wants_more ? "the file ends inside its compressed data: " : "") + reason());
   }
   void check(int result) const {
     if (result < ARCHIVE_WARN) fail_archive("cannot be read: ");
@@ -347,6 +349,7 @@ la_ssize_t TextStream::State::give_piece(struct archive* reader, void* data, con
     state.read_error = errno;
     archive_set_error(reader, errno, "%s", error_text(errno).c_str());
   }
+  state.wants_more = count == 0;
   *bytes = state.piece.data();
   state.given_bytes += count > 0 ? static_cast<std::uint64_t>(count) : 0;
   return count;

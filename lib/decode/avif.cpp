@@ -63,6 +63,7 @@ class AvifFile : public OpenedImage {
     header.channels =
         (image.yuvFormat == AVIF_PIXEL_FORMAT_YUV400 ? 1 : 3) + (decoder_->alphaPresent ? 1 : 0);
     header.orientation = orientation_of(image);
+    header.has_more_frames = decoder_->imageCount > 1;
     describe_memory(image);
   }
 

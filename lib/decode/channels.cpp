@@ -84,4 +84,10 @@ void cmyk_to_rgb(const std::uint8_t* __restrict cmyk, std::uint8_t* __restrict r
   }
 }
 
+void divide_by_alpha(std::uint8_t* rgba) {
+  const std::uint32_t alpha = rgba[3];
+  for (std::size_t c = 0; c < 3; ++c)
+    rgba[c] = alpha == 0 ? 0 : static_cast<std::uint8_t>(std::min(rgba[c] * 255u / alpha, 255u));
+}
+
 }  // namespace chunkhit

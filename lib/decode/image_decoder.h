@@ -2,6 +2,7 @@
 // that every decoder asks; errors.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -40,6 +41,9 @@ struct ImageHeader {
   bool is_cmyk = false;          ///< JPEG's four colors, which are decoded to RGB
   int orientation = 1;           ///< EXIF orientation, 1..8
   bool scales = false;           ///< the decoder can shrink by 2, 4 and 8 while decoding
+  bool has_more_frames = false;  ///< the file has more pages or frames, which are left out
+  std::uint32_t max_value =
+      0;  ///< largest 16-bit value of the colors, once they were decoded by the whole range; else 0
   std::uint64_t peak_bytes = 0;  ///< memory that decoding takes before the wanted region's pixels take theirs
   std::uint64_t extra_bytes = 0;  ///< memory that decoding holds beside the wanted region's pixels
   std::uint64_t block_bytes = 0;  ///< JPEG's coefficients of the whole image
@@ -63,6 +67,7 @@ struct DecodeOptions {
   std::uint32_t max_seconds = 0;  ///< decoding that takes more CPU time is an error; 0: no limit
   bool stock_entropy = false;     ///< codes of JPEG by libjpeg alone, which gives the same: to compare with
   bool requires_end = true;       ///< with Check::region, JPEG that lacks its end marker is damaged
+  std::array<std::uint16_t, 2> scale_from{0, 65535};  ///< 16-bit values that become 0 and 255
 };
 
 class DecodeMonitor;
@@ -72,8 +77,8 @@ class OpenedImage;
 ///
 /// Pixels equal Pillow's (libjpeg defaults: islow DCT, fancy upsampling) bit for bit when `shrink` is 1, but
 /// for 16-bit BMP (by a level); a region always equals that of the whole image. Unlike Pillow, 16-bit gray is
-/// scaled (PNG, TIFF: the high byte) instead of saturated, and a PNG's transparent gray of fewer than 8 bits,
-/// or color of 16, is the one that the format means.
+/// scaled (PNG, TIFF: the high byte, or by `scale_from`) instead of saturated, and a PNG's transparent gray
+/// of fewer than 8 bits, or color of 16, is the one that the format means.
 ///
 /// With Check::whole all compressed data is read to its end, so that damage outside of the region is an
 /// error, too; with Check::region a JPEG is decoded no further than the region's last row, and below it only

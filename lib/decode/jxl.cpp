@@ -48,7 +48,7 @@ class JxlFile : public OpenedImage {
     const std::uint64_t pixels = std::uint64_t{header.width} * header.height;
     header.extra_bytes = pixels * header.channels;
     header.peak_bytes = kTables + header.extra_bytes + pixels * kCopies * floats * sizeof(float);
-    reject_large_frames();
+    header.has_more_frames = count_frames() > 1 && info.have_animation != JXL_FALSE;
   }
 
   void decode(const DecodePlan& plan, Image& image) override {
@@ -74,18 +74,19 @@ class JxlFile : public OpenedImage {
     }
   }
 
-  // A frame may be larger than the image that is cut out of it. Only the frames' headers are read here; what
-  // follows a damaged one is found by decoding.
-  void reject_large_frames() {
+  // Counts frames and layers. A frame may be larger than the image that is cut out of it, and is rejected
+  // then. Only the frames' headers are read here; what follows a damaged one is found by decoding.
+  std::uint64_t count_frames() {
     const Decoder decoder = make_decoder();
     JxlDecoderSetCoalescing(decoder.get(), JXL_FALSE);
     JxlDecoderSubscribeEvents(decoder.get(), JXL_DEC_FRAME);
     JxlDecoderSetInput(decoder.get(), file_.data(), file_.size());
     const std::uint64_t pixels = std::uint64_t{header.width} * header.height;
-    while (JxlDecoderProcessInput(decoder.get()) == JXL_DEC_FRAME) {
+    std::uint64_t frames = 0;
+    for (; JxlDecoderProcessInput(decoder.get()) == JXL_DEC_FRAME; ++frames) {
       monitor_.check_time();
       JxlFrameHeader frame;
-      if (JxlDecoderGetFrameHeader(decoder.get(), &frame) != JXL_DEC_SUCCESS) return;
+      if (JxlDecoderGetFrameHeader(decoder.get(), &frame) != JXL_DEC_SUCCESS) break;
       const std::uint32_t width = frame.layer_info.xsize, height = frame.layer_info.ysize;
       if (std::uint64_t{width} * height > pixels)
         throw ImageError("JPEG XL with a frame of " + std::to_string(width) + " x " + std::to_string(height) +
@@ -93,6 +94,7 @@ class JxlFile : public OpenedImage {
                          std::to_string(header.height) +
                          " is not supported; `djxl IN.jxl OUT.png` converts it");
     }
+    return frames;
   }
 
   // Steps of a 16th of the file: between them the time is looked at.

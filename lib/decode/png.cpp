@@ -37,6 +37,7 @@ struct PngImage {
   bool has_transparency = false;
   bool has_data = false;
   bool ended = false;
+  bool is_animated = false;
   Chunk palette;
   PngOrientation orientation;
 };
@@ -101,6 +102,7 @@ void note_chunk(const Chunk& chunk, PngImage& png) {
     require(png.has_data, "it has no pixel data");
   } else {
     png.orientation.add(chunk.type, chunk.data);
+    png.is_animated |= chunk.type == "acTL" && chunk.data.size() == 8 && load_big32(chunk.data.data()) > 1;
     const bool is_critical = (static_cast<unsigned char>(chunk.type[0]) & kAncillary) == 0;
     require(!is_critical, "unknown chunk " + std::string(chunk.type));
   }
@@ -207,6 +209,7 @@ std::unique_ptr<OpenedImage> open_png(Bytes file, DecodeMonitor& monitor) {
   image->describe(png.width, png.height, natural_channels(png), 0);
   image->max_bytes = max_stb_bytes(file, png);
   image->header.orientation = png.orientation.value();
+  image->header.has_more_frames = png.is_animated;
   describe_memory(file, png, *image);
   return image;
 }

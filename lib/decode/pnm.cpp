@@ -89,13 +89,16 @@ std::optional<PnmHeader> read_pam_header(std::string_view text) {
   return std::ranges::any_of(kTupleTypes, is_own) ? std::optional(header) : std::nullopt;
 }
 
-// round(v / largest · 255) in doubles, ties to even: Pillow's PpmDecoder.
-ByteBuffer scale_table(std::uint32_t largest) {
+// round(v / largest · 255) in doubles, ties to even: Pillow's PpmDecoder; or by a range of 16-bit values.
+ByteBuffer scale_table(std::uint32_t largest, const std::array<std::uint16_t, 2>& range) {
   ByteBuffer scaled(largest > 255 ? 65536 : 256);
-  for (std::size_t v = 0; v < scaled.size(); ++v)
-    scaled[v] = v >= largest ? 255
-                             : static_cast<std::uint8_t>(std::nearbyint(static_cast<double>(v) /
-                                                                        static_cast<double>(largest) * 255));
+  DeepValues values(range);
+  const bool has_range = largest > 255 && !values.is_whole_range();
+  for (std::uint32_t v = 0; v < scaled.size(); ++v)
+    scaled[v] = has_range      ? values.scaled(v)
+                : v >= largest ? 255
+                               : static_cast<std::uint8_t>(std::nearbyint(
+                                     static_cast<double>(v) / static_cast<double>(largest) * 255));
   return scaled;
 }
 
@@ -120,7 +123,9 @@ class PnmFile : public OpenedImage {
 
   void decode(const DecodePlan& plan, Image& image) override {
     const std::uint64_t whole_rows = count_whole_rows(rows_, header.height, monitor_);
-    const ByteBuffer scaled = scale_table(largest_);
+    const auto& range = monitor_.options().scale_from;
+    const ByteBuffer scaled = scale_table(largest_, range);
+    const bool is_measured = largest_ == 65535 && DeepValues(range).is_whole_range();
     const Rect& region = plan.region;
     image.reshape(region.width, region.height, plan.channels);
     ByteBuffer natural(std::size_t{region.width} * header.channels);
@@ -135,12 +140,20 @@ class PnmFile : public OpenedImage {
       const bool is_scaled = largest_ != 255;
       for (std::size_t i = 0; is_scaled && i < natural.size(); ++i)
         natural[i] = scaled[value_bytes_ == 2 ? load_big16(values + 2 * i) : values[i]];
+      if (is_measured) measure(values, natural.size());
       convert_channels(is_scaled ? natural.data() : values, header.channels, image.row(y), plan.channels,
                        region.width);
     }
   }
 
  private:
+  /// Keeps the largest of a row's values, alpha aside.
+  void measure(const std::uint8_t* values, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      if (header.channels % 2 != 0 || i % header.channels != header.channels - 1)
+        header.max_value = std::max(header.max_value, load_big16(values + 2 * i));
+  }
+
   DecodeMonitor& monitor_;
   StoredRows rows_;
   std::uint32_t largest_ = 0;

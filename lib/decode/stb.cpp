@@ -96,6 +96,7 @@ struct StbImage {
   std::uint32_t channels = 0;
   bool is_whole = true;  ///< false where the data ends before the last pixel: what is missing is 0
   std::uint64_t read_bytes = 0;
+  std::uint32_t max_value = 0;  ///< as ImageHeader's
   [[nodiscard]] ImageView view() const {
     return {pixels.get(), width, height, channels, std::size_t{width} * channels};
   }
@@ -168,6 +169,18 @@ stbi_uc* load_first_frame(stbi__context& context, const DecodeMonitor& monitor, 
   return has_frame ? pixels : nullptr;
 }
 
+/// Makes 8 bits of 16-bit pixels, in their block; alpha is no color, and stays as it is.
+std::uint8_t* narrow(std::uint8_t* block, std::size_t pixel_count, std::size_t channels, DeepValues& values) {
+  for (std::size_t i = 0; i < pixel_count * channels; ++i) {
+    std::uint16_t value;
+    std::memcpy(&value, block + 2 * i, sizeof value);
+    const bool is_alpha = channels % 2 == 0 && i % channels == channels - 1;
+    block[i] = is_alpha ? static_cast<std::uint8_t>(value >> 8) : values.scaled(value);
+  }
+  void* const smaller = resize_block(block, pixel_count * channels);
+  return smaller == nullptr ? block : static_cast<std::uint8_t*>(smaller);
+}
+
 StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor& monitor) {
   for (const Bytes& piece : file.pieces)
     if (piece.size() > INT_MAX) throw ImageError(type + " over 2 GiB is not supported");
@@ -179,9 +192,11 @@ StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor&
   StbImage image;
   int width = static_cast<int>(file.header.width), height = static_cast<int>(file.header.height),
       channels = 4;
-  image.pixels.reset(stbi__gif_test(&context) != 0
-                         ? load_first_frame(context, monitor, width, height, image.is_whole)
-                         : stbi__load_and_postprocess_8bit(&context, &width, &height, &channels, 0));
+  stbi__result_info kind{8, 0, 0};
+  image.pixels.reset(
+      stbi__gif_test(&context) != 0
+          ? load_first_frame(context, monitor, width, height, image.is_whole)
+          : static_cast<stbi_uc*>(stbi__load_main(&context, &width, &height, &channels, 0, &kind, 8)));
   if (budget.out_of_memory) throw std::bad_alloc();
   monitor.check_time();
   if (budget.exceeded)
@@ -192,6 +207,12 @@ StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor&
   image.width = static_cast<std::uint32_t>(width);
   image.height = static_cast<std::uint32_t>(height);
   image.channels = static_cast<std::uint32_t>(channels);
+  if (kind.bits_per_channel == 16) {
+    DeepValues values(monitor.options().scale_from);
+    image.pixels.reset(
+        narrow(image.pixels.release(), std::size_t{image.width} * image.height, image.channels, values));
+    image.max_value = values.max_value();
+  }
   image.is_whole = image.is_whole && !reader.is_past_end();
   image.read_bytes = reader.taken() - static_cast<std::uint64_t>(context.img_buffer_end - context.img_buffer);
   return image;
@@ -253,6 +274,7 @@ void StbFile::decode(const DecodePlan& plan, Image& image) {
   if (!whole.is_whole && whole_rows == header.height)
     monitor_.damage("truncated: the data ends before the last pixel");
   if (background && whole.is_whole) fill_background(*background, whole);
+  header.max_value = whole.max_value;
   copy_region(whole.view(), header.channels, plan, image);
   blacken_missing_rows(*this, whole_rows, plan.region, image);
 }

@@ -32,7 +32,7 @@ class StbFile : public OpenedImage {
   /// Sets the header and the memory for an image whose pixels take `stb_channels` bytes in stb_image.
   void describe(std::uint64_t width, std::uint64_t height, std::uint32_t channels,
                 std::uint32_t stb_channels);
-  /// Of 16 bits the high byte.
+  /// Takes of 16 bits the high byte, or what `scale_from` says.
   void decode(const DecodePlan& plan, Image& image) override;
 
  private:

@@ -225,7 +225,8 @@ struct GifCodes {
   bool has_end = false;  ///< the empty block behind them
 };
 
-GifCodes join_blocks(Bytes blocks) {
+/// Takes blocks up to an empty one.
+GifCodes join_blocks(Bytes& blocks) {
   GifCodes codes;
   while (!blocks.empty() && !codes.has_end) {
     const Bytes block = blocks.subspan(1, std::min<std::size_t>(blocks[0], blocks.size() - 1));
@@ -234,6 +235,15 @@ GifCodes join_blocks(Bytes blocks) {
     blocks = blocks.subspan(1 + block.size());
   }
   return codes;
+}
+
+/// Whether another frame follows, behind extensions.
+bool has_frame(Bytes rest) {
+  while (rest.size() > 2 && rest[0] == '!') {
+    rest = rest.subspan(2);
+    static_cast<void>(join_blocks(rest));
+  }
+  return !rest.empty() && rest[0] == ',';
 }
 
 /// Appends blocks of the codes with a clear code in front: stb_image wants one, where other decoders begin as
@@ -277,7 +287,8 @@ std::unique_ptr<OpenedImage> open_gif(Bytes file, DecodeMonitor& monitor) {
   image->own_piece.assign({byte(walk.width()), byte(walk.width() >> 8), byte(walk.height()),
                            byte(walk.height() >> 8), file[10], 0});
   const std::size_t codes_offset = walk.codes_offset(file);
-  const GifCodes codes = join_blocks(file.subspan(codes_offset));
+  Bytes rest = file.subspan(codes_offset);
+  const GifCodes codes = join_blocks(rest);
   if (codes.bytes.size() < 2 || begins_with_clear_code(codes.bytes, walk.code_bits())) {
     image->pieces = {file.first(kBegin), Bytes(image->own_piece), file.subspan(kEnd)};
   } else {
@@ -287,6 +298,7 @@ std::unique_ptr<OpenedImage> open_gif(Bytes file, DecodeMonitor& monitor) {
     image->pieces = {file.first(kBegin), Bytes(image->own_piece), {}};
   }
   image->describe(walk.width(), walk.height(), walk.channels(), kTwoCanvasesAndAMask);
+  image->header.has_more_frames = has_frame(rest);
   image->background = walk.background();
   return image;
 }

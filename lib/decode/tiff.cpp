@@ -253,13 +253,18 @@ TiffLayout read_layout(TIFF* tiff) {
   return layout;
 }
 
-// Of 16 bits the high byte, in memory's byte order; fewer than 8 are scaled unless they are indices.
-void widen(const TiffLayout& layout, const std::uint8_t* row, std::size_t first, std::size_t count,
-           std::uint8_t* to) {
+// 16 bits of gray and RGB are scaled; fewer than 8 are, too, unless they are indices.
+void widen(const TiffLayout& layout, std::uint32_t plane, const std::uint8_t* row, std::size_t first,
+           std::size_t count, DeepValues& values, std::uint8_t* to) {
   if (layout.bits == 8) {
     std::memcpy(to, row + first, count);
   } else if (layout.bits == 16) {
-    for (std::size_t i = 0; i < count; ++i) to[i] = row[2 * (first + i) + 1];
+    const std::uint32_t scaled = layout.color == Color::cmyk ? 0 : layout.color_samples();
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto value = load_little<std::uint16_t>(row + 2 * (first + i));
+      const std::size_t sample = layout.is_planar ? plane : i % layout.samples;
+      to[i] = sample < scaled ? values.scaled(value) : static_cast<std::uint8_t>(value >> 8);
+    }
   } else {
     const std::uint32_t largest = (1u << layout.bits) - 1;
     const std::uint32_t scale = layout.color == Color::palette ? 1 : 255 / largest;
@@ -268,13 +273,6 @@ void widen(const TiffLayout& layout, const std::uint8_t* row, std::size_t first,
       to[i] = static_cast<std::uint8_t>((row[bit / 8] >> (8 - layout.bits - bit % 8) & largest) * scale);
     }
   }
-}
-
-// Undoes the multiplication with alpha as Pillow does.
-void divide_by_alpha(std::uint8_t* rgba) {
-  const std::uint32_t alpha = rgba[3];
-  for (std::size_t c = 0; c < 3; ++c)
-    rgba[c] = alpha == 0 ? 0 : static_cast<std::uint8_t>(std::min(rgba[c] * 255u / alpha, 255u));
 }
 
 Rect intersection(const Rect& a, const Rect& b) {
@@ -286,9 +284,10 @@ Rect intersection(const Rect& a, const Rect& b) {
 
 class TiffFile : public OpenedImage {
  public:
-  TiffFile(Bytes file, DecodeMonitor& monitor) : monitor_(monitor) {
+  TiffFile(Bytes file, DecodeMonitor& monitor) : monitor_(monitor), values_(monitor.options().scale_from) {
     source_.file = file;
     tiff_ = open_source(source_);
+    find_more_pages();
     layout_ = read_layout(tiff_.get());
     if (layout_.color == Color::palette) read_palette();
     header.width = layout_.width;
@@ -316,9 +315,22 @@ class TiffFile : public OpenedImage {
         if (is_whole || wanted.width > 0) decode_part(part, wanted, plan, image);
       }
     if (!has_part_) throw ImageError(monitor_.warnings());
+    header.max_value = values_.max_value();
   }
 
  private:
+  /// Thumbnails, smaller copies and masks of the first page are no pages.
+  void find_more_pages() {
+    constexpr std::uint32_t kNoPage = FILETYPE_REDUCEDIMAGE | FILETYPE_MASK;
+    if (TIFFLastDirectory(tiff_.get()) != 0) return;
+    while (!header.has_more_frames && TIFFReadDirectory(tiff_.get()) == 1) {
+      monitor_.check_time();
+      header.has_more_frames = (field<std::uint32_t>(tiff_.get(), TIFFTAG_SUBFILETYPE, 0) & kNoPage) == 0;
+    }
+    source_.messages = {};
+    if (TIFFSetDirectory(tiff_.get(), 0) == 0) throw_unopened(source_);
+  }
+
   void read_palette() {
     std::array<std::uint16_t*, 3> colors{};
     if (TIFFGetField(tiff_.get(), TIFFTAG_COLORMAP, &colors[0], &colors[1], &colors[2]) != 1)
@@ -426,9 +438,10 @@ class TiffFile : public OpenedImage {
   void read_samples(std::uint32_t row, std::size_t first, std::size_t count) {
     const std::uint8_t* from = buffer_.data() + row * layout_.row_bytes();
     if (!layout_.is_planar)
-      return widen(layout_, from, first * layout_.samples, count * layout_.samples, samples_.data());
+      return widen(layout_, 0, from, first * layout_.samples, count * layout_.samples, values_,
+                   samples_.data());
     for (std::uint32_t plane = 0; plane < layout_.samples; ++plane, from += layout_.part_bytes()) {
-      widen(layout_, from, first, count, plane_.data());
+      widen(layout_, plane, from, first, count, values_, plane_.data());
       for (std::size_t i = 0; i < count; ++i) samples_[i * layout_.samples + plane] = plane_[i];
     }
   }
@@ -462,6 +475,7 @@ class TiffFile : public OpenedImage {
   TiffSource source_;
   TiffHandle tiff_;
   TiffLayout layout_;
+  DeepValues values_;
   ByteBuffer palette_;
   ByteBuffer buffer_;   // one strip or tile as stored, plane behind plane
   ByteBuffer samples_;  // of one row of it, pixel by pixel

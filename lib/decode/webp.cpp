@@ -281,13 +281,15 @@ class WebpFile : public OpenedImage {
     const bool has_alpha = (extended.data[0] & kAlphaFlag) != 0;
     if (canvas.format == kLossy && !has_alpha) header.channels = 3;  // as Pillow takes it
     bool has_frame = canvas.has_animation == 0, has_orientation = !has_exif;
-    while (rest.size() >= kChunkHeaderBytes && !(has_frame && has_orientation)) {
+    while (rest.size() >= kChunkHeaderBytes &&
+           !(has_frame && has_orientation && (canvas.has_animation == 0 || header.has_more_frames))) {
       const WebpChunk chunk = next_chunk(rest);
       if (chunk.type == "EXIF" && !has_orientation) {
         header.orientation = chunk_orientation(chunk.data);
         has_orientation = true;
-      } else if (chunk.type == "ANMF" && !has_frame) {
-        take_frame(chunk.data);
+      } else if (chunk.type == "ANMF") {
+        if (!has_frame) take_frame(chunk.data);
+        header.has_more_frames = has_frame;
         has_frame = true;
       }
     }

@@ -117,8 +117,32 @@ void KeptColumns::keep(SampleList& list, const std::vector<std::uint32_t>& rows_
   }
 }
 
+/// A column of numbers is text for a few values that are none, as a dash for what is missing.
+void KeptColumns::note_few_texts(SampleList& list) const {
+  for (std::size_t index = 0; index < columns_.size(); ++index) {
+    const Column& column = columns_[index];
+    if (column.has_text) continue;
+    std::vector<std::uint32_t> others;  // the text of each sample that has no number
+    std::uint64_t numbers = 0;
+    for (const std::uint32_t text : column.by_sample) {
+      const std::string_view plain = without_blanks(column.texts[text]);
+      if (parse_plain_number(plain))
+        ++numbers;
+      else if (!is_missing(plain))
+        others.push_back(text);
+    }
+    if (others.empty() || others.size() >= numbers) continue;
+    list.notices.push_back("column \"" + names_[index] + "\" is text: " + count_text(others.size()) + " of " +
+                           count_text(column.by_sample.size(), "value") +
+                           (others.size() == 1 ? " is" : " are") + " no number, as \"" +
+                           std::string(column.texts[others.front()]) +
+                           "\"; empty and NA are missing numbers");
+  }
+}
+
 void KeptColumns::finish(SampleList& list, const std::vector<std::uint32_t>& rows_before) {
   keep(list, rows_before);
+  note_few_texts(list);
   for (std::size_t index = 0; index < columns_.size(); ++index) {
     const Column& column = columns_[index];
     const SampleColumn values = kept_values(names_[index], column.texts, column.has_text, column.has_number);

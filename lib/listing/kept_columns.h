@@ -52,6 +52,7 @@ class KeptColumns {
     bool has_text = false;
     bool has_number = false;
   };
+  void note_few_texts(SampleList& list) const;
   void keep(SampleList& list, const std::vector<std::uint32_t>& rows_before);
 
   std::vector<std::string> names_;

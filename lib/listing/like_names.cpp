@@ -20,25 +20,32 @@ constexpr std::string_view kLetters =
 constexpr unsigned kFirstLetter = 0xc0, kFirstMark = 0x300, kEndOfMarks = 0x370;
 static_assert(kLetters.size() == 0x180 - kFirstLetter);
 
-}  // namespace
-
-std::string folded_name(std::string_view name) {
-  const std::string_view bare = without_blanks(name);
+/// The name without accents on Latin letters, and how many it had.
+std::pair<std::string, std::size_t> without_accents(std::string_view bare) {
   std::string folded;
+  std::size_t accents = 0;
   for (std::size_t at = 0; at < bare.size(); ++at) {
     const auto lead = static_cast<unsigned char>(bare[at]);
     const bool is_pair = lead >= 0xc2 && lead < 0xe0 && at + 1 < bare.size();
     const unsigned code =
         is_pair ? (lead & 0x1fu) << 6 | (static_cast<unsigned char>(bare[at + 1]) & 0x3fu) : 0;
-    if (code >= kFirstMark && code < kEndOfMarks)
-      ++at;
-    else if (code >= kFirstLetter && code - kFirstLetter < kLetters.size() &&
-             kLetters[code - kFirstLetter] != '-')
-      folded += kLetters[code - kFirstLetter], ++at;
-    else
-      folded += bare[at];
+    const bool is_mark = code >= kFirstMark && code < kEndOfMarks;
+    const bool is_letter =
+        code >= kFirstLetter && code - kFirstLetter < kLetters.size() && kLetters[code - kFirstLetter] != '-';
+    if (!is_mark) folded += is_letter ? kLetters[code - kFirstLetter] : bare[at];
+    accents += is_mark || is_letter ? 1 : 0;
+    at += is_mark || is_letter ? 1 : 0;
   }
-  return lower(folded);
+  return {std::move(folded), accents};
+}
+
+}  // namespace
+
+std::string folded_name(std::string_view name) { return lower(without_accents(without_blanks(name)).first); }
+
+std::string form_key(std::string_view name) {
+  const auto [letters, accents] = without_accents(name);
+  return accents == 0 ? "" : letters + '/' + std::to_string(accents);
 }
 
 void notice_like_names(SampleList& list) {

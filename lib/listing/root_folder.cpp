@@ -15,6 +15,8 @@
 #include <memory>
 #include <numeric>
 
+#include "listing/like_names.h"
+
 namespace chunkhit {
 namespace {
 
@@ -163,6 +165,56 @@ std::string RootFolder::below_root(std::string_view path) const {
   return std::string(path);
 }
 
+/// The names with accents of a folder; those that have a form in common are empty.
+std::unordered_map<std::string, std::string> names_by_form(int root_fd, const std::string& root,
+                                                           const std::string& folder, bool follow_symlinks) {
+  std::unordered_map<std::string, std::string> names;
+  try {
+    FolderReader reader(root_fd, root, folder, follow_symlinks);
+    std::string_view entry;
+    for (EntryKind kind{}; reader.next(entry, kind);) {
+      const auto [first, is_first] = names.try_emplace(form_key(entry), entry);
+      if (!is_first) first->second.clear();
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;  // a file, say: it holds no names
+  }
+  return names;
+}
+
+/// The entry of a folder that has a name in another Unicode form; empty where none or several do.
+std::string RootFolder::entry_like(const std::string& folder, const std::string& name) const {
+  const std::string key = form_key(name);
+  if (key.empty()) return "";
+  const std::lock_guard lock(forms_->mutex);
+  const auto [found, is_new] = forms_->of_folder.try_emplace(folder);
+  auto& names = found->second;
+  if (is_new) names = names_by_form(fd_.get(), path_, folder, follow_symlinks_);
+  const auto like = names.find(key);
+  return like == names.end() ? "" : like->second;
+}
+
+/// A path below the folder as the entries have it, where names differ in their Unicode form alone; else as it
+/// is.
+std::string RootFolder::in_form_of_entries(const std::string& below) const {
+  struct stat status {};
+  if (form_key(below).empty() || ::fstatat(fd_.get(), below.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 ||
+      errno != ENOENT)
+    return below;
+  std::string found;
+  for (std::size_t at = 0; at < below.size();) {
+    const std::size_t end = std::min(below.find('/', at), below.size());
+    const std::string name = below.substr(at, end - at), folder = found.empty() ? "." : found;
+    found += (found.empty() ? "" : "/") + name;
+    at = end + 1;
+    if (::fstatat(fd_.get(), found.c_str(), &status, 0) == 0) continue;
+    const std::string entry = entry_like(folder, name);
+    if (entry.empty()) return below;
+    found = folder == "." ? entry : folder + "/" + entry;
+  }
+  return found;
+}
+
 RootFolder::File RootFolder::open(std::string_view path) const {
   File file;
   if (path.empty()) file.error = "no file name";
@@ -174,6 +226,10 @@ RootFolder::File RootFolder::open(std::string_view path) const {
     return file;
   }
   file.fd = FileDescriptor(open_beneath(fd_.get(), below.c_str(), follow_symlinks_));
+  if (!file.fd.is_open() && errno == ENOENT) {
+    if (const std::string other = in_form_of_entries(below); other != below) return open(other);
+    errno = ENOENT;
+  }
   if (!file.fd.is_open() && (errno == ENOSYS || errno == EPERM || errno == EXDEV))
     file.fd = FileDescriptor(open_and_compare(fd_.get(), real_path_, below.c_str(), follow_symlinks_));
   file.error = file.fd.is_open() ? kind_error(file.fd, file.stamp) : open_error(errno);
@@ -197,7 +253,8 @@ std::optional<std::string_view> RootFolder::rest_below(std::string_view absolute
 
 FileStamp RootFolder::stamp(std::string_view path) const {
   struct stat status {};
-  if (::fstatat(fd_.get(), std::string(path).c_str(), &status, 0) == 0) return stamp_of(status);
+  if (::fstatat(fd_.get(), in_form_of_entries(std::string(path)).c_str(), &status, 0) == 0)
+    return stamp_of(status);
   try {
     static_cast<void>(open_error(errno));
     return {};
@@ -227,7 +284,7 @@ void RootFolder::check_mounted(std::string_view missing_file) const {
 }
 
 bool RootFolder::lacks(std::string_view file) const {
-  const std::string below = below_root(file);
+  const std::string below = in_form_of_entries(below_root(file));
   struct stat entry {};
   if (::fstatat(fd_.get(), below.c_str(), &entry, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT) return false;
   const FileDescriptor fd(::openat(fd_.get(), parent_of(below).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));

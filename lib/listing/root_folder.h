@@ -5,10 +5,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.h"
@@ -48,8 +52,15 @@ auto with_retries(Read read) -> decltype(read()) {
   return read();
 }
 
+/// The names with accents of folders, by what their Unicode forms have in common.
+struct NameForms {
+  std::mutex mutex;
+  std::map<std::string, std::unordered_map<std::string, std::string>> of_folder;
+};
+
 /// Opens files below one folder; a path that leads out of it (`..`, absolute elsewhere, a symbolic link) is
-/// an error. A link may be absolute where it leads to a file below the folder.
+/// an error. A link may be absolute where it leads to a file below the folder. A name that no entry has is
+/// looked for in the other Unicode form.
 class RootFolder {
  public:
   /// A file that was opened, or why it was not ("no such file", "leads out of the root folder", "is empty",
@@ -86,11 +97,14 @@ class RootFolder {
 
  private:
   [[nodiscard]] std::string below_root(std::string_view path) const;
+  [[nodiscard]] std::string in_form_of_entries(const std::string& below) const;
+  [[nodiscard]] std::string entry_like(const std::string& folder, const std::string& name) const;
 
   std::string path_;
   std::string real_path_;
   bool follow_symlinks_;
   FileDescriptor fd_;
+  std::unique_ptr<NameForms> forms_ = std::make_unique<NameForms>();
 };
 
 /// What a folder's entry is.

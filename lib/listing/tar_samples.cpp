@@ -202,6 +202,9 @@ void TarSamples::take_kept(const TarGroup& group) {
     if (group.kept.lacks.empty() || !group.kept.lacks[column]) has_kept_[column] = true;
   if (json_keys_.empty()) json_keys_ = group.kept.keys;
   has_class_names_ = has_class_names_ || group.has_class_name;
+  for (const TarImage& member : group.images)
+    if (dotted_label_.empty() && (member.name.ends_with(".cls") || member.name.ends_with(".json")))
+      dotted_label_ = member.name;
   has_texts_ = has_texts_ || (group.images.size() > 1 && has_text(group.images));
 }
 
@@ -289,7 +292,7 @@ std::string TarSamples::problem_of(const TarGroup& group, const std::vector<cons
       !has_second_dot(images.front())
           ? ""
           : "; all up to the first dot of a name is its key, as in WebDataset: \"" +
-                printable_text(group.key) + "\" here";
+                printable_text(group.key) + "\" here; rename such files: a_1.jpg instead of a.1.jpg";
   if (images.size() > 1)
     return "has " + std::to_string(images.size()) + " images, " + printable_text(images[0]->name) + " and " +
            printable_text(images[1]->name) + (images.size() > 2 ? " among them" : "") +
@@ -398,6 +401,11 @@ void TarSamples::reject_without_folder() {
   std::vector<Reject> rejects;
   const std::string reason =
       "has no class: expected .cls or .json of the same name beside it, or a folder above it" +
+      (dotted_label_.empty()
+           ? ""
+           : "; " + printable_text(dotted_label_) +
+                 " is none: all up to the first dot of a name is its key, as in WebDataset; "
+                 "rename such files: a_1.cls instead of a.1.cls") +
       std::string(has_texts_ ? kTextAdvice : "");
   for (std::size_t index = 0; index < list_.size(); ++index) {
     if (member(index).find('/') != std::string_view::npos) continue;

@@ -110,6 +110,7 @@ class TarSamples {
   Source source_ = Source::unknown;
   bool has_class_names_ = false;     ///< a .json names the class whose id was taken
   bool has_texts_ = false;           ///< a .txt stands beside an image
+  std::string dotted_label_;         // a label whose extension has a second dot
   std::vector<std::string> inputs_;  ///< names, by container
 };
 

@@ -193,13 +193,20 @@ Json input_sizes_json(const InputSizes& inputs) {
     object["max_padding"] = number_json(inputs.max_padding);
   }
   if (inputs.alpha_dropped > 0) object["alpha_dropped"] = inputs.alpha_dropped;
+  if (inputs.frames_dropped > 0) object["frames_dropped"] = inputs.frames_dropped;
+  if (inputs.deep > 0) {
+    object["deep"] = inputs.deep;
+    object["max_value"] = inputs.max_value;
+  }
   return object;
 }
 
 std::optional<InputSizes> parse_input_sizes(const Json& parent) {
   if (!parent.contains("inputs")) return std::nullopt;
   const Json& object = parent.at("inputs");
-  InputSizes inputs{{}, count_field(object, "squeezed"), size_field(object, "max_squeeze"), 0, 0, 0, 0, 0};
+  InputSizes inputs;
+  inputs.squeezed = count_field(object, "squeezed");
+  inputs.max_squeeze = size_field(object, "max_squeeze");
   if (object.contains("cropped")) {
     inputs.cropped = count_field(object, "cropped");
     inputs.max_crop_loss = size_field(object, "max_crop_loss");
@@ -209,6 +216,12 @@ std::optional<InputSizes> parse_input_sizes(const Json& parent) {
     inputs.max_padding = size_field(object, "max_padding");
   }
   if (object.contains("alpha_dropped")) inputs.alpha_dropped = count_field(object, "alpha_dropped");
+  if (object.contains("frames_dropped")) inputs.frames_dropped = count_field(object, "frames_dropped");
+  if (object.contains("deep")) {
+    inputs.deep = count_field(object, "deep");
+    inputs.max_value =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(count_field(object, "max_value"), 65535));
+  }
   for (const Json& entry : list_field(object, "formats"))
     inputs.formats.push_back({entry.at("format").get<std::string>(), count_field(entry, "images"),
                               parse_size_counts(entry.at("width")), parse_size_counts(entry.at("height")),

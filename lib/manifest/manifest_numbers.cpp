@@ -137,6 +137,8 @@ void check_inputs(const std::optional<InputSizes>& inputs, std::uint64_t samples
   check_at_most("inputs: cropped", inputs->cropped, samples);
   check_at_most("inputs: padded", inputs->padded, samples);
   check_at_most("inputs: alpha_dropped", inputs->alpha_dropped, samples);
+  check_at_most("inputs: frames_dropped", inputs->frames_dropped, samples);
+  check_at_most("inputs: deep", inputs->deep, samples);
 }
 
 void check_classes(const Manifest& manifest) {

@@ -6,6 +6,7 @@
 #include "chunkhit/verify.h"
 #include "manifest/json_fields.h"
 #include "store/part.h"
+#include "types/input_sizes.h"
 
 namespace chunkhit {
 
@@ -68,7 +69,10 @@ Json images_json(const PackInfo& info, const ImagesInfo& images) {
                      {"raw", images.sizes->raw},
                      {"zstd", images.sizes->zstd},
                      {"photo", images.sizes->photo}};
-  if (images.inputs) json["inputs"] = input_sizes_json(*images.inputs);
+  if (images.inputs) {
+    json["inputs"] = input_sizes_json(*images.inputs);
+    json["input_notices"] = input_notices(*images.inputs);
+  }
   if (images.normalize) json["normalize"] = shared_stats_json(*images.normalize);
   if (container(info.container).is_read_by_library && !images.own_sizes) {
     json["default_cache"] = cache_json(images.default_cache);

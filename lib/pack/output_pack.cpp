@@ -197,6 +197,11 @@ void check_outside_packs(const std::string& output) {
                 " is on a server, expected a folder here: a pack is written to a local one, and any tool "
                 "uploads it (lib/remote-packs.md)");
   std::error_code error;
+  const std::string ending = std::filesystem::path(output).extension().string();
+  constexpr std::array<std::string_view, 4> kFileEndings{".h5", ".hdf5", ".h5ad", ".shard"};
+  if (std::ranges::find(kFileEndings, ending) != kFileEndings.end() &&
+      !std::filesystem::exists(output, error))
+    throw_usage("`output`: " + output + " would be a folder, whose parts are the files: leave out " + ending);
   std::filesystem::path at = std::filesystem::weakly_canonical(std::filesystem::absolute(output), error);
   while (at.has_relative_path()) {
     at = at.parent_path();

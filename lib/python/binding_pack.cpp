@@ -129,19 +129,37 @@ template <class Value>
 }
 
 template <class Value>
+void take_field(OptionDict& from, const char* name, Value& value, const RangeForm&) {
+  const py::object range = from.take_value(name);
+  if (range.is_none()) return;
+  try {
+    value = range.cast<RangeForm::Range>();
+  } catch (const py::cast_error&) {
+    from.refuse(name, range, "two whole numbers from 0 to 65535, as (0, 4095)");
+  }
+}
+template <class Value>
+[[nodiscard]] std::string python_type(const Value&, const RangeForm&) {
+  return "Sequence[int]";
+}
+
+template <class Value>
 void take_field(OptionDict& from, const char* name, Value& value, const SharesForm&) {
   py::dict shares;
   from.take(name, shares);
   try {
-    for (const auto& [pack, share] : shares)
-      value.push_back({pack.template cast<std::string>(), share.template cast<double>()});
+    for (const auto& [pack, share] : shares) {
+      const bool is_text = py::isinstance<py::str>(share);
+      value.push_back({pack.template cast<std::string>(), is_text ? 0 : share.template cast<double>(),
+                       py::str(share).template cast<std::string>()});
+    }
   } catch (const py::cast_error&) {
-    from.refuse(name, shares, "a dict of numbers by names of packs");
+    from.refuse(name, shares, "a dict of numbers, or values of a column as texts, by names of packs");
   }
 }
 template <class Value>
 [[nodiscard]] std::string python_type(const Value&, const SharesForm&) {
-  return "Dict[str, float]";
+  return "Dict[str, Union[float, str]]";
 }
 
 PackImagesSpec images_spec(OptionDict& from) {

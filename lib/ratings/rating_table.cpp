@@ -148,7 +148,13 @@ class TableDetector {
     return Quoting::automatic;
   }
 
-  /// A given delimiter wins, then that of the earlier file, then the detected one.
+  [[nodiscard]] bool has_delimiter(std::string_view wanted) const {
+    return std::ranges::any_of(all_lines_, [&](std::string_view line) {
+      return (wanted == kBlanks ? line.find_first_of(" \t") : line.find(wanted)) != line.npos;
+    });
+  }
+
+  /// A given delimiter wins, then that of the earlier file where a line has it, then the detected one.
   [[nodiscard]] std::string delimiter() const {
     const std::string& given = spec_.delimiter;
     if (given.find_first_of("\r\n\"") != std::string::npos)
@@ -157,16 +163,14 @@ class TableDetector {
       throw_usage("`delimiter` blanks: not with `quote` double");
     if (given == "tab" || given == "\\t") return found("\t");
     if (!given.empty()) return found(given);
-    if (earlier_ != nullptr) return earlier_->text.delimiter;
-    return detected_delimiter();
+    const bool is_as_before =
+        earlier_ != nullptr && (all_lines_.empty() || has_delimiter(earlier_->text.delimiter));
+    return is_as_before ? earlier_->text.delimiter : detected_delimiter();
   }
 
   /// Returns a given delimiter; throws bad_data where no line has it.
   [[nodiscard]] std::string found(const std::string& given) const {
-    const auto has_it = [&](std::string_view line) {
-      return given == kBlanks ? line.find_first_of(" \t") != line.npos : line.find(given) != line.npos;
-    };
-    if (!all_lines_.empty() && std::ranges::none_of(all_lines_, has_it))
+    if (!all_lines_.empty() && !has_delimiter(given))
       refuse("line 1: found no \"" + printable_text(given) + "\" (`delimiter`) in \"" +
              printable_text(all_lines_[0].substr(0, 60)) +
              "\" and the lines behind it; without `delimiter` it is "

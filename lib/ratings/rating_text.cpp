@@ -234,19 +234,27 @@ class TextParser {
                              (has_quotes ? "; `quote` double keeps fields in quotes whole" : ""));
   }
 
-  /// Returns where a field begins in its line, for the column of a message; 0 for an unquoted copy.
-  [[nodiscard]] std::size_t offset_of(std::string_view text) const {
+  /// Returns where a field begins in its line, for the column of a message. Unquoted copies are counted off.
+  [[nodiscard]] std::size_t offset_of(RatingField field, std::string_view text) const {
     const bool is_inside = text.data() >= line_.data() && text.data() <= line_.data() + line_.size();
-    return is_inside ? static_cast<std::size_t>(text.data() - line_.data()) : 0;
+    if (is_inside) return static_cast<std::size_t>(text.data() - line_.data());
+    const RatingColumns& columns = spec_.columns;
+    const std::array all{columns.user, columns.item, columns.value.value_or(0), columns.time.value_or(0)};
+    std::size_t left = all[static_cast<std::size_t>(field)], at = 0;
+    for (bool is_quoted = false; left > 0 && at < line_.size(); ++at) {
+      is_quoted ^= line_[at] == '"';
+      left -= !is_quoted && line_.substr(at).starts_with(spec_.delimiter) ? 1 : 0;
+    }
+    return left == 0 && at > 0 ? at + spec_.delimiter.size() - 1 : at;
   }
 
   void refuse_field(RatingField field, std::string_view text, const char* expected) {
-    refuse(offset_of(text), name_of(field) + ": expected " + expected + ", found " + found_text(text));
+    refuse(offset_of(field, text), name_of(field) + ": expected " + expected + ", found " + found_text(text));
   }
 
   // The bytes found are not shown: messages are UTF-8 as well.
   void refuse_utf8(RatingField field, std::string_view text) {
-    refuse(offset_of(text), name_of(field) + kNotUtf8);
+    refuse(offset_of(field, text), name_of(field) + kNotUtf8);
   }
 
   static constexpr std::uint64_t kFewOtherLines = 64;

@@ -54,6 +54,9 @@ void add_image(const InputImage& image, InputSizes& sizes) {
   sizes.squeezed += image.squeeze > kMaxSqueeze ? 1 : 0;
   sizes.max_squeeze = std::max(sizes.max_squeeze, image.squeeze);
   sizes.alpha_dropped += image.loses_alpha ? 1 : 0;
+  sizes.frames_dropped += image.has_more_frames ? 1 : 0;
+  sizes.deep += image.max_value > 0 ? 1 : 0;
+  sizes.max_value = std::max(sizes.max_value, image.max_value);
   sizes.padded += image.padding > 0 ? 1 : 0;
   sizes.max_padding = std::max(sizes.max_padding, image.padding);
   if (image.crop_loss <= kMaxCropLoss) return;
@@ -74,6 +77,9 @@ void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>
   sizes->squeezed += other->squeezed;
   sizes->max_squeeze = std::max(sizes->max_squeeze, other->max_squeeze);
   sizes->alpha_dropped += other->alpha_dropped;
+  sizes->frames_dropped += other->frames_dropped;
+  sizes->deep += other->deep;
+  sizes->max_value = std::max(sizes->max_value, other->max_value);
   sizes->padded += other->padded;
   sizes->max_padding = std::max(sizes->max_padding, other->max_padding);
   sizes->cropped += other->cropped;
@@ -81,8 +87,8 @@ void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>
 }
 
 std::vector<std::string> input_notices(const InputSizes& sizes) {
-  std::vector<std::string> notices{squeeze_text(sizes), crop_text(sizes), padding_text(sizes),
-                                   alpha_text(sizes)};
+  std::vector<std::string> notices{squeeze_text(sizes), crop_text(sizes),   padding_text(sizes),
+                                   alpha_text(sizes),   frames_text(sizes), range_text(sizes)};
   std::erase(notices, "");
   return notices;
 }
@@ -113,6 +119,20 @@ std::string alpha_text(const InputSizes& sizes) {
   if (sizes.alpha_dropped == 0) return {};
   return count_text(sizes.alpha_dropped, "image") + (sizes.alpha_dropped == 1 ? " has" : " have") +
          " alpha, which was dropped: transparent pixels got the colors that they hide";
+}
+
+std::string frames_text(const InputSizes& sizes) {
+  if (sizes.frames_dropped == 0) return {};
+  return count_text(sizes.frames_dropped, "image") + (sizes.frames_dropped == 1 ? " is" : " are") +
+         " the first page or frame of a file with more, which were left out";
+}
+
+std::string range_text(const InputSizes& sizes) {
+  if (sizes.deep == 0 || sizes.max_value > kMaxLowValue) return {};
+  return count_text(sizes.deep, "image") + (sizes.deep == 1 ? " has" : " have") +
+         " 16 bits a value and none above " + count_text(sizes.max_value) + ": samples are dark, with " +
+         count_text(sizes.max_value / 256 + 1) + " of 256 levels; `scale_from` 0," +
+         std::to_string(sizes.max_value) + " makes the largest value white";
 }
 
 }  // namespace chunkhit

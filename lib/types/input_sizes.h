@@ -21,6 +21,8 @@ struct InputImage {
   double crop_loss = 0;      ///< share of the area that the crop removed, below 1
   double padding = 0;        ///< share of the sample that is a black border, below 1
   bool loses_alpha = false;  ///< alpha was dropped
+  bool has_more_frames = false;
+  std::uint32_t max_value = 0;  ///< of 16 bits a value, where the whole range becomes 0 to 255; else 0
 };
 
 /// Adds one image.
@@ -29,7 +31,7 @@ void add_image(const InputImage& image, InputSizes& sizes);
 /// Adds the sizes of other images; the sum of what is known and what is not is not known.
 void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>& sizes);
 
-/// Says what was lost of how many images: what the four below say of them.
+/// Says what was lost of how many images: what those below say of them.
 [[nodiscard]] std::vector<std::string> input_notices(const InputSizes& sizes);
 
 /// Says how many images were squeezed or stretched by more than kMaxSqueeze; empty where none was.
@@ -43,5 +45,11 @@ void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>
 
 /// Says how many images show the colors that transparent pixels hide; empty where none does.
 [[nodiscard]] std::string alpha_text(const InputSizes& sizes);
+
+/// Says how many images are the first page or frame of several; empty where none is.
+[[nodiscard]] std::string frames_text(const InputSizes& sizes);
+
+/// Says that 16-bit images have values up to kMaxLowValue alone, which become dark; empty where they do not.
+[[nodiscard]] std::string range_text(const InputSizes& sizes);
 
 }  // namespace chunkhit

@@ -193,7 +193,7 @@ def test_each_bad_sample_is_a_reject_with_a_reason(space):
               "000008.jpg": "has 2 images, 000008.jpg and 000008.png; --include chooses one", "000099": "has a label and no image",
               "000009.jpg": "has 2 images, 000009.jpg and 000009.jpg; --include chooses one",
               "v1.0.png": "has no label: expected v1.cls or .json beside it; all up to the first dot of a name is its key, as in "
-              'WebDataset: "v1" here'}
+              'WebDataset: "v1" here; rename such files: a_1.jpg instead of a.1.jpg'}
     for name, reason in wanted.items():
         check(found.get("bad.tar/" + name, "").replace("`include`", "--include") == reason, name, found.get("bad.tar/" + name))
     check(len(found) == len(wanted), sorted(set(found) - {"bad.tar/" + name for name in wanted}))

@@ -255,6 +255,10 @@ TEST(Manifest, SizesOfInputsComeBackAsTheyWereWritten) {
   Manifest manifest = small_manifest();
   manifest.inputs = three_inputs();
   EXPECT_EQ(parse_manifest(manifest_text(manifest), "m").inputs, manifest.inputs);
+  manifest.inputs->frames_dropped = 1;
+  manifest.inputs->deep = 2;
+  manifest.inputs->max_value = 4095;
+  EXPECT_EQ(parse_manifest(manifest_text(manifest), "m").inputs, manifest.inputs);
   EXPECT_EQ(parse_manifest(manifest_text(small_manifest()), "m").inputs, std::nullopt);
   PartManifest part = small_part();
   part.part.inputs = three_inputs();

@@ -1,7 +1,10 @@
 """What pack-sparse says of tables that it may read in another way than was meant."""
+import lzma
 import os
 import subprocess
+import zipfile
 
+import h5py
 import numpy as np
 import pytest
 
@@ -65,3 +68,61 @@ def test_a_split_by_time_in_which_no_test_user_trained_named_no_way_out(tmp_path
         f"{'old' if day < 50 else 'new'}{day},i{day % 7},1,{1_500_000_000 + day * 86400}\n" for day in range(100)))
     text = said(tmp_path / "table.csv", "--split-by", "time", "--test", "0.5", "-o", tmp_path / "out", code=2)
     assert "test gets no rows" in text and "--split-by ratio tests users that train" in text
+
+
+def test_ids_with_blanks_around_them_were_other_ids_without_a_word(tmp_path):
+    (tmp_path / "table.csv").write_text("user,item,rating\n1,2,1\n1, 2,2\n2,nan ,3\n2,two words,4\n")
+    text = said(tmp_path / "table.csv", "-o", tmp_path / "out")
+    assert 'note: 2 item ids begin or end with blanks, as " 2": with and without them, ids are different' in text
+    assert "user id" not in text
+
+
+def test_a_second_file_with_another_separator_was_not_split(tmp_path):
+    (tmp_path / "train.tsv").write_text("user\titem\trating\n" + "".join(f"{n % 3}\ti{n}\t{n % 5 + 1}\n" for n in range(9)))
+    (tmp_path / "test.csv").write_text("user,item,rating\n" + "".join(f"{n % 3},j{n},{n % 5 + 1}\n" for n in range(9)))
+    said(tmp_path / "train.tsv", tmp_path / "test.csv", "-o", tmp_path / "out")
+    assert chunkhit.pack_info(tmp_path / "out")["matrices"][0]["nnz"] == 18
+    assert {"i1", "j1"} <= set(chunkhit.SparseDataset(tmp_path / "out").column_ids())
+
+
+def test_a_bad_value_of_a_line_with_quotes_was_at_column_1(tmp_path):
+    for line, at in (('"a,b","c","x"', 11), ('"a","d""e",y', 12)):
+        (tmp_path / "table.csv").write_text(f'user,item,rating\n"a","b",1\n{line}\n')
+        assert f":3:{at}: value: expected a number" in said(tmp_path / "table.csv", "-o", tmp_path / "out", code=1)
+
+
+def test_a_zip_of_a_table_was_called_no_npz(tmp_path):
+    with zipfile.ZipFile(tmp_path / "table.zip", "w") as file:
+        file.writestr("table.csv", "user,item,rating\n1,2,3\n")
+    text = said(tmp_path / "table.zip", "-o", tmp_path / "out", code=65)
+    assert "is a zip of table.csv, which is not read; unpack it: unzip -p" in text
+
+
+def test_a_cut_xz_named_no_reason_but_no_progress(tmp_path):
+    packed = lzma.compress("".join(f"{n * 7919 % 100003},{n * 104729 % 99991},3\n" for n in range(20000)).encode())
+    (tmp_path / "table.csv.xz").write_bytes(packed[:len(packed) // 2])
+    assert "the file ends inside its compressed data" in said(tmp_path / "table.csv.xz", "-o", tmp_path / "out", code=65)
+
+
+def test_a_10x_file_of_two_genomes_was_told_to_use_layer(tmp_path):
+    with h5py.File(tmp_path / "cells.h5", "w") as file:
+        for genome in ("GRCh38", "mm10"):
+            for name, values in (("data", [1]), ("indices", [0]), ("indptr", [0, 1]), ("shape", [2, 1]), ("barcodes", [b"c"]),
+                                 ("genes", [b"g", b"h"])):
+                file[f"{genome}/{name}"] = np.array(values)
+    text = said(tmp_path / "cells.h5", "-o", tmp_path / "out", code=65)
+    assert 'has matrices of 2 genomes of 10x Genomics' in text and 'scanpy.read_10x_h5(file, genome="GRCh38")' in text
+
+
+def test_a_table_with_letters_as_quotes_did_not_name_the_way_out(tmp_path):
+    (tmp_path / "table.csv").write_text("user,item,rating\n1,a,3\n1,b,2\n")
+    (tmp_path / "items.csv").write_text('item,title\na,"Heat" of the night\nb,other\n')
+    text = said(tmp_path / "table.csv", "--item-columns", tmp_path / "items.csv", "-o", tmp_path / "out", code=65)
+    assert "text behind a closing quote; double a quote inside a quoted field, or give --table-quote none" in text
+    said(tmp_path / "table.csv", "--item-columns", tmp_path / "items.csv", "--table-quote", "none", "-o", tmp_path / "out")
+
+
+def test_an_output_with_the_name_of_a_file_became_a_folder_without_a_word(tmp_path):
+    (tmp_path / "table.csv").write_text("user,item,rating\n1,a,3\n1,b,2\n")
+    assert "would be a folder, whose parts are the files: leave out .h5" in said(tmp_path / "table.csv", "-o", tmp_path / "q.h5", code=2)
+    assert not (tmp_path / "q.h5").exists()

@@ -85,6 +85,28 @@ TEST(InputSizes, CountImagesWhoseAlphaIsDropped) {
   EXPECT_EQ(input_notices(*sizes), (std::vector<std::string>{crop_text(*sizes), "2 images have " + lost}));
 }
 
+TEST(InputSizes, CountFilesWhoseFurtherFramesAreLeftOut) {
+  std::optional<InputSizes> sizes =
+      sizes_of({{.format = "gif", .width = 30, .height = 20, .has_more_frames = true},
+                {.format = "gif", .width = 30, .height = 20}});
+  const std::string left_out = " the first page or frame of a file with more, which were left out";
+  EXPECT_EQ(frames_text(*sizes), "1 image is" + left_out);
+  add_sizes(sizes, sizes);
+  EXPECT_EQ(input_notices(*sizes), std::vector<std::string>{"2 images are" + left_out});
+}
+
+TEST(InputSizes, NameTheLargestValueOfA16BitRangeThatIsLow) {
+  std::optional<InputSizes> sizes = sizes_of({{.format = "png", .width = 30, .height = 20, .max_value = 4095},
+                                              {.format = "png", .width = 30, .height = 20, .max_value = 4000},
+                                              {.format = "png", .width = 30, .height = 20}});
+  EXPECT_EQ(range_text(*sizes),
+            "2 images have 16 bits a value and none above 4,095: samples are dark, with 16 of 256 levels; "
+            "`scale_from` 0,4095 makes the largest value white");
+  add_sizes(sizes_of({{.format = "png", .width = 30, .height = 20, .max_value = kMaxLowValue + 1}}), sizes);
+  EXPECT_EQ(sizes->deep, 3);
+  EXPECT_EQ(range_text(*sizes), "");
+}
+
 TEST(InputSizes, OfPartsAddUpToThoseOfAllImages) {
   const std::vector<InputImage> images{{"png", 30, 20, 1.2}, {"jpeg", 300, 200, 3}, {"webp", 9, 900},
                                        {"jpeg", 10, 12},     {"png", 31, 20},       {"jpeg", 4000, 3000}};

@@ -103,10 +103,11 @@ struct OwnSizesSpec {
   std::uint64_t part_samples = 0;  ///< images in a part; 0: about as many as part_bytes holds
 };
 
-/// Pack of a split and its share of each class.
+/// Pack of a split and its share of each class, or its values of PackImagesSpec::split_column.
 struct SplitShare {
-  std::string name;  ///< subfolder of the output
-  double share = 0;  ///< above 0; all shares add up to 1
+  std::string name;      ///< subfolder of the output
+  double share = 0;      ///< above 0; all shares add up to 1
+  std::string values{};  ///< values and ranges of whole numbers: "1-3,5"
 };
 
 /// What is packed. Two packs with the same spec and the same input are equal, byte for byte.
@@ -130,6 +131,8 @@ struct PackImagesSpec {
   Sizes sizes = Sizes::fixed;
   OwnSizesSpec own_sizes;
   Exif exif = Exif::apply;
+  /// Values of 16-bit images that become 0 and 255; those between are scaled, others clipped.
+  std::array<std::uint16_t, 2> scale_from{0, 65535};
   Check check = Check::whole;
   bool accept_warnings = false;                 ///< pack damaged images as far as they can be decoded
   std::uint32_t max_seconds_per_image = 10;     ///< CPU time of decoding; 0: no limit
@@ -145,6 +148,9 @@ struct PackImagesSpec {
   /// Column, or key of .json files, whose values are groups: all images of one are in one pack of the split,
   /// also where shares are met less exactly for it. It is kept as `columns.keep_columns`. Empty: none.
   std::string split_group;
+  /// Column, or key of .json files, whose values say which pack of the split an image belongs to, by
+  /// SplitShare::values. It is kept as `columns.keep_columns`. Empty: none.
+  std::string split_column;
 };
 
 }  // namespace chunkhit

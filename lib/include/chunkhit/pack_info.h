@@ -182,6 +182,9 @@ inline constexpr double kMaxSqueeze = 1.5;
 /// Share of an image's area that the crop removed, above which the image counts as cropped.
 inline constexpr double kMaxCropLoss = 0.5;
 
+/// Largest value of 16-bit images up to which their range counts as low: 14 bits, a quarter of the levels.
+inline constexpr std::uint32_t kMaxLowValue = 16383;
+
 /// Sizes of the packed images before the transform.
 struct InputSizes {
   std::vector<InputFormat> formats;  ///< sorted by name
@@ -192,6 +195,9 @@ struct InputSizes {
   std::uint64_t padded = 0;          ///< images smaller than the crop, with black borders
   double max_padding = 0;            ///< largest share of a sample that is border; 0 where `padded` is 0
   std::uint64_t alpha_dropped = 0;   ///< images with alpha, which samples show without it
+  std::uint64_t frames_dropped = 0;  ///< images of files with more pages or frames
+  std::uint64_t deep = 0;       ///< images of 16 bits a value that were not all black, not scaled by a spec
+  std::uint32_t max_value = 0;  ///< largest value of them
   bool operator==(const InputSizes&) const = default;
 };
 

@@ -16,13 +16,44 @@
 #include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
+#include "types/fields.h"
 
 namespace chunkhit {
 namespace {
 
-const SampleColumn* find_column(const SampleList& list, const std::string& name) {
+const SampleColumn& find_column(const SampleList& list, const std::string& name, const char* option) {
   const auto found = std::ranges::find(list.columns, name, &SampleColumn::name);
-  return found == list.columns.end() ? nullptr : &*found;
+  if (found == list.columns.end())
+    throw_bad_data(std::string(option) + ": the samples have no column \"" + name + '"');
+  return *found;
+}
+
+/// Whether a value is one of "1-3,5": equal to an entry, or a number in a range.
+bool is_among(const std::string& value, const std::string& values) {
+  std::vector<std::string> entries;
+  NamesForm().parse("", values, entries);
+  double number = 0;
+  const bool is_number = parse_all(value, number);
+  return std::ranges::any_of(entries, [&](const std::string& entry) {
+    const std::size_t dash = entry.find('-', 1);
+    double from = 0, to = 0;
+    const bool is_range = is_number && parse_all(entry.substr(0, dash), from) &&
+                          parse_all(dash == std::string::npos ? entry : entry.substr(dash + 1), to);
+    return entry == value || (is_range && from <= number && number <= to);
+  });
+}
+
+/// The pack of a value.
+std::uint8_t pack_of(const std::string& value, const PackImagesSpec& spec) {
+  const std::string column = "`split_column` " + spec.split_column + ": ";
+  const auto has_value = [&](const SplitShare& share) { return is_among(value, share.values); };
+  const auto found = std::ranges::find_if(spec.split, has_value);
+  const std::string shown = value.empty() ? "images without a value" : "the value " + value;
+  if (found == spec.split.end()) throw_bad_data(column + "no pack of `split` has " + shown);
+  const auto other = std::find_if(found + 1, spec.split.end(), has_value);
+  if (other != spec.split.end())
+    throw_bad_data(column + found->name + " and " + other->name + " both have " + shown);
+  return static_cast<std::uint8_t>(found - spec.split.begin());
 }
 
 /// Joins samples to sets, each named by its first sample.
@@ -172,19 +203,43 @@ std::string missed_shares(const SampleList& list, const PackImagesSpec& spec,
 
 }  // namespace
 
-PackImagesSpec with_split_group(PackImagesSpec spec) {
-  if (spec.split_group.empty()) return spec;
-  if (spec.split.empty()) throw_usage("`split_group`: is for `split`, whose packs get whole groups");
+PackImagesSpec with_kept_split_column(PackImagesSpec spec) {
+  const bool is_group = !spec.split_group.empty();
+  const std::string& column = is_group ? spec.split_group : spec.split_column;
+  if (column.empty()) return spec;
+  if (spec.split.empty())
+    throw_usage(is_group ? "`split_group`: is for `split`, whose packs get whole groups"
+                         : "`split_column`: is for `split`, which names values: train=1-4,val=0");
   std::vector<std::string>& kept = spec.columns.keep_columns;
-  if (std::ranges::find(kept, spec.split_group) == kept.end()) kept.push_back(spec.split_group);
+  if (std::ranges::find(kept, column) == kept.end()) kept.push_back(column);
   return spec;
 }
 
+std::vector<std::uint8_t> assign_values(const SampleList& list, const PackImagesSpec& spec) {
+  const SampleColumn& column = find_column(list, spec.split_column, "`split_column`");
+  std::unordered_map<std::string, std::uint8_t> known;
+  std::vector<std::uint8_t> shares;
+  std::vector<bool> is_used(spec.split.size());
+  for (std::uint32_t sample = 0; sample < list.size(); ++sample) {
+    std::string value = column.value_text(sample);
+    auto found = known.find(value);
+    if (found == known.end()) {
+      const std::uint8_t pack = pack_of(value, spec);
+      found = known.emplace(std::move(value), pack).first;
+    }
+    shares.push_back(found->second);
+    is_used[found->second] = true;
+  }
+  for (std::size_t pack = 0; pack < is_used.size(); ++pack)
+    if (!is_used[pack])
+      throw_bad_data("`split_column` " + spec.split_column + ": no image has a value of " +
+                     spec.split[pack].name + "=" + spec.split[pack].values);
+  return shares;
+}
+
 std::vector<std::uint8_t> assign_groups(const SampleList& list, const PackImagesSpec& spec) {
-  const SampleColumn* const column = find_column(list, spec.split_group);
-  if (column == nullptr)
-    throw_bad_data("`split_group`: the samples have no column \"" + spec.split_group + '"');
-  const std::vector<std::uint32_t> firsts = first_samples_of_groups(list, *column);
+  const SampleColumn& column = find_column(list, spec.split_group, "`split_group`");
+  const std::vector<std::uint32_t> firsts = first_samples_of_groups(list, column);
   const std::vector<Group> groups = list_groups(list, firsts, spec.seed);
   GroupDealer dealer(groups, spec.split);
   std::vector<std::uint8_t> shares(list.size());

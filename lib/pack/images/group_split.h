@@ -1,4 +1,4 @@
-// Splits by groups: all samples of one patient, scene or video in one pack.
+// Splits by a column: all samples of one patient, scene or video in one pack, or packs by their values.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,13 @@
 
 namespace chunkhit {
 
-/// The spec with `split_group` among the kept columns, so that reports can compare packs. Throws usage.
-[[nodiscard]] PackImagesSpec with_split_group(PackImagesSpec spec);
+/// The spec with `split_group` or `split_column` among the kept columns, so that reports can compare packs.
+/// Throws usage.
+[[nodiscard]] PackImagesSpec with_kept_split_column(PackImagesSpec spec);
+
+/// Which share each sample belongs to by its value of `split_column`. Throws bad_data for a value that no
+/// pack or two packs name, and for a pack without samples.
+[[nodiscard]] std::vector<std::uint8_t> assign_values(const SampleList& list, const PackImagesSpec& spec);
 
 /// Which share each sample belongs to: all that have one value in `split_group`, or one file, to the same
 /// one. Samples without a value are groups of their own. Throws bad_data where the list lacks the column.

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <system_error>
 
+#include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 
@@ -76,10 +78,23 @@ void ColorForm::parse(const std::string& name, const std::string& text,
   }
 }
 
+std::string RangeForm::text(const Range& value) const {
+  return std::to_string(value[0]) + "," + std::to_string(value[1]);
+}
+
+void RangeForm::parse(const std::string& name, const std::string& text, Range& value) const {
+  const std::size_t comma = text.find(',');
+  if (comma == std::string::npos) refuse_text(name, "two values, as 0,4095", text);
+  const CountForm form{0, std::numeric_limits<std::uint16_t>::max()};
+  form.parse(name, text.substr(0, comma), value[0]);
+  form.parse(name, text.substr(comma + 1), value[1]);
+}
+
 std::string SharesForm::text(const std::vector<SplitShare>& value) const {
   std::string text;
   for (const SplitShare& share : value)
-    text += (text.empty() ? "" : ",") + share.name + "=" + number_text(share.share);
+    text += (text.empty() ? "" : ",") + share.name + "=" +
+            (share.share > 0 ? number_text(share.share) : share.values);
   return text.empty() ? "none" : text;
 }
 
@@ -89,13 +104,16 @@ void SharesForm::parse(const std::string& name, const std::string& text,
   std::vector<std::string> entries;
   NamesForm().parse(name, text, entries);
   for (const std::string& entry : entries) {
-    const std::size_t equals = std::min(entry.find('='), entry.size());
-    SplitShare share{entry.substr(0, equals), 0};
-    const std::string number = entry.substr(std::min(equals + 1, entry.size()));
-    const auto read = std::from_chars(number.data(), number.data() + number.size(), share.share);
-    if (number.empty() || read.ec != std::errc() || read.ptr != number.data() + number.size())
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos && !value.empty()) {  // another value of the pack before
+      value.back().values += "," + entry;
+      value.back().share = 0;
+      continue;
+    }
+    if (equals == std::string::npos || equals + 1 == entry.size())
       refuse_text(name, "names with shares, as train=0.8,val=0.2", entry);
-    value.push_back(std::move(share));
+    SplitShare& share = value.emplace_back(SplitShare{entry.substr(0, equals), 0, entry.substr(equals + 1)});
+    if (!parse_all(share.values, share.share)) share.share = 0;
   }
 }
 

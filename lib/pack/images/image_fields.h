@@ -62,7 +62,15 @@ struct OptionalColorForm {
   }
 };
 
-/// Packs and their shares: "train=0.9,val=0.1".
+/// Two 16-bit values, the lower one first: "0,4095".
+struct RangeForm {
+  static constexpr const char* kShape = "MIN,MAX";
+  using Range = std::array<std::uint16_t, 2>;
+  [[nodiscard]] std::string text(const Range& value) const;
+  void parse(const std::string& name, const std::string& text, Range& value) const;
+};
+
+/// Packs and their shares, "train=0.9,val=0.1", or their values of a column, "train=1-3,5,val=0".
 struct SharesForm {
   static constexpr const char* kShape = "SHARES";
   [[nodiscard]] std::string text(const std::vector<SplitShare>& value) const;
@@ -178,6 +186,9 @@ void show_decoding(Spec& spec, Fields& fields) {
   fields(Field{"exif", "EXIF orientation"}, spec.exif, WordForm{});
   fields(Field{"decode", "exact: Pillow's pixels; fast: scale large JPEG files"}, spec.transform.decode,
          WordForm{});
+  fields.record_if(spec.scale_from != PackImagesSpec().scale_from,
+                   Field{"scale_from", "Values of 16-bit images that become 0 and 255: 0,4095"},
+                   spec.scale_from, RangeForm{});
   fields(Field{"check", "Decode whole files, or JPEG to the last row used: region"}.that_may_differ(),
          spec.check, WordForm{});
   fields(Field{"accept_warnings", "Accept images that decode with warnings (not PNG)"}, spec.accept_warnings,
@@ -214,6 +225,11 @@ void show(Spec& spec, Fields& fields) requires std::is_same_v<std::remove_const_
       Field{"split_group", "split: keep images of one value of this column in one pack: patient", "NAME"}
           .that_may_differ(),
       spec.split_group, TextForm{});
+  fields.record_if(
+      !spec.split_column.empty(),
+      Field{"split_column", "split: packs by values of this column: fold, with train=1-4,val=0", "NAME"}
+          .that_may_differ(),
+      spec.split_column, TextForm{});
   fields(Field{"split_folders", "One pack per named subfolder of ROOT, e.g. train,val"}.that_may_differ(),
          spec.folders.split_folders, NamesForm{});
 }

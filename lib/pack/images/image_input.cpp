@@ -124,9 +124,8 @@ namespace {
 
 FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes bytes,
                       const SampleShape& pixels) {
-  const ImageHeader header = pixels.channels > 0
-                                 ? pixels_header(pixels, max_pixels(spec))
-                                 : ImageFile(bytes, {max_pixels(spec), spec.accept_warnings}).header();
+  const ImageHeader header = pixels.channels > 0 ? pixels_header(pixels, max_pixels(spec))
+                                                 : ImageFile(bytes, decode_options(spec)).header();
   const TransformPlan plan = plan_sample(spec, header);
   if (!plan.error.empty()) throw ImageError(plan.error);
   const bool swapped = swaps_sides(effective_orientation(spec, header));
@@ -371,7 +370,7 @@ PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions 
 }
 
 PackImagesSpec with_masks(PackImagesSpec spec, const PackImagesOptions& checked) {
-  spec = with_split_group(std::move(spec));
+  spec = with_kept_split_column(std::move(spec));
   if (spec.columns.mask_column.empty()) return spec;
   const bool are_members = !checked.inputs.empty();
   if (are_members && !spec.pair.empty())

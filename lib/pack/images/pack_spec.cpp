@@ -169,17 +169,23 @@ void check_pair(const PackImagesSpec& spec) {
     throw_usage("`pair_kind` view: is for `sizes` fixed; images of their own sizes have masks alone");
 }
 
-void check_split(const std::vector<SplitShare>& split) {
+void check_split(const PackImagesSpec& spec) {
+  const std::vector<SplitShare>& split = spec.split;
+  const bool is_by_values = !spec.split_column.empty();
+  if (is_by_values && !spec.split_group.empty())
+    throw_usage("`split_column` and `split_group` exclude each other");
   double sum = 0;
   std::set<std::string> names;
   for (const SplitShare& share : split) {
     check_folder_name("`split`", share.name);
     if (!names.insert(share.name).second) throw_usage("`split`: " + share.name + " is repeated");
-    if (!(share.share > 0)) throw_usage("`split`: " + share.name + ": expected a share above 0");
+    if (!is_by_values && !(share.share > 0))
+      throw_usage("`split`: " + share.name + ": expected a share above 0" +
+                  (share.values.empty() ? "" : ", found " + share.values + "; `split_column` takes values"));
     sum += share.share;
   }
   if (split.size() > 255) throw_usage("`split`: at most 255 shares");
-  if (!split.empty() && std::abs(sum - 1) > 1e-6)
+  if (!split.empty() && !is_by_values && std::abs(sum - 1) > 1e-6)
     throw_usage("`split`: the shares add up to " + number_text(sum) + ", expected 1");
 }
 
@@ -272,6 +278,9 @@ void check_spec(const PackImagesSpec& spec) {
     if (!is_column_name(name)) throw_usage("`keep_columns`: '" + name + "' is no name for a dataset of HDF5");
   if (spec.transform.background && spec.transform.channels == Channels::rgba)
     throw_usage("`background`: is for samples without alpha; leave out `channels` rgba");
+  if (spec.scale_from[0] >= spec.scale_from[1])
+    throw_usage("`scale_from`: expected a lower and a higher value, found " +
+                RangeForm().text(spec.scale_from));
   if (spec.max_decode_bytes < 1) throw_usage("`max_decode_bytes`: must be at least 1");
   if (spec.part_bytes < 1) throw_usage("`part_bytes`: must be at least 1");
   if (spec.chunk_samples > 0 && spec.chunk_bytes > 0)
@@ -285,7 +294,7 @@ void check_spec(const PackImagesSpec& spec) {
   check_pair(spec);
   check_classes(spec);
   check_split_folders(spec);
-  check_split(spec.split);
+  check_split(spec);
   static_cast<void>(codec_choice(spec));
 }
 

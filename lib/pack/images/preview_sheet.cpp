@@ -133,7 +133,7 @@ void draw_image(const Image& rgb, Position at, Image& sheet) {
 
 /// Decodes all of a file, as it is stored; a background shows behind its transparent pixels.
 Image decode_stored(const PackImagesSpec& spec, Bytes bytes) {
-  ImageFile file(bytes, {max_pixels(spec), spec.accept_warnings, spec.check, spec.max_seconds_per_image});
+  ImageFile file(bytes, decode_options(spec));
   const ImageHeader& header = file.header();
   const auto& background = spec.transform.background;
   const std::uint32_t channels = background && has_alpha(header.channels) ? 4 : 3;
@@ -195,7 +195,7 @@ class SheetPainter {
     return spec;
   }
   void look_at_header(SheetImage& seen) {
-    const ImageFile image(bytes_, {max_pixels(spec_), spec_.accept_warnings});
+    const ImageFile image(bytes_, decode_options(spec_));
     const ImageHeader& header = image.header();
     const TransformPlan plan = plan_sample(spec_, header);
     if (!plan.error.empty()) throw ImageError(plan.error);

@@ -58,6 +58,14 @@ std::uint64_t max_pixels(const PackImagesSpec& spec) {
   return spec.sizes == Sizes::fixed ? max_pixels : std::min(max_pixels, kMaxOwnPixels);
 }
 
+DecodeOptions decode_options(const PackImagesSpec& spec) {
+  return {.max_pixels = max_pixels(spec),
+          .accept_warnings = spec.accept_warnings,
+          .check = spec.check,
+          .max_seconds = spec.max_seconds_per_image,
+          .scale_from = spec.scale_from};
+}
+
 int effective_orientation(const PackImagesSpec& spec, const ImageHeader& header) {
   return spec.exif == Exif::apply ? header.orientation : 1;
 }
@@ -99,6 +107,7 @@ InputImage input_image(const ImageHeader& header, int orientation, const Transfo
   input.padding = 1 - static_cast<double>(std::uint64_t{plan.canvas.width} * plan.canvas.height) /
                           static_cast<double>(std::uint64_t{plan.sample.width} * plan.sample.height);
   input.loses_alpha = has_alpha(header.channels) && !has_alpha(plan.channels);
+  input.has_more_frames = header.has_more_frames;
   return input;
 }
 
@@ -207,9 +216,7 @@ SampleDecoder::Decoded SampleDecoder::read(const SampleList& list, std::size_t i
     if (!reason.empty()) throw ImageError(reason);
     const bool is_file = opened.pixels.channels == 0;
     std::optional<ImageFile> file;
-    if (is_file)
-      file.emplace(file_, DecodeOptions{max_pixels(context_.spec), context_.spec.accept_warnings,
-                                        context_.spec.check, context_.spec.max_seconds_per_image});
+    if (is_file) file.emplace(file_, decode_options(context_.spec));
     needed = plan(list.file(index),
                   is_file ? file->header() : pixels_header(opened.pixels, max_pixels(context_.spec)));
     payload_bytes = payload != nullptr ? expected_payload() : 0;
@@ -226,6 +233,7 @@ SampleDecoder::Decoded SampleDecoder::read(const SampleList& list, std::size_t i
 
 void SampleDecoder::decode(ImageFile& file, Image& image) {
   file.decode(decode_plan(), image);
+  input_.max_value = file.header().max_value;
   warnings_ = file.warnings();
   is_damaged_ = file.is_damaged();
 }

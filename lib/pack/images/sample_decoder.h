@@ -128,6 +128,9 @@ class SampleDecoder {
 /// has room for them.
 [[nodiscard]] std::uint64_t max_pixels(const PackImagesSpec& spec);
 
+/// How a spec decodes image files.
+[[nodiscard]] DecodeOptions decode_options(const PackImagesSpec& spec);
+
 /// Gives the orientation that a spec lets an image have: 1 where EXIF is ignored.
 [[nodiscard]] int effective_orientation(const PackImagesSpec& spec, const ImageHeader& header);
 

@@ -119,8 +119,9 @@ std::vector<PackSamples> order_samples(const SampleList& list, const PackImagesS
   for (const SplitShare& share : spec.split) packs.push_back({share.name, {}, {}});
   // Rejects of the list belong to no share; the first pack reports them.
   packs.front().rejects = list.rejects;
-  const std::vector<std::uint8_t> shares =
-      spec.split_group.empty() ? assign_shares(list, spec) : assign_groups(list, spec);
+  const std::vector<std::uint8_t> shares = !spec.split_column.empty()  ? assign_values(list, spec)
+                                           : !spec.split_group.empty() ? assign_groups(list, spec)
+                                                                       : assign_shares(list, spec);
   for (const std::uint32_t index : order) packs[shares[index]].indices.push_back(index);
   return packs;
 }

@@ -110,6 +110,7 @@ ColumnTable::ColumnTable(const std::string& path, ColumnTableUse use) : use_(std
         return count;
       },
       is_csv ? delimiter[0] : ',');
+  table.advise("; double a quote inside a quoted field, or give `table_quote` none where quotes are letters");
   read_rows(table, [&] { return all > 0 ? std::min(0.999, static_cast<double>(taken) / all) : 0.0; });
 }
 

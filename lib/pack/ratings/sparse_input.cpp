@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -100,6 +101,8 @@ std::optional<InputRead> SparseInput::read(RatingReader* reader) {
   note_tables();
   note_times();
   note_ends();
+  note_blanks("user", intake_.users());
+  note_blanks("item", intake_.items());
   note_frozen();
   fit_rows();
   return InputRead{xxh3(), intake_.stats(), facts_.notices};
@@ -221,6 +224,21 @@ void SparseInput::note_ends() {
       names.size() > 1 ? " (nor that of " + count_text(names.size() - 1, "more input") + ")" : "";
   facts_.notices.push_back("the last line of " + names[0] + " has no line break" + more +
                            ": is the file whole?");
+}
+
+/// Blanks around an id are part of it, though a reader does not see them.
+void SparseInput::note_blanks(const char* thing, const IdMap& ids) {
+  std::uint64_t count = 0;
+  std::string first;
+  for (std::uint32_t number = 0; ids.are_text() && number < ids.size(); ++number) {
+    const std::string id = ids.text(number);
+    if (without_blanks(id).size() == id.size()) continue;
+    if (++count == 1) first = id;
+  }
+  if (count == 0) return;
+  facts_.notices.push_back(count_text(count, (std::string(thing) + " id").c_str()) +
+                           (count == 1 ? " begins or ends" : " begin or end") + " with blanks, as \"" +
+                           first + "\": with and without them, ids are different");
 }
 
 /// Numbers of items mean nothing to a pack whose numbers count from elsewhere.

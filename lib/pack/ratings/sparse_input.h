@@ -78,6 +78,7 @@ class SparseInput {
   void note_times();
   [[noreturn]] void refuse_to_keep_times() const;
   void note_ends();
+  void note_blanks(const char* thing, const IdMap& ids);
   void note_frozen();
 
   const PackSparseSpec& spec_;

@@ -23,6 +23,11 @@ def first_line_first(message: str) -> str:
     return f"{own} ({begin[1]})\n{message.rstrip()}" if begin and own else message
 
 
+def flag_text(message: str) -> str:
+    """The message with flags in the place of fields in backticks: `keep_columns` is --keep-columns."""
+    return FIELD.sub(lambda field: "--" + field[1].replace("_", "-"), message)
+
+
 class Error(RuntimeError):
     """Says what, where, found and expected.
 
@@ -45,7 +50,7 @@ class Error(RuntimeError):
         """A field in backticks is a keyword in Python, a flag for the commands: `keep_columns` is --keep-columns."""
         message = first_line_first(message)
         super().__init__(FIELD.sub(r"\1", message))
-        self._flag_text = FIELD.sub(lambda field: "--" + field[1].replace("_", "-"), message)
+        self._flag_text = flag_text(message)
         if code is not None:
             self.code = code
 

@@ -73,6 +73,8 @@ class ImageInfo(PackInfo, total=False):
     normalize  of a pack of a split: mean and std of its first pack, named by `from`, which normalise all of them
     columns    the columns that were kept: a list of dicts: name, type
     inputs     sizes of the images before the transform, by format: see schemas/manifest.md
+    input_notices
+               texts: what was lost of how many of them
     rejected   rows of the input that could not be packed
     warned     samples packed with warnings
     chunk_samples, chunk_bytes
@@ -97,6 +99,7 @@ class ImageInfo(PackInfo, total=False):
     normalize: Dict[str, Any]
     columns: List[Dict[str, str]]
     inputs: Dict[str, Any]
+    input_notices: List[str]
     rejected: int
     warned: int
     chunk_samples: int

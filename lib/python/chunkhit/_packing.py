@@ -192,9 +192,10 @@ def rejects_text(info: Info) -> str:
 
 def pack_options(output: Path, options: Dict[str, Any]) -> Dict[str, Any]:
     split = options.get("split")
+    kinds = (int, float, str) if options.get("split_column") else (int, float)  # texts are values of the column
     if split is not None and not (isinstance(split, dict) and all(
-            isinstance(name, str) and isinstance(share, (int, float)) for name, share in split.items())):
-        raise ArgumentError(f'split: expected shares by name like {{"train": 0.9, "val": 0.1}}, found {split!r}')
+            isinstance(name, str) and isinstance(share, kinds) for name, share in split.items())):
+        raise ArgumentError(f'split: expected shares by name like {{"train": 0.9, "val": 0.1}}, or values of split_column, found {split!r}')
     options = {name: native(value) for name, value in options.items()}
     options.update(output=native_path(output, "output"), command_line=" ".join(sys.argv))
     return options

@@ -32,6 +32,12 @@ bool has_arrays(const Hdf5Check& check, hid_t file, const std::string& group) {
          has_object(check, file, below + "/indptr");
 }
 
+[[noreturn]] void refuse_10x(const Hdf5Check& check, const std::string& what, const std::string& genome) {
+  check.refuse(what +
+               " of 10x Genomics, expected AnnData: convert it with its names, scanpy.read_10x_h5(file" +
+               genome + ").write(\"cells.h5ad\")");
+}
+
 /// Returns the path of the matrix if none is named: /X, /matrix, the root, or the only group with arrays.
 std::string find_matrix(const Hdf5Check& check, hid_t file) {
   for (const char* name : {"/X", "/matrix"})
@@ -41,6 +47,9 @@ std::string find_matrix(const Hdf5Check& check, hid_t file) {
   for (const std::string& name : child_names(check, file, "/"))
     if (has_arrays(check, file, "/" + name)) found.push_back("/" + name);
   if (found.size() == 1) return found[0];
+  if (!found.empty() && has_object(check, file, found[0] + "/barcodes"))
+    refuse_10x(check, "has matrices of " + count_text(found.size(), "genome"),
+               ", genome=\"" + found[0].substr(1) + '"');
   refuse_missing(check, file,
                  found.empty() ? "has no matrix: neither /X nor a group with data, indices and indptr"
                                : "has several matrices: say which one (`layer`)",
@@ -171,10 +180,7 @@ void AnnDataMatrix::open_compressed() {
   const std::string below = facts_.path == "/" ? "" : facts_.path;
   if (!has_arrays(check, file, facts_.path))
     refuse_missing(check, file, facts_.path + " lacks data, indices or indptr", below + "/data");
-  if (has_object(check, file, below + "/barcodes"))
-    check.refuse(facts_.path +
-                 " is a matrix of 10x Genomics, expected AnnData: convert it with its names, "
-                 "scanpy.read_10x_h5(file).write(\"cells.h5ad\")");
+  if (has_object(check, file, below + "/barcodes")) refuse_10x(check, facts_.path + " is a matrix", "");
   values_.emplace(check, file, below + "/data");
   indices_.emplace(check, file, below + "/indices");
   indptr_.emplace(check, file, below + "/indptr");

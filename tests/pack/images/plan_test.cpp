@@ -35,6 +35,7 @@ std::vector<PackImagesSpec> many_specs() {
   specs[6].transform.layout = Layout::nchw;
   specs[7].exif = Exif::ignore;
   specs[8].check = Check::region;
+  specs[8].scale_from = {100, 4095};
   specs[9].accept_warnings = specs[9].follow_symlinks = true;
   specs[10].max_seconds_per_image = 0;
   specs[10].max_decode_bytes = std::numeric_limits<std::int64_t>::max();

@@ -82,5 +82,12 @@ TEST(RejectReasons, AreCountedByTheirFirstWords) {
   EXPECT_EQ(reason_kind("column \"x1\": label is missing"), "column \"x1\": label is missing");
 }
 
+TEST(ReasonKind, CountedDifferentReasonsOfMasksAsOne) {
+  EXPECT_EQ(reason_kind("its mask a/1.png: is empty"), "its mask: is empty");
+  EXPECT_EQ(reason_kind("its mask a/2.png: has 3 x 4 pixels, expected 5 x 6"), "its mask: has N x N pixels");
+  EXPECT_EQ(reason_kind("its view b/3.png: no such file"), "its view: no such file");
+  EXPECT_EQ(reason_kind("its mask: has 4 x 3 pixels, expected"), "its mask: has N x N pixels");
+}
+
 }  // namespace
 }  // namespace chunkhit

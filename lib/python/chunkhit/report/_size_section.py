@@ -6,7 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from .._error import counted
+from .._error import flag_text
 from . import _charts as charts
 from ._charts import Mark, Panel, Series
 from ._image_scan import Array, ImageScan
@@ -34,11 +34,10 @@ def size_section(scans: Sequence[ImageScan]) -> Section:
     edges = common_edges(scans)
     if recorded:
         section.blocks.append(input_block(recorded, edges))
-        section.checks += [f"images that were squeezed by more than {MAX_SQUEEZE:g} to 1, lost more than {MAX_CROP_LOSS:.0%} to the crop "
-                           "or lost alpha"]
+        section.checks += [f"images that were squeezed by more than {MAX_SQUEEZE:g} to 1, lost more than {MAX_CROP_LOSS:.0%} to the crop, "
+                           "alpha or further frames, or have 16 bits of a low range"]
     for scan in recorded:
-        inputs = scan.info["inputs"]
-        section.warnings += squeeze_warnings(scan, inputs) + crop_warnings(scan, inputs) + padding_warnings(scan, inputs) + alpha_warnings(scan, inputs)
+        section.warnings += [f"{scan.name}: {flag_text(notice)}" for notice in scan.info["input_notices"]]
     if own:
         section.blocks.append(stored_block(own, edges))
     missing = [scan.name for scan in scans if not scan.info.get("inputs")]
@@ -46,38 +45,6 @@ def size_section(scans: Sequence[ImageScan]) -> Section:
         section.blocks.append(Block("", f"Sizes of the input images are not recorded in {', '.join(missing)}: packs of earlier builds, "
                                         "parts by themselves and external files do not have them."))
     return section
-
-
-def squeeze_warnings(scan: ImageScan, inputs: Dict[str, Any]) -> List[str]:
-    squeezed = inputs["squeezed"]
-    if not squeezed:
-        return []
-    return [f"{scan.name}: {squeezed:,} of {counted(scan.total, 'image')} {'was' if squeezed == 1 else 'were'} squeezed or "
-            f"stretched by more than {MAX_SQUEEZE:g} to 1, at most by {inputs['max_squeeze']:.2f} to 1"]
-
-
-def crop_warnings(scan: ImageScan, inputs: Dict[str, Any]) -> List[str]:
-    cropped = inputs.get("cropped", 0)
-    if not cropped:
-        return []
-    return [f"{scan.name}: {cropped:,} of {counted(scan.total, 'image')} lost more than {MAX_CROP_LOSS:.0%} of the area to the "
-            f"crop, at most {inputs['max_crop_loss']:.1%}"]
-
-
-def padding_warnings(scan: ImageScan, inputs: Dict[str, Any]) -> List[str]:
-    padded = inputs.get("padded", 0)
-    if not padded:
-        return []
-    return [f"{scan.name}: {padded:,} of {counted(scan.total, 'image')} {'is' if padded == 1 else 'are'} smaller than the crop: black "
-            f"borders, at most {inputs['max_padding']:.1%} of a sample"]
-
-
-def alpha_warnings(scan: ImageScan, inputs: Dict[str, Any]) -> List[str]:
-    dropped = inputs.get("alpha_dropped", 0)
-    if not dropped:
-        return []
-    return [f"{scan.name}: {dropped:,} of {counted(scan.total, 'image')} {'has' if dropped == 1 else 'have'} alpha, which was "
-            "dropped: transparent pixels got the colors that they hide"]
 
 
 def range_end(begin: float) -> float:
