@@ -4,7 +4,7 @@ differ; those of earlier ones are named.
 Usage: golden_test.py BIN [--record NAME]; --record adds NAME.tar.xz, for a release or a new layout. 0.1.0 has no
 merged ratings, 0.1.0-ratings has them, and a plan of ratings, which is no longer finished; both have no images of their own sizes, 0.1.0-own-sizes has;
 these three have no states, 0.1.0-states has; all four have no times of ratings, 0.1.0-times has; all five have no masks, 0.1.0-masks
-has; all six have no views, 0.1.0-views has."""
+has; all six have no views, 0.1.0-views has; none of them has hashes of samples, 0.2.0 has."""
 import json
 import os
 import re
@@ -30,6 +30,7 @@ SPLIT = ["--split-by", "users", "--test", "8"]
 # What is recorded: a folder, and the command that writes it.
 PACKS = {
     "hdf5": [*IMAGES, "--codec", "deflate", "--part-bytes", "2600"],
+    "raw": [*IMAGES, "--codec", "none", "--part-bytes", "2600"],
     "shard": [*IMAGES, "--container", "shard"],
     "numbers": [*IMAGES, "--container", "shard", "--codec", "zstd", "--label-column", "x", "--label-column", "y"],
     "merged": ["pack-merge"],
