@@ -131,10 +131,10 @@ std::string named_text(std::string_view name) {
   return ", nor " + name_of(*named) + ", as its name says";
 }
 
-/// The name of the first file in a zip.
+/// The name of the first file in a zip; empty where it is none.
 std::string_view first_member(std::string_view zip) {
   constexpr std::size_t kLength = 26, kHeaderBytes = 30;
-  if (zip.size() < kHeaderBytes) return {};
+  if (zip.size() < kHeaderBytes || !zip.starts_with("PK\x03\x04")) return {};
   return zip.substr(kHeaderBytes, load_little<std::uint16_t>(as_bytes(zip).data() + kLength));
 }
 
@@ -149,10 +149,10 @@ void check_no_binary(std::string_view text, std::string_view name) {
     if (text.starts_with(magic)) kind = program;
   if (text.starts_with("PK") && text.find("[Content_Types].xml") != std::string_view::npos)
     kind = "Excel's xlsx";
-  if (kind.empty() && text.starts_with("PK\x03\x04") && !first_member(text).ends_with(".npy"))
-    refuse(name, "is a zip of " + printable_text(first_member(text)) +
-                     ", which is not read; unpack it: unzip -p " + std::string(name) +
-                     " | pack-sparse - ...");
+  const std::string_view member = first_member(text);
+  if (kind.empty() && !member.empty() && !member.ends_with(".npy"))
+    refuse(name, "is a zip of " + printable_text(member) + ", which is not read; unpack it: unzip -p " +
+                     std::string(name) + " | pack-sparse - ...");
   if (!kind.empty())
     refuse(name, "is " + std::string(kind) +
                      ", which is not read; write it as CSV to stdin, by pandas' to_csv, or "

@@ -47,7 +47,7 @@ def column_section(scans: Sequence[ImageScan]) -> Section:
     specs = {scan.name: scan.info.get("spec", {}) for scan in scans}
     split = {name for name, spec in specs.items() if "split-name" in spec or spec.get("split-folders", "none") != "none"}
     of_split = {name: [column for column in own if column.pack in split] for name, own in columns.items()}
-    warnings = [text for name, own in of_split.items() for text in shared_ids(name, own)]
+    warnings = [text for name, own in of_split.items() if own for text in shared_ids(name, own)]
     checks = ["values of columns of ids that packs of a split have in common"] if len(split) > 1 and columns and not warnings else []
     return Section("columns", "Kept columns", column_blocks(columns, "column"), warnings=warnings, checks=checks)
 
