@@ -28,11 +28,14 @@ def write_table(path, header, rows):
 
 
 def write_photos():
-    """photos/, tags.csv, icons/, imagenet/, streets/, segmented/, noisy/, clean/, shards/, MNIST's files and train.h5."""
+    """photos/, tags.csv, icons/, scans/, imagenet/, streets/, segmented/, noisy/, clean/, shards/, MNIST's files and train.h5."""
     write_images("photos", NAMES)
     write_table("photos/labels.csv", "file,label,age,city", (f"{name},{name[:3]},{index},Rome" for index, name in enumerate(NAMES)))
     write_table("tags.csv", "file,tags", (f"{name},{('ant', 'bee', 'ant bee wasp')[index % 3]}" for index, name in enumerate(NAMES)))
     write_images("icons", ["ant/0.png", "bee/0.png"], "RGBA")
+    for label in ("ant", "bee"):
+        os.makedirs(f"scans/{label}")
+        Image.fromarray((np.arange(80 * 80, dtype=np.uint16) % 4096).reshape(80, 80)).save(f"scans/{label}/0.png")
     for part in ("train", "val"):
         write_images("imagenet", [f"{part}/{name}" for name in NAMES])
     write_images("streets/images", [f"{index}.jpg" for index in range(16)])

@@ -298,4 +298,13 @@ void check_spec(const PackImagesSpec& spec) {
   static_cast<void>(codec_choice(spec));
 }
 
+/// Images of their own sizes are compressed one by one, and so are their masks.
+std::string codec_libraries(const PackImagesSpec& spec, const SampleShape& sample) {
+  if (spec.sizes != Sizes::own) return codec_library(codec_choice(spec).codec);
+  const bool is_raw = spec.own_sizes.store == Store::raw || spec.container == "hdf5";
+  std::string libraries = is_raw ? "" : codec_library("zstd");
+  if (sample.has_mask) libraries += (is_raw ? "" : ", ") + codec_library("deflate");
+  return libraries;
+}
+
 }  // namespace chunkhit

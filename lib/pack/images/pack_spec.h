@@ -26,6 +26,9 @@ inline constexpr const char* kClassFolders = "folders";
 /// Returns the codec that a spec means; throws usage.
 [[nodiscard]] CodecChoice codec_choice(const PackImagesSpec& spec);
 
+/// The libraries that compress what the pack stores, with their versions; empty for raw pixels.
+[[nodiscard]] std::string codec_libraries(const PackImagesSpec& spec, const SampleShape& sample);
+
 /// Every choice that the output depends on, under its flag's name; of `--classes` a hash of the list's names
 /// by id.
 [[nodiscard]] std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,

@@ -15,7 +15,6 @@
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "codec/chunk_codec.h"
 #include "pack/buffer_pool.h"
 #include "pack/disk_space.h"
 #include "pack/images/input_stamps.h"
@@ -138,19 +137,6 @@ PackReport PackWriter::finished_report(const Manifest& manifest) const {
   run_.progress.rows_skipped += task_.sample_count;
   return report;
 }
-
-namespace {
-
-/// Images of their own sizes are compressed one by one, and so are their masks.
-std::string codec_libraries(const PackImagesSpec& spec, const SampleShape& sample) {
-  if (spec.sizes != Sizes::own) return codec_library(codec_choice(spec).codec);
-  const bool is_raw = spec.own_sizes.store == Store::raw || spec.container == "hdf5";
-  std::string libraries = is_raw ? "" : codec_library("zstd");
-  if (sample.has_mask) libraries += (is_raw ? "" : ", ") + codec_library("deflate");
-  return libraries;
-}
-
-}  // namespace
 
 PackIdentity PackWriter::own_identity() {
   PackIdentity pack = std::move(task_.identity);

@@ -17,11 +17,16 @@ from ._options import has_options
 from ._packing import Info, Progress
 from ._paths import Path
 from ._writers import OF_FILES, ImageWriter, column_names, column_value, image_array, is_mask, key_text, \
-    label_value, mask_array, may_be_mask
+    label_value, mask_array
 
 Entry = Tuple[NDArray[Any], Union[int, str, NDArray[Any]], str, Dict[str, Union[int, float, str]], Optional[NDArray[Any]]]
 
 BATCH = 16  # samples that a worker hands over at a time
+
+
+def may_be_mask(value: Any) -> bool:
+    """Whether what a sample has beside image and label looks like a class map: boxes and embeddings have other types."""
+    return is_mask(value) and str(getattr(value, "dtype", "uint8")).rsplit(".", 1)[-1] in ("uint8", "bool")
 
 
 class Samples:

@@ -391,11 +391,6 @@ def is_mask(label: Any) -> bool:
     return (pillow is not None and isinstance(label, pillow.Image)) or getattr(label, "ndim", 0) == 2
 
 
-def may_be_mask(value: Any) -> bool:
-    """Whether what a sample has beside image and label looks like a class map: boxes and embeddings have other types."""
-    return is_mask(value) and str(getattr(value, "dtype", "uint8")).rsplit(".", 1)[-1] in ("uint8", "bool")
-
-
 def mask_array(mask: Any) -> Optional[NDArray[Any]]:
     """uint8 (height, width, 1), or None."""
     pillow = sys.modules.get("PIL.Image")
