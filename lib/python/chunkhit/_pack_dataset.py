@@ -237,9 +237,9 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
         else:
             entries = samples.iterate()
         with contextlib.closing(entries):
-            for index, (pixels, own_label, own_key, columns, mask) in enumerate(entries):
+            for index, (pixels, own_label, own_key, columns, own_mask) in enumerate(entries):
                 try:
-                    writer.add(pixels, own_label, own_key or None, columns, mask)
+                    writer.add(pixels, own_label, own_key or None, columns, own_mask)
                 except Error as error:
                     text = str(error).removeprefix(f"sample {index}: ")
                     raise Error(f"sample {index}: {text}", error.code) from error
