@@ -80,6 +80,24 @@ struct SharesForm {
 // Fields stand in the order in which they are recorded. `Spec` is const for a recorder.
 
 template <class Spec, class Fields>
+void show_pairs(Spec& spec, Fields& fields) {
+  fields.record_if(
+      !spec.pair.empty(),
+      Field{"pair", "Folder of masks (class maps): a file for each image, with its name", "FOLDER"}
+          .that_may_differ(),
+      spec.pair, PathForm{});
+  fields.record_if(!spec.pair.empty() && spec.pair_kind != PairKind::mask,
+                   Field{"pair_kind", "What pair holds: masks, or second images of the same size (view)"},
+                   spec.pair_kind, WordForm{});
+  fields(Field{"classes", "Take class ids from a list (one name per line) or a pack", "FILE|PACK"}
+             .that_may_differ(),
+         spec.classes, PathForm{});
+  fields(Field{"follow_symlinks", "Follow links to folders and out of ROOT (DVC, git-annex, Hugging Face)"}
+             .that_may_differ(),
+         spec.follow_symlinks, SwitchForm{});
+}
+
+template <class Spec, class Fields>
 void show_labels(Spec& spec, Fields& fields) {
   auto& columns = spec.columns;
   const bool is_written = spec.labels == kWriterLabels;
@@ -117,20 +135,7 @@ void show_labels(Spec& spec, Fields& fields) {
                    Field{"include", "Without labels: pack only files whose names match these globs", "GLOBS"}
                        .that_may_differ(),
                    spec.folders.include, NamesForm{});
-  fields.record_if(
-      !spec.pair.empty(),
-      Field{"pair", "Folder of masks (class maps): a file for each image, with its name", "FOLDER"}
-          .that_may_differ(),
-      spec.pair, PathForm{});
-  fields.record_if(!spec.pair.empty() && spec.pair_kind != PairKind::mask,
-                   Field{"pair_kind", "What pair holds: masks, or second images of the same size (view)"},
-                   spec.pair_kind, WordForm{});
-  fields(Field{"classes", "Take class ids from a list (one name per line) or a pack", "FILE|PACK"}
-             .that_may_differ(),
-         spec.classes, PathForm{});
-  fields(Field{"follow_symlinks", "Follow links to folders and out of ROOT (DVC, git-annex, Hugging Face)"}
-             .that_may_differ(),
-         spec.follow_symlinks, SwitchForm{});
+  show_pairs(spec, fields);
 }
 
 template <class Spec, class Fields>
