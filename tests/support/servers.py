@@ -6,10 +6,12 @@ import pathlib
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import threading
 import time
 import urllib.parse
+import urllib.request
 
 LOOPBACK = "127.0.0.1"
 
@@ -46,6 +48,8 @@ class Nginx:
 
     ECHO = "/usr/lib/nginx/modules/ngx_http_echo_module.so"  # that latency needs
 
+    MARK = "/.logged"  # asked for to know that all requests before are in the log: a line is written behind its answer
+
     def __init__(self, root, work, certificate=None, settings="", latency=0):
         self.port = free_port()
         self.work = pathlib.Path(work)
@@ -58,14 +62,15 @@ class Nginx:
         if latency:
             settings += f"location / {{ echo_sleep {latency}; echo_exec @file; }} location @file {{ root {root}; }}"
         (self.work / "nginx.conf").write_text(f"""{module}
-            {user} worker_processes 2; daemon off; pid {self.work}/nginx.pid; error_log {self.work}/error.log;
+            {user} worker_processes 1; daemon off; pid {self.work}/nginx.pid; error_log {self.work}/error.log;
             events {{ worker_connections 256; }}
             http {{
               log_format ranges '$status $request_uri $http_range $body_bytes_sent';
               access_log {self.log} ranges; sendfile on; client_body_temp_path {self.work}/body;
               proxy_temp_path {self.work}/proxy; fastcgi_temp_path {self.work}/fastcgi;
               uwsgi_temp_path {self.work}/uwsgi; scgi_temp_path {self.work}/scgi;
-              server {{ listen {LOOPBACK}:{self.port} {'ssl' if certificate else ''}; {tls} root {root}; {settings} }}
+              server {{ listen {LOOPBACK}:{self.port} {'ssl' if certificate else ''}; {tls} root {root}; {settings}
+                        location = {self.MARK} {{ return 204; }} }}
             }}""")
         self.process = None
 
@@ -81,13 +86,24 @@ class Nginx:
 
     def requests(self):
         """(status, path, range, bytes) of each request so far."""
+        self.wait_for_log()
         if not self.log.exists():
             return []
         found = (line.split(" ") for line in self.log.read_text().splitlines())
-        return [(int(status), path, ranges, int(count)) for status, path, ranges, count in found]
+        return [(int(status), path, ranges, int(count)) for status, path, ranges, count in found if path != self.MARK]
 
     def forget_requests(self):
+        self.wait_for_log()
         self.log.write_text("")
+
+    def wait_for_log(self):
+        if self.process is None or self.process.poll() is not None:
+            return
+        marks = self.log.read_text().count(self.MARK) if self.log.exists() else 0
+        trusting = ssl._create_unverified_context() if self.url.startswith("https") else None
+        urllib.request.urlopen(self.url + self.MARK, context=trusting, timeout=30).close()
+        while self.log.read_text().count(self.MARK) <= marks:
+            time.sleep(0.001)
 
     def __enter__(self):
         self.start()
