@@ -4,6 +4,7 @@ does not hold.
 
 Usage: ddp_test.py SAMPLES_FOLDER"""
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -56,6 +57,18 @@ class Ddp(unittest.TestCase):
         self.proves(launch(2, "--checkpoint", self.checkpoint, "--steps", "5"), "2 ranks took 5 steps each")
         self.proves(launch(4, "--checkpoint", self.checkpoint), "4 ranks took 7 steps each",
                     "all runs together: each of 1,003 samples once, but for 1 that")
+
+    def test_two_go_on_where_four_saved_before_they_were_killed(self):
+        self.proves(launch(4, "--checkpoint", self.checkpoint, "--steps", "5"), "4 ranks took 5 steps each")
+        # Whenever it is killed: nothing is saved before its last step.
+        killed = subprocess.Popen([sys.executable, *LAUNCHER, "4", SAMPLE, "--checkpoint", self.checkpoint, "--steps", "50"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            killed.wait(6)
+        except subprocess.TimeoutExpired:
+            os.killpg(killed.pid, signal.SIGKILL)
+            killed.wait()
+        self.proves(launch(2, "--checkpoint", self.checkpoint), "all runs together: each of 1,003 samples once, but for 1 that")
 
     def test_a_claim_that_does_not_hold_is_an_error(self):
         """A checkpoint that forgot the samples of its steps."""
