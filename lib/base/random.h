@@ -35,6 +35,7 @@ enum class Purpose : std::uint64_t {
   choice = 15,          ///< samples that are drawn without replacement
   mixture = 16,         ///< order of a mixture's sources
   rank_order = 17,      ///< which rank has which block of a mixture
+  stream_order = 18,    ///< order inside the windows of a stream
 };
 
 /// Gives 64 random bits for one position: (seed, purpose, index).

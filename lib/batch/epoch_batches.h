@@ -35,14 +35,18 @@ struct BatchSpec {
 ///
 /// In a mixture the ranks' blocks are rotated: otherwise one rank could get all samples of a rare source.
 ///
+/// In an epoch of streams each rank has what is left of its own streams instead: of the m positions of the
+/// rest those from m · r / R up to m · (r + 1) / R. Where pad gives a rank one more, its first one comes
+/// again. A rank without any has the first position of its block before. Nothing is rotated.
+///
 /// Without echo a block is a batch. With echo it is used E times, in passes: each permutes the block's
 /// positions again, by (seed, epoch, the block's first position, pass), and cuts them into batches of B, the
 /// last one of what is left.
 class EpochBatches {
  public:
-  /// `mixture`: of the epoch; null for one source. Must outlive this.
+  /// `mixture`: of the epoch; null for one source, and in streams. Must outlive this.
   EpochBatches(std::uint64_t sample_count, const BatchSpec& spec, std::uint64_t seed, std::uint64_t epoch,
-               std::uint64_t first_position = 0, const Mixture* mixture = nullptr);
+               std::uint64_t first_position = 0, const Mixture* mixture = nullptr, bool has_streams = false);
   /// The same for every rank.
   [[nodiscard]] std::uint64_t batch_count() const {
     return full_batch_count() + spec_.echo * rest_pass_batches();
@@ -52,6 +56,7 @@ class EpochBatches {
     std::uint64_t first_position =
         0;  ///< the positions of its block: [first_position, end_position), not yet modulo sample_count
     std::uint64_t end_position = 0;
+    std::uint64_t block_size = 0;      ///< how many it has; in streams perhaps one that comes twice
     std::uint64_t block = 0;           ///< of this rank
     std::uint32_t pass = 0;            ///< which use of the block, 0 .. echo - 1
     std::uint64_t first_in_block = 0;  ///< its samples are [first_in_block, + size) of the permuted block
@@ -71,6 +76,7 @@ class EpochBatches {
   [[nodiscard]] std::uint64_t rest_pass_batches() const;
   void fill_full_batch(std::uint64_t index, Batch& batch) const;
   void fill_rest_batch(std::uint64_t index, Batch& batch) const;
+  void take_own_rest(std::uint64_t first, Batch& batch) const;
   [[nodiscard]] std::uint64_t block_of_rank(std::uint64_t first, std::uint64_t block_positions) const;
   [[nodiscard]] Permutation pass_order(const Batch& batch) const;
 
@@ -79,9 +85,11 @@ class EpochBatches {
   std::uint64_t seed_;
   std::uint64_t epoch_;
   const Mixture* mixture_;
+  bool has_streams_;
   std::uint64_t first_position_;
   std::uint64_t full_blocks_ = 0;     // of each rank
-  std::uint64_t rest_positions_ = 0;  // of each rank, in the last, smaller block
+  std::uint64_t rest_ = 0;            // of all ranks, behind these
+  std::uint64_t rest_positions_ = 0;  // of it that each rank uses, in the last, smaller block
 };
 
 }  // namespace chunkhit

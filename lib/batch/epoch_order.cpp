@@ -182,9 +182,14 @@ EpochOrder::EpochOrder(const ChunkGrid& grid, const OrderSpec& spec, std::uint64
     : shuffle_(spec.shuffle),
       window_chunks_(spec.window_chunks),
       window_seed_(random_bits(spec.seed, Purpose::window_order, epoch)),
+      window_id_(window_seed_),
       shuffled_(spec.shuffle == Shuffle::window ? grid.chunk_count() : grid.sample_count(),
                 random_bits(spec.seed, Purpose::epoch_order, epoch)),
-      slots_(spec.shuffle == Shuffle::window ? grid.reordered(shuffled_) : grid) {}
+      slots_(std::make_shared<const ChunkGrid>(spec.shuffle == Shuffle::window ? grid.reordered(shuffled_)
+                                                                               : grid)),
+      span_{0, grid.sample_count()},
+      first_slot_(0),
+      end_slot_(grid.chunk_count()) {}
 
 EpochOrder::EpochOrder(std::shared_ptr<const EpochSamples> samples, const OrderSpec& spec,
                        std::uint64_t epoch)
@@ -192,36 +197,51 @@ EpochOrder::EpochOrder(std::shared_ptr<const EpochSamples> samples, const OrderS
   samples_ = std::move(samples);
 }
 
+/// The windows of the first stream have the keys that those of an epoch without streams have.
+EpochOrder EpochOrder::stream(const StreamOf& stream) const {
+  EpochOrder one = *this;
+  const std::uint64_t samples = slots_->sample_count();
+  one.window_chunks_ = (window_chunks_ - 1) / stream.count + 1;
+  if (stream.number > 0) one.window_seed_ = random_bits(window_seed_, Purpose::stream_order, stream.number);
+  one.window_id_ = random_bits(one.window_seed_, Purpose::stream_order, stream.count);
+  one.span_ = {stream.first_of(samples), stream.end_of(samples)};
+  one.first_slot_ = one.span_.first < samples ? slots_->find(one.span_.first).chunk : slots_->chunk_count();
+  one.end_slot_ = one.position_count() > 0 ? slots_->find(one.span_.end - 1).chunk + 1 : one.first_slot_;
+  return one;
+}
+
 DrawnSample EpochOrder::operator()(std::uint64_t position, Window& window) const {
-  if (shuffle_ != Shuffle::window) return find_outside_windows(position);
+  const std::uint64_t listed = span_.first + position;
+  if (shuffle_ != Shuffle::window) return find_outside_windows(listed);
   // Unsigned: the subtraction wraps, so that one comparison checks both bounds.
-  const bool inside = position - window.first_position_ < window.end_position_ - window.first_position_;
-  if (!inside || window.window_seed_ != window_seed_) {
-    enter_window(position, window);
+  const bool inside = listed - window.first_position_ < window.end_position_ - window.first_position_;
+  if (!inside || window.window_id_ != window_id_) {
+    enter_window(listed, window);
     list_chunks(window);
   }
-  return find_in(window, position);
+  return find_in(window, listed);
 }
 
 DrawnSample EpochOrder::operator()(std::uint64_t position) const {
-  if (shuffle_ != Shuffle::window) return find_outside_windows(position);
+  const std::uint64_t listed = span_.first + position;
+  if (shuffle_ != Shuffle::window) return find_outside_windows(listed);
   Window window;
-  enter_window(position, window);
-  return find_in(window, position);
+  enter_window(listed, window);
+  return find_in(window, listed);
 }
 
 DrawnSample EpochOrder::drawn(std::uint64_t visit, std::uint64_t at) const {
   return samples_ ? samples_->find(visit, at) : DrawnSample{visit, at, 0};
 }
 
-DrawnSample EpochOrder::find_outside_windows(std::uint64_t position) const {
-  const ChunkGrid::Location found = slots_.find(shuffle_ == Shuffle::none ? position : shuffled_(position));
+DrawnSample EpochOrder::find_outside_windows(std::uint64_t listed) const {
+  const ChunkGrid::Location found = slots_->find(shuffle_ == Shuffle::none ? listed : shuffled_(listed));
   return drawn(found.chunk, found.in_chunk);
 }
 
-DrawnSample EpochOrder::find_in(const Window& window, std::uint64_t position) const {
-  const std::uint64_t unmixed = window.first_position_ + window.positions_(position - window.first_position_);
-  const ChunkGrid::Location found = slots_.find(unmixed);
+DrawnSample EpochOrder::find_in(const Window& window, std::uint64_t listed) const {
+  const std::uint64_t unmixed = window.first_position_ + window.positions_(listed - window.first_position_);
+  const ChunkGrid::Location found = slots_->find(unmixed);
   return drawn(
       window.chunks_.empty() ? shuffled_(found.chunk) : window.chunks_[found.chunk - window.first_slot_],
       found.in_chunk);
@@ -233,34 +253,42 @@ std::uint64_t EpochOrder::chunk_at(std::uint64_t slot) const {
 }
 
 EpochOrder::Slots EpochOrder::slots_of(std::uint64_t first_position, std::uint64_t end_position) const {
-  if (shuffle_ == Shuffle::global) return {0, slots_.chunk_count()};
-  if (first_position >= slots_.sample_count()) return {slots_.chunk_count(), slots_.chunk_count()};
-  const std::uint64_t first_visit = slots_.find(first_position).chunk;
+  if (shuffle_ == Shuffle::global) return {0, slots_->chunk_count()};
+  if (first_position >= span_.end - span_.first) return {end_slot_, end_slot_};
+  const std::uint64_t first_visit = slots_->find(span_.first + first_position).chunk;
   const std::uint64_t first = shuffle_ == Shuffle::window ? window_start(first_visit) : first_visit;
   if (first_position >= end_position) return {first, first};
-  const std::uint64_t last = slots_.find(end_position - 1).chunk;
+  const std::uint64_t last = slots_->find(span_.first + end_position - 1).chunk;
   return {first, shuffle_ == Shuffle::window ? window_end(window_start(last)) : last + 1};
 }
 
-EpochOrder::Positions EpochOrder::positions_of(std::uint64_t slot) const {
-  if (shuffle_ != Shuffle::window) return {slots_.first_sample(slot), slots_.first_sample(slot + 1)};
-  const std::uint64_t first = window_start(slot);
-  return {slots_.first_sample(first), slots_.first_sample(window_end(first))};
+void EpochOrder::for_each_slot(const Visit& visit) const {
+  for (std::uint64_t slot = first_slot_; slot < end_slot_; ++slot) {
+    const Positions listed = listed_positions_of(slot);
+    visit({listed.first - span_.first, listed.end - span_.first}, chunk_at(slot));
+  }
+}
+
+EpochOrder::Positions EpochOrder::listed_positions_of(std::uint64_t slot) const {
+  const std::uint64_t first = shuffle_ == Shuffle::window ? window_start(slot) : slot;
+  const std::uint64_t end = shuffle_ == Shuffle::window ? window_end(first) : slot + 1;
+  return {std::max(span_.first, slots_->first_sample(first)), std::min(span_.end, slots_->first_sample(end))};
 }
 
 std::uint64_t EpochOrder::window_end(std::uint64_t first_slot) const {
-  return std::min(first_slot + window_chunks_, slots_.chunk_count());
+  return std::min(first_slot + window_chunks_, end_slot_);
 }
 
-void EpochOrder::enter_window(std::uint64_t position, Window& window) const {
-  const std::uint64_t first_slot = window_start(slots_.find(position).chunk);
-  window.window_seed_ = window_seed_;
+void EpochOrder::enter_window(std::uint64_t listed, Window& window) const {
+  const std::uint64_t first_slot = window_start(slots_->find(listed).chunk);
+  const Positions positions = listed_positions_of(first_slot);
+  window.window_id_ = window_id_;
   window.first_slot_ = first_slot;
-  window.first_position_ = slots_.first_sample(first_slot);
-  window.end_position_ = slots_.first_sample(window_end(first_slot));
-  window.positions_ =
-      Permutation(window.end_position_ - window.first_position_,
-                  random_bits(window_seed_, Purpose::window_order, first_slot / window_chunks_));
+  window.first_position_ = positions.first;
+  window.end_position_ = positions.end;
+  window.positions_ = Permutation(
+      positions.end - positions.first,
+      random_bits(window_seed_, Purpose::window_order, (first_slot - first_slot_) / window_chunks_));
 }
 
 void EpochOrder::list_chunks(Window& window) const {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -96,6 +97,19 @@ struct DrawnSample {
   bool operator==(const DrawnSample&) const = default;
 };
 
+/// One of the streams that an epoch is divided into (schemas/order.md).
+struct StreamOf {
+  std::uint64_t number = 0;
+  std::uint64_t count = 1;
+  /// Where the stream's share of `size` things in a row begins: those of two streams differ by at most one.
+  [[nodiscard]] std::uint64_t first_of(std::uint64_t size) const {
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(size) * number / count);
+  }
+  [[nodiscard]] std::uint64_t end_of(std::uint64_t size) const {
+    return StreamOf{number + 1, count}.first_of(size);
+  }
+};
+
 struct OrderSpec {
   Shuffle shuffle = Shuffle::none;
   std::uint64_t seed = 0;
@@ -124,6 +138,13 @@ class PositionOrder {
     bool operator==(const Slots&) const = default;
   };
   [[nodiscard]] virtual Slots slots_of(std::uint64_t first_position, std::uint64_t end_position) const = 0;
+  /// Calls `visit` with the positions that need each slot, and its chunk, slot after slot.
+  struct Positions {
+    std::uint64_t first = 0;
+    std::uint64_t end = 0;
+  };
+  using Visit = std::function<void(const Positions& positions, std::uint64_t chunk)>;
+  virtual void for_each_slot(const Visit& visit) const = 0;
 
  protected:
   PositionOrder() = default;
@@ -140,48 +161,55 @@ class PositionOrder::Window {
  private:
   friend class EpochOrder;
   friend class MixedOrder;
-  std::uint64_t window_seed_ = 0;  // of the order that entered it
+  friend class StreamedOrder;
+  std::uint64_t window_id_ = 0;  // of the order that entered it
   std::uint64_t first_position_ = 0;
   std::uint64_t end_position_ = 0;
   std::uint64_t first_slot_ = 0;
   Permutation positions_{0, 0};
   std::vector<std::uint64_t> chunks_;  // of its slots; none where there are many
-  std::vector<Window> sources_;        // of a mixture
+  std::vector<Window> sources_;        // of a mixture, or of streams
 };
 
-/// The order of one epoch of a source.
+/// The order of one epoch of a source, or of a stream of it. Slots are numbered as those of the epoch.
 class EpochOrder final : public PositionOrder {
  public:
   /// All samples of a source.
   EpochOrder(const ChunkGrid& grid, const OrderSpec& spec, std::uint64_t epoch);
   /// Those that a sampler gives the epoch.
   EpochOrder(std::shared_ptr<const EpochSamples> samples, const OrderSpec& spec, std::uint64_t epoch);
+  /// A stream of this epoch, which is not one itself.
+  [[nodiscard]] EpochOrder stream(const StreamOf& stream) const;
+  /// Samples of the stream, each once.
+  [[nodiscard]] std::uint64_t position_count() const { return span_.end - span_.first; }
   [[nodiscard]] DrawnSample operator()(std::uint64_t position, Window& window) const override;
   [[nodiscard]] DrawnSample operator()(std::uint64_t position) const;
   [[nodiscard]] std::uint64_t chunk_at(std::uint64_t slot) const override;
   [[nodiscard]] Slots slots_of(std::uint64_t first_position, std::uint64_t end_position) const override;
-  [[nodiscard]] std::uint64_t slot_count() const { return slots_.chunk_count(); }
-  /// The positions [first, end) that need a slot: of its window, of the chunk with Shuffle::none.
-  struct Positions {
-    std::uint64_t first = 0;
-    std::uint64_t end = 0;
-  };
-  [[nodiscard]] Positions positions_of(std::uint64_t slot) const;
+  /// The positions of a slot are those of its window, with Shuffle::none of the chunk.
+  void for_each_slot(const Visit& visit) const override;
 
  private:
+  [[nodiscard]] Positions listed_positions_of(std::uint64_t slot) const;
   [[nodiscard]] std::uint64_t window_end(std::uint64_t first_slot) const;
-  [[nodiscard]] std::uint64_t window_start(std::uint64_t slot) const { return slot - slot % window_chunks_; }
-  void enter_window(std::uint64_t position, Window& window) const;
+  [[nodiscard]] std::uint64_t window_start(std::uint64_t slot) const {
+    return slot - (slot - first_slot_) % window_chunks_;
+  }
+  void enter_window(std::uint64_t listed, Window& window) const;
   void list_chunks(Window& window) const;
-  [[nodiscard]] DrawnSample find_outside_windows(std::uint64_t position) const;
-  [[nodiscard]] DrawnSample find_in(const Window& window, std::uint64_t position) const;
+  [[nodiscard]] DrawnSample find_outside_windows(std::uint64_t listed) const;
+  [[nodiscard]] DrawnSample find_in(const Window& window, std::uint64_t listed) const;
   [[nodiscard]] DrawnSample drawn(std::uint64_t visit, std::uint64_t at) const;
 
   Shuffle shuffle_;
   std::uint64_t window_chunks_;
   std::uint64_t window_seed_;
-  Permutation shuffled_;                         // of the samples (global) or of the chunks (window)
-  ChunkGrid slots_;                              // the chunks in the order of their visits
+  std::uint64_t window_id_;                 // differs from those of other epochs, seeds and streams
+  Permutation shuffled_;                    // of the samples (global) or of the chunks (window)
+  std::shared_ptr<const ChunkGrid> slots_;  // the chunks in the order of their visits
+  Positions span_;                          // of the stream, in the list of the slots' samples
+  std::uint64_t first_slot_;                // of the stream; it may share it with the one before
+  std::uint64_t end_slot_;
   std::shared_ptr<const EpochSamples> samples_;  // of a sampler, whose visits are the chunks above; or null
 };
 

@@ -185,14 +185,14 @@ std::uint64_t Mixture::id() const {
 
 /// Of the first epochs, which begin at other windows of each source, and of those in which a source with a
 /// small share comes first.
-std::uint64_t Mixture::chunks_needed(std::uint64_t positions) const {
+std::uint64_t Mixture::chunks_needed(std::uint64_t positions, const StreamOf& stream) const {
   constexpr std::uint64_t kEpochs = 8;
   std::uint64_t needed = 0;
   for (std::uint64_t epoch = 0; epoch < kEpochs; ++epoch)
-    needed = std::max(needed, MixedOrder(*this, epoch).slots_needed(positions));
+    needed = std::max(needed, MixedOrder(*this, epoch, stream).slots_needed(positions));
   for (std::size_t source = 0; source < sources_.size(); ++source)
     if (const std::uint64_t epoch = sequence_.position(source, 0) / position_count_; epoch > 0)
-      needed = std::max(needed, MixedOrder(*this, epoch).slots_needed(positions));
+      needed = std::max(needed, MixedOrder(*this, epoch, stream).slots_needed(positions));
   return needed;
 }
 
@@ -211,7 +211,7 @@ MixingInfo Mixture::mixing() const {
   MixingInfo info;
   info.epoch_samples = position_count_;
   const std::vector<std::uint64_t>& whole = sequence_.shares();
-  const auto period = static_cast<double>(std::accumulate(whole.begin(), whole.end(), std::uint64_t{0}));
+  const auto period = static_cast<double>(sequence_.period());
   for (std::size_t source = 0; source < sources_.size(); ++source) {
     const MixingInfo own = sources_[source]->order.mixing();
     const double share = static_cast<double>(whole[source]) / period;
@@ -230,64 +230,84 @@ MixingInfo Mixture::mixing() const {
   return info;
 }
 
-MixedOrder::MixedOrder(const Mixture& mixture, std::uint64_t epoch)
+/// Streams begin at other entries of the sequence, so that a source with a small share does not come in all
+/// of them at the same time.
+MixedOrder::MixedOrder(const Mixture& mixture, std::uint64_t epoch, const StreamOf& stream,
+                       OwnOrders* const shared)
     : mixture_(mixture),
-      first_entry_(epoch * mixture.position_count_),
+      position_count_(stream.end_of(mixture.position_count_) - stream.first_of(mixture.position_count_)),
+      first_entry_(stream.first_of(mixture.sequence_.period()) + epoch * position_count_),
       block_seed_(random_bits(mixture.spec_.seed, Purpose::window_order, epoch)) {
+  if (stream.number > 0) block_seed_ = random_bits(block_seed_, Purpose::stream_order, stream.number);
+  OwnOrders own_orders;
   for (std::size_t source = 0; source < mixture.sources_.size(); ++source) {
-    OwnEpochs& own = own_epochs_.emplace_back();
-    const SourceOrder& order = mixture.sources_[source]->order;
-    const std::uint64_t count = order.position_count();
-    own.first_use = mixture.sequence_.count_before(source, first_entry_);
-    own.end_use = mixture.sequence_.count_before(source, first_entry_ + mixture.position_count_);
-    own.first_epoch = own.first_use / count;
-    for (std::uint64_t each = own.first_epoch; each * count < own.end_use; ++each)
-      own.orders.push_back(order.epoch(each));
+    own_epochs_.push_back(own_epochs(source, stream, shared != nullptr ? *shared : own_orders));
     if (mixture.spec_.shuffle != Shuffle::global) list_visits(source);
   }
-  std::ranges::stable_sort(visits_, {}, &Visit::first_position);
-  std::uint64_t end_position = 0;
-  for (Visit& visit : visits_) visit.end_position = end_position = std::max(end_position, visit.end_position);
+  visits_.sort();
+}
+
+/// A stream goes through its share of each own epoch of a source; where a source has fewer samples than there
+/// are streams, through all of them, and each stream begins elsewhere.
+MixedOrder::OwnEpochs MixedOrder::own_epochs(std::size_t source, const StreamOf& stream,
+                                             OwnOrders& own_orders) const {
+  const ShareSequence& sequence = mixture_.sequence_;
+  const SourceOrder& order = mixture_.sources_[source]->order;
+  const std::uint64_t all = order.position_count();
+  const bool is_divided = all >= stream.count;
+  OwnEpochs own;
+  own.samples = is_divided ? stream.end_of(all) - stream.first_of(all) : all;
+  own.shift = (is_divided ? 0 : stream.first_of(all)) -
+              sequence.count_before(source, stream.first_of(sequence.period()));
+  own.first_use = sequence.count_before(source, first_entry_) + own.shift;
+  own.end_use = sequence.count_before(source, first_entry_ + position_count_) + own.shift;
+  own.first_epoch = own.first_use / own.samples;
+  for (std::uint64_t each = own.first_epoch; each * own.samples < own.end_use; ++each) {
+    auto& of_source = own_orders[{source, each}];
+    if (of_source == nullptr) of_source = order.epoch(each);
+    own.orders.push_back(is_divided && stream.count > 1 ? of_source->stream(stream) : *of_source);
+  }
+  if (stream.count == 1) own.first_repeat = own.first_epoch;
+  if (!is_divided) own.repeats = stream;
+  return own;
 }
 
 void MixedOrder::list_visits(std::size_t source) {
   const OwnEpochs& own = own_epochs_[source];
-  const std::uint64_t count = mixture_.sources_[source]->order.position_count();
   for (std::size_t epoch = 0; epoch < own.orders.size(); ++epoch) {
-    const EpochOrder& order = *own.orders[epoch];
-    const std::uint64_t before = (own.first_epoch + epoch) * count;
-    for (std::uint64_t slot = 0; slot < order.slot_count(); ++slot) {
-      const EpochOrder::Positions needed = order.positions_of(slot);
-      add_visit(source, before + needed.first, before + needed.end, order.chunk_at(slot));
-    }
+    const std::uint64_t before = (own.first_epoch + epoch) * own.samples;
+    own.orders[epoch].for_each_slot([&](const Positions& needed, std::uint64_t chunk) {
+      add_visit(source, {before + needed.first, before + needed.end}, chunk);
+    });
   }
 }
 
-/// Adds the visit of a chunk that the source's uses [first_use, end_use) need, over all epochs; only those
-/// that this epoch has count, and none may be left.
-void MixedOrder::add_visit(std::size_t source, std::uint64_t first_use, std::uint64_t end_use,
-                           std::uint64_t chunk) {
-  const Mixture::Source& mixed = *mixture_.sources_[source];
+/// Adds the visit of a chunk that some uses of the source need, of those over all epochs; only those that
+/// this epoch has count, and none may be left.
+void MixedOrder::add_visit(std::size_t source, const Positions& uses, std::uint64_t chunk) {
   const OwnEpochs& own = own_epochs_[source];
-  const std::uint64_t first = std::max(first_use, own.first_use), end = std::min(end_use, own.end_use);
+  const std::uint64_t first = std::max(uses.first, own.first_use), end = std::min(uses.end, own.end_use);
   if (first >= end) return;
-  Visit visit{mixture_.sequence_.position(source, first) - first_entry_,
-              mixture_.sequence_.position(source, end - 1) - first_entry_ + 1, mixed.first_chunk + chunk};
+  const auto position = [&](std::uint64_t use) {
+    return mixture_.sequence_.position(source, use - own.shift) - first_entry_;
+  };
+  Positions needed{position(first), position(end - 1) + 1};
   if (mixture_.shares_ == Shares::epoch) {
-    visit.first_position -= visit.first_position % kBlockPositions;
-    visit.end_position = (visit.end_position - 1) / kBlockPositions * kBlockPositions + kBlockPositions;
+    needed.first -= needed.first % kBlockPositions;
+    needed.end =
+        std::min((needed.end - 1) / kBlockPositions * kBlockPositions + kBlockPositions, position_count_);
   }
-  visits_.push_back(visit);
+  visits_.add(needed, mixture_.sources_[source]->first_chunk + chunk);
 }
 
 /// The position before the positions of its block were shuffled.
 std::uint64_t MixedOrder::unshuffled(std::uint64_t position, Window& window) const {
   if (mixture_.shares_ == Shares::batch) return position;
   const bool inside = position - window.first_position_ < window.end_position_ - window.first_position_;
-  if (!inside || window.window_seed_ != block_seed_) {
-    window.window_seed_ = block_seed_;
+  if (!inside || window.window_id_ != block_seed_) {
+    window.window_id_ = block_seed_;
     window.first_position_ = position - position % kBlockPositions;
-    window.end_position_ = std::min(window.first_position_ + kBlockPositions, mixture_.position_count_);
+    window.end_position_ = std::min(window.first_position_ + kBlockPositions, position_count_);
     window.positions_ =
         Permutation(window.end_position_ - window.first_position_,
                     random_bits(block_seed_, Purpose::window_order, position / kBlockPositions));
@@ -297,39 +317,18 @@ std::uint64_t MixedOrder::unshuffled(std::uint64_t position, Window& window) con
 
 DrawnSample MixedOrder::operator()(std::uint64_t position, Window& window) const {
   const ShareSequence::Use found = mixture_.sequence_[first_entry_ + unshuffled(position, window)];
-  const Mixture::Source& source = *mixture_.sources_[found.source];
   const OwnEpochs& own = own_epochs_[found.source];
-  const std::uint64_t count = source.order.position_count();
-  const std::uint64_t use = found.number, epoch = use / count - own.first_epoch;
+  const std::uint64_t use = found.number + own.shift, epoch = use / own.samples;
   if (window.sources_.size() != own_epochs_.size()) window.sources_.resize(own_epochs_.size());
-  DrawnSample sample = (*own.orders[epoch])(use % count, window.sources_[found.source]);
-  sample.chunk += source.first_chunk;
-  sample.repeat += epoch << 32;
+  DrawnSample sample = own.orders[epoch - own.first_epoch](use % own.samples, window.sources_[found.source]);
+  sample.chunk += mixture_.sources_[found.source]->first_chunk;
+  sample.repeat += ((epoch - own.first_repeat) * own.repeats.count + own.repeats.number) << 32;
   return sample;
 }
 
-std::uint64_t MixedOrder::chunk_at(std::uint64_t slot) const { return visits_[slot].chunk; }
-
 PositionOrder::Slots MixedOrder::slots_of(std::uint64_t first_position, std::uint64_t end_position) const {
   if (mixture_.spec_.shuffle == Shuffle::global) return {0, 0};
-  const auto first = std::ranges::partition_point(
-      visits_, [=](const Visit& visit) { return visit.end_position <= first_position; });
-  const auto end = std::ranges::partition_point(
-      visits_, [=](const Visit& visit) { return visit.first_position < end_position; });
-  const auto first_slot = static_cast<std::uint64_t>(first - visits_.begin());
-  return {first_slot, std::max(first_slot, static_cast<std::uint64_t>(end - visits_.begin()))};
-}
-
-std::uint64_t MixedOrder::slots_needed(std::uint64_t positions) const {
-  std::uint64_t needed = 1;
-  for (const Visit& visit : visits_) {
-    const std::uint64_t first = visit.first_position + 1 - std::min(positions, visit.first_position + 1);
-    for (const std::uint64_t begin : {first, visit.first_position}) {
-      const Slots slots = slots_of(begin, begin + positions);
-      needed = std::max(needed, slots.end - slots.first);
-    }
-  }
-  return needed;
+  return visits_.slots_of(first_position, end_position);
 }
 
 }  // namespace chunkhit

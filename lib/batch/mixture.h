@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "batch/epoch_order.h"
 #include "batch/sampler.h"
 #include "batch/source_order.h"
+#include "batch/visit_list.h"
 #include "chunkhit/loader.h"
 
 namespace chunkhit {
@@ -44,6 +46,7 @@ class ShareSequence {
   [[nodiscard]] std::uint64_t position(std::size_t source, std::uint64_t use) const;
   /// Shares as whole numbers; the sequence repeats after their sum.
   [[nodiscard]] const std::vector<std::uint64_t>& shares() const { return shares_; }
+  [[nodiscard]] std::uint64_t period() const { return entries_.size(); }
 
  private:
   std::vector<std::uint64_t> shares_;
@@ -64,7 +67,8 @@ class Mixture {
           const std::optional<DrawSpec>& draws);
   [[nodiscard]] std::uint64_t position_count() const { return position_count_; }
   [[nodiscard]] std::uint64_t id() const;
-  [[nodiscard]] std::uint64_t chunks_needed(std::uint64_t positions) const;
+  /// The most chunks that `positions` positions of a stream need.
+  [[nodiscard]] std::uint64_t chunks_needed(std::uint64_t positions, const StreamOf& stream = {}) const;
   [[nodiscard]] MixingInfo mixing() const;
   struct RareSample {
     std::size_t source = 0;
@@ -94,38 +98,47 @@ class Mixture {
   std::uint64_t position_count_ = 0;
 };
 
-/// One epoch of a mixture: it takes the entries of the sequence behind those of the epochs before.
+/// One epoch of a mixture, or of a stream of it: it takes the entries of the sequence behind those of the
+/// epochs before.
 class MixedOrder final : public PositionOrder {
  public:
-  MixedOrder(const Mixture& mixture, std::uint64_t epoch);
+  /// Own epochs of the sources, by the source's number and the epoch.
+  using OwnOrders = std::map<std::pair<std::size_t, std::uint64_t>, std::unique_ptr<const EpochOrder>>;
+  /// `shared`: what streams of one epoch have in common, which each adds to.
+  MixedOrder(const Mixture& mixture, std::uint64_t epoch, const StreamOf& stream = {},
+             OwnOrders* shared = nullptr);
   [[nodiscard]] DrawnSample operator()(std::uint64_t position, Window& window) const override;
-  [[nodiscard]] std::uint64_t chunk_at(std::uint64_t slot) const override;
+  [[nodiscard]] std::uint64_t chunk_at(std::uint64_t slot) const override { return visits_.chunk_at(slot); }
   [[nodiscard]] Slots slots_of(std::uint64_t first_position, std::uint64_t end_position) const override;
+  void for_each_slot(const Visit& visit) const override { visits_.for_each(visit); }
   /// The most slots that any `positions` positions need.
-  [[nodiscard]] std::uint64_t slots_needed(std::uint64_t positions) const;
+  [[nodiscard]] std::uint64_t slots_needed(std::uint64_t positions) const {
+    return visits_.slots_needed(positions);
+  }
   [[nodiscard]] std::uint64_t slot_count() const { return visits_.size(); }
 
  private:
   struct OwnEpochs {
-    std::uint64_t first_use = 0;  // of the mixture's epoch, among all uses of the source
+    std::uint64_t samples = 0;    // of one, in the stream
+    std::uint64_t shift = 0;      // from uses in the sequence to those of the stream
+    std::uint64_t first_use = 0;  // of the mixture's epoch, among all uses of the source in the stream
     std::uint64_t end_use = 0;
-    std::uint64_t first_epoch = 0;  // that it is in
-    std::vector<std::unique_ptr<const EpochOrder>> orders;
+    std::uint64_t first_epoch = 0;   // that it is in
+    std::uint64_t first_repeat = 0;  // own epoch from which repeats of a sample are counted
+    StreamOf repeats{};              // that have the same samples
+    std::vector<EpochOrder> orders;
   };
-  struct Visit {
-    std::uint64_t first_position;  // that needs it
-    std::uint64_t end_position;    // of this visit and all before
-    std::uint64_t chunk;
-  };
+  [[nodiscard]] OwnEpochs own_epochs(std::size_t source, const StreamOf& stream, OwnOrders& own_orders) const;
   [[nodiscard]] std::uint64_t unshuffled(std::uint64_t position, Window& window) const;
   void list_visits(std::size_t source);
-  void add_visit(std::size_t source, std::uint64_t first_use, std::uint64_t end_use, std::uint64_t chunk);
+  void add_visit(std::size_t source, const Positions& uses, std::uint64_t chunk);
 
   const Mixture& mixture_;
+  std::uint64_t position_count_;
   std::uint64_t first_entry_;  // of the sequence, in this epoch
   std::uint64_t block_seed_;
   std::vector<OwnEpochs> own_epochs_;  // of each source
-  std::vector<Visit> visits_;          // by first_position
+  VisitList visits_;
 };
 
 }  // namespace chunkhit

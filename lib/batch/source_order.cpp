@@ -27,12 +27,13 @@ std::optional<std::uint64_t> SourceOrder::sampler_id() const {
   return sampler_ ? std::optional(sampler_->id()) : std::nullopt;
 }
 
-std::uint64_t SourceOrder::chunks_needed(std::uint64_t positions) const {
+std::uint64_t SourceOrder::chunks_needed(std::uint64_t positions, std::uint64_t streams,
+                                         std::uint64_t own) const {
   const ChunkGrid& visits = this->visits();
   const std::uint64_t filled = positions / std::max<std::uint64_t>(1, visits.typical_samples());
-  const std::uint64_t window = spec_.shuffle == Shuffle::window ? spec_.window_chunks : 1;
+  const std::uint64_t window = spec_.shuffle == Shuffle::window ? (spec_.window_chunks - 1) / streams + 1 : 1;
   // A batch may begin anywhere in a window: one window more than its positions fill, rounded up to windows.
-  return std::min(visits.chunk_count(), (filled + window) / window * window + window);
+  return std::min(visits.chunk_count(), own * ((filled + window) / window * window + window));
 }
 
 MixingInfo SourceOrder::mixing() const {

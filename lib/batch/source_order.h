@@ -26,8 +26,9 @@ class SourceOrder {
   /// Distinguishes what a sampler draws from what other ones draw; nothing where each sample comes once.
   [[nodiscard]] std::optional<std::uint64_t> sampler_id() const;
   /// The most chunks, or about that many where a sampler has some samples of each, that `positions` positions
-  /// need at a time.
-  [[nodiscard]] std::uint64_t chunks_needed(std::uint64_t positions) const;
+  /// of each of `own` streams, of `streams`, need at a time.
+  [[nodiscard]] std::uint64_t chunks_needed(std::uint64_t positions, std::uint64_t streams = 1,
+                                            std::uint64_t own = 1) const;
   [[nodiscard]] MixingInfo mixing() const;
 
  private:

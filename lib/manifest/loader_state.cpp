@@ -107,6 +107,10 @@ std::string loader_state_text(const LoaderState& state) {
               {"echo", state.echo},
               {"rank_remainder", state.rank_remainder},
               {"drop_last", state.drop_last}};
+  if (state.streams > 1) {
+    object["streams"] = state.streams;
+    object["stream_unit"] = state.stream_unit;
+  }
   if (state.sampler) object["sampler"] = hash_text(*state.sampler);
   for (const auto& [name, value] : state.augment) object["augment"][name] = value;
   object["first_position"] = state.first_position;
@@ -128,6 +132,10 @@ LoaderState parse_loader_state(const std::string& text) {
   state.echo = fields.count("echo");
   state.rank_remainder = fields.text("rank_remainder");
   state.drop_last = fields.truth("drop_last");
+  if (fields.has("streams")) {
+    state.streams = fields.count("streams");
+    state.stream_unit = fields.number("stream_unit");
+  }
   if (fields.has("sampler")) state.sampler = fields.hash("sampler");
   state.augment = parse_augment(fields);
   state.first_position = fields.number("first_position");

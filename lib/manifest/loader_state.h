@@ -15,6 +15,8 @@ struct LoaderState {
   std::string shuffle;       ///< as the enumerator is spelled
   std::uint64_t seed = 0;
   std::uint64_t window_chunks = 1;
+  std::uint64_t streams = 1;      ///< that the epoch is divided into
+  std::uint64_t stream_unit = 1;  ///< positions of a stream before the next one's turn; 1 for one stream
   std::optional<std::uint64_t> sampler;  ///< LoaderOrder::sampler_id
   std::uint64_t epoch = 0;
   std::uint64_t batch_size = 1;

@@ -22,11 +22,6 @@ void leave_cpu_to_caller() {
   ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &priority);
 }
 
-EpochBatches batches_of(const LoaderOrder& order, const PipelineSpec& spec, const EpochStart& start) {
-  return {order.position_count(), spec.batches,   order.spec().seed, start.epoch,
-          start.first_position,   order.mixture()};
-}
-
 }  // namespace
 
 void PipelineStats::add(const PipelineStats& other) {
@@ -41,8 +36,8 @@ void PipelineStats::add(const PipelineStats& other) {
 BatchPipeline::Plan::Plan(const LoaderOrder& of_loader, const PipelineSpec& spec, const EpochStart& start)
     : epoch(start.epoch),
       position_count(of_loader.position_count()),
-      order(of_loader.epoch(start.epoch)),
-      batches(batches_of(of_loader, spec, start)),
+      order(of_loader.epoch(start.epoch, streams_of(spec.batches, start, spec.streams))),
+      batches(batches_of(of_loader, spec.batches, start, spec.streams)),
       next_batch(start.first_batch),
       next_slot(0),
       first_slot(0),
@@ -71,9 +66,11 @@ void BatchPipeline::Plan::list_first_chunks() {
   first_chunks.erase(std::unique(first_chunks.begin(), first_chunks.end()), first_chunks.end());
 }
 
-// Positions past the end wrap to 0 (rank padding); those few chunks are loaded when they are used.
+// Positions past the end wrap to 0 (rank padding), and a rank may have none but one that comes twice; those
+// few chunks are loaded when they are used.
 PositionOrder::Slots BatchPipeline::Plan::slots_of(std::uint64_t batch) const {
   const EpochBatches::Batch wanted = batches.batch(batch);
+  if (wanted.first_position == wanted.end_position) return order->slots_of(position_count, position_count);
   return order->slots_of(std::min(wanted.first_position, position_count - 1),
                          std::min(wanted.end_position, position_count));
 }
@@ -89,7 +86,7 @@ BatchPipeline::BatchPipeline(const LoaderOrder& order, ChunkCache& cache, BatchS
       given_out_(ring_.max_size()),
       slices_left_(ring_.max_size()),
       start_(start),
-      batches_(batches_of(order, spec, start)),
+      batches_(batches_of(order, spec.batches, start, spec.streams)),
       next_batch_(start.first_batch) {
   ring_.restart();
   free_slots_.reserve(ring_.max_size());
@@ -188,7 +185,7 @@ void BatchPipeline::do_work(const Work& work, BatchAssembler& assembler, std::un
 std::shared_ptr<BatchPipeline::Plan> BatchPipeline::make_plan(std::uint64_t epoch,
                                                               std::exception_ptr& error) const {
   try {
-    return std::make_shared<Plan>(order_, spec_, EpochStart{epoch, 0, 0});
+    return std::make_shared<Plan>(order_, spec_, EpochStart{.epoch = epoch});
   } catch (...) {
     error = std::current_exception();
     return nullptr;
@@ -208,8 +205,8 @@ void BatchPipeline::wait_for_work(std::uint32_t thread, Work& work, std::unique_
 bool BatchPipeline::take_work(Work& work) {
   if (take_slice(work)) return true;
   if (!plans_.back()->has_batches()) {
-    if (order_.makes_epochs()) return take_plan(work);
-    plans_.push_back(std::make_shared<Plan>(order_, spec_, EpochStart{plans_.back()->epoch + 1, 0, 0}));
+    if (order_.makes_epochs(spec_.streams)) return take_plan(work);
+    plans_.push_back(std::make_shared<Plan>(order_, spec_, EpochStart{.epoch = plans_.back()->epoch + 1}));
   }
   Plan& plan =
       **std::find_if(plans_.begin(), plans_.end(), [](const auto& each) { return each->has_batches(); });
@@ -353,7 +350,8 @@ void BatchPipeline::ask_for_batches(const Work& work) {
 
 /// Tells the cache when the next epoch needs which chunk first.
 void BatchPipeline::begin_visits(const Plan& plan) {
-  const auto next = order_.epoch(plan.epoch + 1);
+  const EpochStart start{.epoch = plan.epoch + 1};
+  const auto next = order_.epoch(start.epoch, streams_of(spec_.batches, start, spec_.streams));
   std::vector<std::uint64_t> visits(cache_.chunk_count(), ~std::uint64_t{0});
   for (std::uint64_t slot = next->slots_of(0, plan.position_count).end; slot > 0; --slot)
     visits[next->chunk_at(slot - 1)] = slot - 1;
@@ -461,8 +459,8 @@ std::optional<std::size_t> BatchPipeline::next() {
   RoomNotice notice(*this);
   std::unique_lock lock = take_back(notice);
   if (next_batch_ >= batches_.batch_count()) {
-    start_ = {start_.epoch + 1, 0, 0};
-    batches_ = batches_of(order_, spec_, start_);
+    start_ = {.epoch = start_.epoch + 1};
+    batches_ = batches_of(order_, spec_.batches, start_, spec_.streams);
     next_batch_ = 0;
     return std::nullopt;
   }

@@ -19,15 +19,9 @@
 #include "batch/loader_order.h"
 #include "cache/chunk_cache.h"
 #include "read/batch_ring.h"
+#include "read/epoch_start.h"
 
 namespace chunkhit {
-
-/// Where an epoch is begun.
-struct EpochStart {
-  std::uint64_t epoch = 0;
-  std::uint64_t first_position = 0;  ///< all before were used by all ranks
-  std::uint64_t first_batch = 0;     ///< of those that begin at first_position
-};
 
 struct PipelineSpec {
   BatchSpec batches;
@@ -37,6 +31,7 @@ struct PipelineSpec {
   /// those of the very first batch before one of them makes it.
   bool keeps_chunks = false;
   std::uint64_t slice_samples = ~std::uint64_t{0};  ///< of a batch, that a thread makes at a time
+  Streams streams{};
 };
 
 /// How much of a pipeline is in use, which may change while it runs.

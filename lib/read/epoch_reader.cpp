@@ -89,8 +89,8 @@ BatchChunksSpec EpochReader::batch_chunks() const {
       .sorts_batch = is_global(spec_) && !spec_.holds_all && comes_and_goes && spec_.slice_samples < size};
 }
 
-EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_position) const {
-  return {order_.position_count(), spec_.batches, spec_.order.seed, epoch, first_position, order_.mixture()};
+EpochBatches EpochReader::batches(const EpochStart& start) const {
+  return batches_of(order_, spec_.batches, start, spec_.streams);
 }
 
 bool EpochReader::is_forked() const { return ::getpid() != process_; }
@@ -151,8 +151,8 @@ void EpochReader::use(const TunerSetting& setting) {
 }
 
 std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& start) {
-  const PipelineSpec spec{spec_.batches, spec_.max_threads, !is_global(spec_), keeps_chunks(),
-                          spec_.slice_samples};
+  const PipelineSpec spec{spec_.batches,  spec_.max_threads,   !is_global(spec_),
+                          keeps_chunks(), spec_.slice_samples, spec_.streams};
   return with_threads(spec_.batches.batch_size, setting_.threads, [&] {
     return std::make_unique<BatchPipeline>(order_, cache_, ring_, make_assembler_, spec,
                                            pipeline_size(setting_), start);
@@ -171,7 +171,7 @@ void EpochReader::require_nothing_left(std::uint64_t epoch) const {
   if (!restored_ || restored_->epoch == epoch) return;
   const EpochStart& at = *restored_;
   const bool is_begun = at.first_position != 0 || at.first_batch != 0;
-  const std::uint64_t count = batches(at.epoch, at.first_position).batch_count();
+  const std::uint64_t count = batches(at).batch_count();
   if (is_begun && at.first_batch < count)
     throw_usage("epoch " + std::to_string(epoch) + ": the restored state stands in epoch " +
                 std::to_string(at.epoch) + ", of which " + std::to_string(count - at.first_batch) +
@@ -189,7 +189,7 @@ void EpochReader::begin(std::uint64_t epoch) {
 }
 
 void EpochReader::begin_epoch(std::uint64_t epoch) {
-  const EpochStart start = restored_ && restored_->epoch == epoch ? *restored_ : EpochStart{epoch, 0, 0};
+  const EpochStart start = restored_ && restored_->epoch == epoch ? *restored_ : EpochStart{.epoch = epoch};
   // A pipeline prefetches into the next epoch: it is used as it is if it already stands at its first batch.
   const bool is_ready = pipeline_ && !restored_ && pipeline_->epoch() == epoch &&
                         pipeline_->start().first_position == 0 && pipeline_->next_batch() == 0 &&
@@ -265,7 +265,10 @@ LoaderState EpochReader::current_state() const {
   state.epoch = start.epoch;
   state.first_position = start.first_position;
   state.batches = runs ? pipeline_->next_batch() : start.first_batch;
-  state.positions = positions_done(batches(start.epoch, start.first_position), state);
+  const Streams streams = start.streams.value_or(spec_.streams);
+  state.streams = streams.count;
+  state.stream_unit = streams.unit;
+  state.positions = positions_done(batches(start), state);
   return state;
 }
 
@@ -394,7 +397,7 @@ EpochBatches batches_of(const LoaderState& state, std::uint64_t epoch_samples) {
                        .rank_remainder = *rank_remainder,
                        .drop_last = state.drop_last,
                        .echo = static_cast<std::uint32_t>(state.echo)};
-  return {epoch_samples, spec, state.seed, state.epoch, state.first_position};
+  return {epoch_samples, spec, state.seed, state.epoch, state.first_position, nullptr, state.streams > 1};
 }
 
 /// Throws usage for a position that no loader can have written.
@@ -405,6 +408,10 @@ void check_position(const LoaderState& state, std::uint64_t epoch_samples) {
   if (state.epoch >= kMaxEpochs) refuse("epoch", state.epoch, "less than " + std::to_string(kMaxEpochs));
   if (state.first_position > epoch_samples)
     refuse("first_position", state.first_position, "at most " + std::to_string(epoch_samples));
+  if (state.streams > kMaxStreams) refuse("streams", state.streams, "at most " + std::to_string(kMaxStreams));
+  if (state.streams > 1 && state.shuffle == name_of(Shuffle::global))
+    refuse("streams", state.streams, "none in order global");
+  if (state.stream_unit == 0) refuse("stream_unit", 0, "at least 1");
   const EpochBatches batches = batches_of(state, epoch_samples);
   if (state.batches > batches.batch_count())
     refuse("batches", state.batches, "at most " + std::to_string(batches.batch_count()));
@@ -424,15 +431,17 @@ std::optional<std::uint64_t> positions_done(const EpochBatches& batches, const L
 }
 
 /// With equal batches the state's batch number is exact. With other batches (another batch_size or number of
-/// ranks) the epoch continues at the first position that was not used.
+/// ranks) the epoch continues at the first position that was not used. Its order is that of the streams that
+/// it was begun with.
 EpochStart start_of(const LoaderState& state, const LoaderState& own, std::uint64_t epoch_samples) {
   check_same_order(state, own);
   check_same_augment(state, own);
   check_position(state, epoch_samples);
   const std::string difference = difference_of_batches(state, own);
-  if (difference.empty()) return {state.epoch, state.first_position, state.batches};
+  const Streams streams{state.streams, state.stream_unit};
+  if (difference.empty()) return {state.epoch, state.first_position, state.batches, streams};
   if (!state.positions) refuse_state(difference + " in the midst of a block of echoed batches");
-  return {state.epoch, std::min(*state.positions, epoch_samples), 0};
+  return {state.epoch, std::min(*state.positions, epoch_samples), 0, streams};
 }
 
 }  // namespace chunkhit

@@ -52,7 +52,7 @@ class EpochReader {
   /// Waits up to `timeout` for the next batch; returns whether it is ready. Takes the slot back that was
   /// given.
   [[nodiscard]] bool wait_for(std::chrono::milliseconds timeout);
-  [[nodiscard]] std::uint64_t batch_count() const { return batches(0).batch_count(); }
+  [[nodiscard]] std::uint64_t batch_count() const { return batches({}).batch_count(); }
   [[nodiscard]] MixingInfo mixing() const { return order_.mixing(); }
   /// Samples of an epoch, of all ranks.
   [[nodiscard]] std::uint64_t epoch_samples() const { return order_.position_count(); }
@@ -64,7 +64,7 @@ class EpochReader {
   [[nodiscard]] bool is_forked() const;
 
  private:
-  [[nodiscard]] EpochBatches batches(std::uint64_t epoch, std::uint64_t first_position = 0) const;
+  [[nodiscard]] EpochBatches batches(const EpochStart& start) const;
   void require_own_process() const;
   void require_nothing_left(std::uint64_t epoch) const;
   void begin_epoch(std::uint64_t epoch);

@@ -95,6 +95,12 @@ void show_order(Options& options, Fields& fields) {
          CountForm{1, INT32_MAX});
   fields(Field{"rank", "Number of this reader among those that share an epoch"}, options.rank, CountForm{});
   fields(Field{"world_size", "How many readers share an epoch"}, options.world_size, CountForm{});
+  fields(
+      Field{"streams", "Streams of chunks that ranks share: 0 (world_size), a multiple of it, or 1", "",
+            "Each has its own chunks, so that ranks read each chunk once. Without echo, batches of all ranks "
+            "together are equal for each world_size that divides it, where batch_size times world_size is "
+            "equal. 1: every rank visits every chunk"},
+      options.streams, CountForm{});
   fields(Field{"rank_remainder", "Samples that cannot be divided evenly among ranks", "",
                "\"pad\" uses some twice, \"drop\" leaves them out"},
          options.rank_remainder, WordForm{});

@@ -61,6 +61,23 @@ void require_option(bool holds, const char* what) {
   if (!holds) throw_usage(what);
 }
 
+Streams checked_streams(Shuffle shuffle, std::uint32_t streams, const BatchSpec& batches) {
+  if (shuffle == Shuffle::global || streams == 1 || (streams == 0 && batches.world_size > kMaxStreams))
+    return {};
+  const std::uint64_t count = streams == 0 ? batches.world_size : streams;
+  if (count > kMaxStreams)
+    throw_usage("`streams`: " + std::to_string(count) + ", expected at most " + std::to_string(kMaxStreams));
+  if (count % batches.world_size != 0)
+    throw_usage("`streams`: " + std::to_string(count) + ", expected a multiple of world_size " +
+                std::to_string(batches.world_size) + ", 0 for as many, or 1");
+  const std::uint64_t own = count / batches.world_size, block = batches.batch_size * batches.echo;
+  if (block % own != 0)
+    throw_usage("`streams`: " + std::to_string(own) + " for each of " + std::to_string(batches.world_size) +
+                " ranks, expected a divisor of " + std::to_string(block) +
+                ", batch_size times echo: each stream gives as many samples");
+  return {count, block / own};
+}
+
 EpochReaderSpec within_memory(EpochReaderSpec spec, double batch_bytes) {
   const double each = std::max(1.0, batch_bytes);
   constexpr double kMaxSlots = 4097;
@@ -87,12 +104,11 @@ EpochReaderSpec within_memory(EpochReaderSpec spec, double batch_bytes) {
   return spec;
 }
 
-// The ranks read interleaved positions of one order: this rank's batch spans batch_size · world_size of them,
-// with echo as many again for each pass.
 std::uint64_t chunks_in_order(const EpochReaderSpec& spec, const LoaderOrder& order) {
   const BatchSpec& batches = spec.batches;
   if (spec.order.shuffle == Shuffle::global) return 0;
-  return order.chunks_needed(batches.batch_size * batches.world_size * batches.echo);
+  return order.chunks_needed(batches.batch_size * batches.world_size * batches.echo,
+                             streams_of(batches, {}, spec.streams));
 }
 
 std::uint64_t chunks_needed(const EpochReaderSpec& spec, std::uint64_t chunk_count, std::uint64_t in_order,

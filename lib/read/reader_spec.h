@@ -23,6 +23,7 @@ namespace chunkhit {
 struct EpochReaderSpec {
   OrderSpec order;
   BatchSpec batches;
+  Streams streams{};
   Cache cache = Cache::automatic;
   std::uint64_t cache_bytes = 0;
   std::uint64_t memory_bytes = 0;     ///< for chunks and batches; 0: no limit beside cache_bytes
@@ -60,6 +61,10 @@ inline constexpr std::uint32_t kMaxTunedPrefetch = 64;
 /// Throws usage with `what` unless `holds`.
 void require_option(bool holds, const char* what);
 
+/// How `streams` streams, 0: one a rank, divide an epoch of these batches; a global order has one. Throws
+/// usage where ranks or batches do not divide alike.
+[[nodiscard]] Streams checked_streams(Shuffle shuffle, std::uint32_t streams, const BatchSpec& batches);
+
 /// Takes the spec from a loader's options; throws usage, naming the field, when they make no sense.
 template <class Options>
 [[nodiscard]] EpochReaderSpec epoch_reader_spec(const Options& options) {
@@ -82,9 +87,11 @@ template <class Options>
   const std::uint32_t cpus = cpu_share();
   const std::uint32_t threads = tunes_threads || options.threads == 0 ? cpus : options.threads;
   const std::uint32_t prefetch = tunes_prefetch ? kFirstPrefetch : options.prefetch;
+  const BatchSpec batches{options.batch_size,     options.rank,      options.world_size,
+                          options.rank_remainder, options.drop_last, options.echo};
   return {.order = {options.shuffle, options.seed, options.window_chunks},
-          .batches = {options.batch_size, options.rank, options.world_size, options.rank_remainder,
-                      options.drop_last, options.echo},
+          .batches = batches,
+          .streams = checked_streams(options.shuffle, options.streams, batches),
           .cache = options.cache,
           .cache_bytes = options.cache_bytes,
           .memory_bytes = options.memory_bytes,

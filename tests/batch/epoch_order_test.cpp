@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "batch/loader_order.h"
+
 namespace chunkhit {
 namespace {
 
@@ -120,6 +122,35 @@ TEST(EpochOrder, NeedsTheSlotsItNamesAndNoOthers) {
           min_end = slots.end;
         }
         EXPECT_EQ(order.slots_of(0, grid.sample_count()), (EpochOrder::Slots{0, grid.chunk_count()}));
+      }
+}
+
+TEST(StreamedOrder, NeedsTheSlotsItNames) {
+  for (const Counts& counts : grids())
+    for (const Shuffle shuffle : {Shuffle::none, Shuffle::window})
+      for (const std::uint64_t own : {1, 2, 3}) {
+        const ChunkGrid grid(counts);
+        const LoaderOrder order(grid, {shuffle, 5, 4}, {});
+        const RankStreams streams{{6, 2}, 2, own};
+        const auto epoch = order.epoch(2, streams);
+        const StreamGrid division(grid.sample_count(), streams.all);
+        PositionOrder::Window window;
+        std::uint64_t min_end = 0, found = 0;
+        for (std::uint64_t position = 0; position < grid.sample_count(); ++position) {
+          const std::uint64_t stream = division.find(position).stream;
+          if (stream < streams.first || stream >= streams.first + own) continue;
+          const PositionOrder::Slots slots = epoch->slots_of(position, position + 1);
+          std::set<std::uint64_t> chunks;
+          for (std::uint64_t slot = slots.first; slot < slots.end; ++slot)
+            chunks.insert(epoch->chunk_at(slot));
+          ASSERT_TRUE(chunks.contains((*epoch)(position, window).chunk)) << position;
+          ASSERT_LE(min_end, slots.end);
+          min_end = slots.end;
+          ++found;
+        }
+        EXPECT_GT(found + 6, own * (grid.sample_count() / 6));
+        EXPECT_EQ(epoch->slots_of(grid.sample_count(), grid.sample_count()).first,
+                  epoch->slots_of(0, grid.sample_count()).end);
       }
 }
 

@@ -127,15 +127,17 @@ CASES = {
     "ratings_matrix": ["pack-sparse", "{root}/matrix.mtx"],
     "ratings_svmlight": ["pack-sparse", "{root}/lines.svm", "--format", "svmlight"],
 }
-# SHUFFLE SEED WINDOW_CHUNKS EPOCH SAMPLES_OF_CHUNK..., and SAMPLES BATCH RANK RANKS PAD DROP_LAST ECHO SEED EPOCH FIRST:
+# SHUFFLE SEED WINDOW_CHUNKS EPOCH STREAMS UNIT SAMPLES_OF_CHUNK..., and SAMPLES BATCH RANK RANKS PAD DROP_LAST ECHO SEED EPOCH FIRST:
 # tests/support/order_probe.cpp says what they are.
 ORDERS = {
-    "order_none": "order 0 7 4 2 16 16 16 16 9 16 16 5",
-    "order_window": "order 1 7 3 0 16 16 16 16 9 16 16 5",
-    "order_window_epoch_1": "order 1 7 3 1 16 16 16 16 9 16 16 5",
-    "order_global": "order 2 7 3 1 16 16 16 16 9 16 16 5",
+    "order_none": "order 0 7 4 2 1 1 16 16 16 16 9 16 16 5",
+    "order_window": "order 1 7 3 0 1 1 16 16 16 16 9 16 16 5",
+    "order_window_epoch_1": "order 1 7 3 1 1 1 16 16 16 16 9 16 16 5",
+    "order_of_streams": "order 1 7 3 1 3 4 16 16 16 16 9 16 16 5",
+    "order_global": "order 2 7 3 1 1 1 16 16 16 16 9 16 16 5",
     "batches_rank_1_of_3_padded": "batches 110 8 1 3 1 0 1 7 2 0",
     "batches_rank_2_of_3_dropped": "batches 110 8 2 3 0 1 1 7 2 0",
+    "batches_of_streams": "batches 110 8 1 3 1 0 1 7 2 0 1",
     "batches_echo": "batches 110 8 0 2 0 0 3 7 2 0",
     "batches_resumed": "batches 110 8 0 2 0 0 1 7 2 31",
 }

@@ -10,7 +10,7 @@ from PIL import Image
 import chunkhit
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from described_order import IN_BATCH, IN_EPOCH, batches_of, draws_of, mixed_order_of  # noqa: E402
+from described_order import IN_BATCH, IN_EPOCH, batches_of, draws_of, mixed_order_of, streamed  # noqa: E402
 
 SHUFFLES = ("none", "window", "global")
 SEED = 5
@@ -49,9 +49,12 @@ def numbers(loader, epoch=0):
 def test_the_order_is_as_described_for_all_ranks_and_echoes(mixed, shuffle, shares, weights):
     sources = [(weight, mixed[1][pack]) for pack, weight in zip("abc", weights)]
     for epoch, echo, ranks, length in itertools.product((0, 4), (1, 2), (1, 3), (None, 230)):
-        order = mixed_order_of(SHUFFLES.index(shuffle), SEED, 2, epoch, (IN_BATCH, IN_EPOCH)[shares == "epoch"], length, sources)
+        streams = 1 if shuffle == "global" else ranks
+        order = streamed(lambda stream: mixed_order_of(SHUFFLES.index(shuffle), SEED, 2, epoch, (IN_BATCH, IN_EPOCH)[shares == "epoch"],
+                                                       length, sources, stream=stream), streams, echo * 6)
         for rank in range(ranks):
-            wanted = batches_of(len(order), 6, rank, ranks, True, False, echo, SEED, epoch, 0, mixed=weights)
+            wanted = batches_of(len(order), 6, rank, ranks, True, False, echo, SEED, epoch, 0, streams > 1,
+                                mixed=weights if streams == 1 else None)
             loader = make(mixed, weights, shuffle=shuffle, window_chunks=2, echo=echo, rank=rank, world_size=ranks,
                           batch_size=6, shares=shares, epoch_samples=length)
             found = [batch.samples.tolist() for batch in loader.epoch(epoch)]
@@ -85,7 +88,7 @@ def test_classes_are_joined_by_name_and_shares_are_exact(mixed):
 
 def test_states_resume_with_any_threads_and_ranks(mixed):
     options = dict(shuffle="window", window_chunks=2, epoch_samples=120)
-    whole = numbers(make(mixed, **options), 3)
+    whole = numbers(make(mixed, streams=2, **options), 3)
     parts = []
     for rank in range(2):
         loader = make(mixed, rank=rank, world_size=2, **options)

@@ -9,7 +9,7 @@ import pytest
 import chunkhit
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from described_order import batches_of, choice_of, draws_of, is_flipped, sampled_order_of  # noqa: E402
+from described_order import batches_of, choice_of, draws_of, is_flipped, sampled_order_of, streamed  # noqa: E402
 
 SHUFFLES = ("none", "window", "global")
 SEED = 3
@@ -52,9 +52,11 @@ CASES = {
 def test_the_order_is_as_described_for_all_ranks_and_echoes(packs, case, shuffle):
     options, list_of = CASES[case]
     for epoch, echo, ranks, drop_last in itertools.product((0, 5), (1, 2), (1, 3), (False, True)):
-        order = sampled_order_of(SHUFFLES.index(shuffle), SEED, 2, epoch, chunk_counts(packs), list_of(epoch))
+        streams = 1 if shuffle == "global" else ranks
+        order = streamed(lambda stream: sampled_order_of(SHUFFLES.index(shuffle), SEED, 2, epoch, chunk_counts(packs), list_of(epoch),
+                                                         stream), streams, echo * 2)
         for rank in range(ranks):
-            wanted = batches_of(len(order), 2, rank, ranks, True, drop_last, echo, SEED, epoch, 0)
+            wanted = batches_of(len(order), 2, rank, ranks, True, drop_last, echo, SEED, epoch, 0, streams > 1)
             loader = make(packs, shuffle=shuffle, window_chunks=2, echo=echo, rank=rank, world_size=ranks, batch_size=2,
                           drop_last=drop_last, **options)
             found = [batch.samples.tolist() for batch in loader.epoch(epoch)]

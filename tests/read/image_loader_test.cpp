@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -167,6 +168,110 @@ TEST(ImageLoader, SharesAnEpochAmongRanks) {
   }
 }
 
+TEST(ImageLoader, RanksReadEachChunkOnce) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "shard", "photo");
+  constexpr std::uint64_t kChunks = (kSamples + kKnownChunkSamples - 1) / kKnownChunkSamples, kEpochs = 4;
+  for (const Shuffle shuffle : {Shuffle::none, Shuffle::window})
+    for (const std::uint32_t ranks : {1, 2, 3, 6}) {
+      std::uint64_t fetches = 0, visits = 0;
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        ImageLoader loader(path, {.batch_size = 4,
+                                  .shuffle = shuffle,
+                                  .window_chunks = 4,
+                                  .rank = rank,
+                                  .world_size = ranks,
+                                  .cache = Cache::none,
+                                  .threads = 2,
+                                  .prefetch = 1});
+        for (std::uint64_t epoch = 0; epoch < kEpochs; ++epoch) {
+          std::set<std::uint64_t> chunks;
+          for (const std::uint64_t sample : samples_of(read_epoch(loader, epoch)))
+            chunks.insert(sample / kKnownChunkSamples);
+          visits += chunks.size();
+        }
+        fetches += loader.stats().chunk_fetches;
+      }
+      EXPECT_LE(visits, kEpochs * (kChunks + ranks - 1)) << ranks;
+      // Chunks of the next epoch are read ahead.
+      EXPECT_LE(fetches, (kEpochs + 1) * (kChunks + ranks - 1)) << ranks;
+    }
+}
+
+TEST(ImageLoader, GivesTheSameGlobalBatchesToAnyRanksThatDivideTheStreams) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "hdf5", "none");
+  for (const Shuffle shuffle : {Shuffle::none, Shuffle::window}) {
+    std::vector<std::vector<std::uint64_t>> expected;
+    for (const std::uint32_t ranks : {4, 2, 1}) {
+      std::vector<std::vector<std::uint64_t>> batches(kSamples / 12);
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        ImageLoader loader(path, {.batch_size = 12 / ranks,
+                                  .shuffle = shuffle,
+                                  .window_chunks = 3,
+                                  .rank = rank,
+                                  .world_size = ranks,
+                                  .streams = 4,
+                                  .threads = 2});
+        static_cast<void>(loader.epoch(1));
+        for (auto& batch : batches) {
+          const ImageBatch& next = *loader.next();
+          batch.insert(batch.end(), next.samples.begin(), next.samples.end());
+        }
+      }
+      for (auto& batch : batches) std::sort(batch.begin(), batch.end());
+      if (expected.empty()) expected = batches;
+      EXPECT_EQ(batches, expected) << ranks;
+    }
+  }
+  EXPECT_NO_THROW(ImageLoader(path, {.world_size = 2, .streams = 1}));
+  EXPECT_THROW(ImageLoader(path, {.world_size = 2, .streams = 3}), Error);
+  EXPECT_THROW(ImageLoader(path, {.batch_size = 7, .world_size = 2, .streams = 4}), Error);
+}
+
+TEST(ImageLoader, SharesFewerSamplesThanRanks) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "shard", "photo");
+  std::map<std::uint64_t, int> counts;
+  for (std::uint32_t rank = 0; rank < 8; ++rank) {
+    ImageLoader loader(path, {.batch_size = 2,
+                              .shuffle = Shuffle::window,
+                              .rank = rank,
+                              .world_size = 8,
+                              .sampler = {.subset = {.samples = std::vector<std::uint64_t>{5, 7, 90}}}});
+    for (const std::uint64_t epoch : {0, 1})
+      for (const std::uint64_t sample : samples_of(read_epoch(loader, epoch))) ++counts[sample];
+  }
+  EXPECT_EQ(counts.size(), 3u);
+  int uses = 0;
+  for (const auto& [sample, times] : counts) uses += times;
+  EXPECT_EQ(uses, 16);
+}
+
+TEST(ImageLoader, EndsTheEpochOfAnEarlierStateWithOneStream) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "hdf5", "none");
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    ImageLoaderOptions options{.batch_size = 6,
+                               .shuffle = Shuffle::window,
+                               .seed = 3,
+                               .window_chunks = 2,
+                               .rank = rank,
+                               .world_size = 2,
+                               .streams = 1};
+    ImageLoader before(path, options);
+    ASSERT_NE(before.next(), nullptr);
+    const std::string state = before.state();
+    EXPECT_EQ(state.find("streams"), std::string::npos);  // as versions before 0.2.0 wrote it
+    options.streams = 0;
+    ImageLoader after(path, options);
+    after.restore(state);
+    for (const ImageBatch* batch = before.next(); batch != nullptr; batch = before.next())
+      EXPECT_TRUE(std::ranges::equal(after.next()->samples, batch->samples));
+    EXPECT_EQ(after.next(), nullptr);
+  }
+}
+
 TEST(ImageLoader, GoesOnFromEveryState) {
   const TemporaryFolder folder;
   const std::string path = write_part(folder, "shard", "photo");
@@ -205,30 +310,36 @@ TEST(ImageLoader, GoesOnFromEveryState) {
 TEST(ImageLoader, GoesOnWithAnotherNumberOfRanks) {
   const TemporaryFolder folder;
   const std::string path = write_part(folder, "hdf5", "deflate");
-  ImageLoaderOptions options{.batch_size = 6,
-                             .shuffle = Shuffle::global,
-                             .seed = 1,
-                             .world_size = 2,
-                             .rank_remainder = RankRemainder::drop,
-                             .threads = 2};
-  std::map<std::uint64_t, int> counts;
-  std::string state;
-  for (options.rank = 0; options.rank < 2; ++options.rank) {
-    ImageLoader loader(path, options);
-    static_cast<void>(loader.epoch(0));
-    for (int batch = 0; batch < 4; ++batch)
-      for (const std::uint64_t sample : loader.next()->samples) ++counts[sample];
-    state = loader.state();
+  for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global}) {
+    ImageLoaderOptions options{.batch_size = 6,
+                               .shuffle = shuffle,
+                               .seed = 1,
+                               .window_chunks = 2,
+                               .world_size = 2,
+                               .rank_remainder = RankRemainder::drop,
+                               .threads = 2};
+    std::map<std::uint64_t, int> counts;
+    std::string state;
+    for (options.rank = 0; options.rank < 2; ++options.rank) {
+      ImageLoader loader(path, options);
+      static_cast<void>(loader.epoch(0));
+      for (int batch = 0; batch < 4; ++batch)
+        for (const std::uint64_t sample : loader.next()->samples) ++counts[sample];
+      state = loader.state();
+    }
+    options.world_size = 3;
+    options.rank_remainder = RankRemainder::pad;
+    for (options.rank = 0; options.rank < 3; ++options.rank) {
+      ImageLoader loader(path, options);
+      loader.restore(state);
+      for (const std::uint64_t sample : samples_of(read_epoch(loader, 0))) ++counts[sample];
+      // The next epoch has streams of the new ranks.
+      EXPECT_FALSE(read_epoch(loader, 1).empty());
+    }
+    EXPECT_EQ(counts.size(), kSamples);
+    EXPECT_LE(std::count_if(counts.begin(), counts.end(), [](const auto& each) { return each.second > 1; }),
+              2);
   }
-  options.world_size = 3;
-  options.rank_remainder = RankRemainder::pad;
-  for (options.rank = 0; options.rank < 3; ++options.rank) {
-    ImageLoader loader(path, options);
-    loader.restore(state);
-    for (const std::uint64_t sample : samples_of(read_epoch(loader, 0))) ++counts[sample];
-  }
-  EXPECT_EQ(counts.size(), kSamples);
-  EXPECT_LE(std::count_if(counts.begin(), counts.end(), [](const auto& each) { return each.second > 1; }), 2);
 }
 
 TEST(ImageLoader, RefusesAStateThatIsNotItsOwn) {

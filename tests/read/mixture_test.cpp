@@ -157,10 +157,12 @@ TEST_F(Mixture, IsSharedOutAmongRanksAndResumes) {
     for (const std::uint32_t echo : {1u, 2u}) {
       ImageLoaderOptions of_ranks = options(Shuffle::window, shares);
       of_ranks.rank_remainder = RankRemainder::drop;
-      of_ranks.batch_size = 5;
       of_ranks.echo = echo;
+      of_ranks.batch_size = 10;
+      of_ranks.streams = 2;
       ImageLoader whole(paths_, of_ranks);
       std::vector<std::uint64_t> expected = samples_of(read_epoch(whole, 4)), found;
+      of_ranks.batch_size = 5;
       of_ranks.world_size = 2;
       for (of_ranks.rank = 0; of_ranks.rank < 2; ++of_ranks.rank) {
         ImageLoader loader(paths_, of_ranks);
@@ -179,6 +181,25 @@ TEST_F(Mixture, IsSharedOutAmongRanksAndResumes) {
       std::ranges::sort(found);
       EXPECT_EQ(found, expected);
     }
+}
+
+// The next epoch has other streams than the one that was gone on with, of the same own epochs of the sources.
+TEST_F(Mixture, GoesOnWithOtherRanksIntoTheNextEpoch) {
+  ImageLoaderOptions of_ranks = options();
+  of_ranks.mixture.weights = {1, 1, 1};
+  of_ranks.sampler.epoch_samples = 40;
+  of_ranks.world_size = 2;
+  of_ranks.batch_size = 4;
+  of_ranks.window_chunks = 64;
+  of_ranks.threads = 1;
+  ImageLoader first(paths_, of_ranks);
+  ASSERT_NE(first.next(), nullptr);
+  for (of_ranks.world_size = 1; of_ranks.world_size < 5; ++of_ranks.world_size) {
+    ImageLoader resumed(paths_, of_ranks), fresh(paths_, of_ranks);
+    resumed.restore(first.state());
+    static_cast<void>(read_epoch(resumed, 0));
+    EXPECT_EQ(read_epoch(resumed, 1), read_epoch(fresh, 1)) << of_ranks.world_size;
+  }
 }
 
 TEST_F(Mixture, ChangesEachUseOfASampleInItsOwnWay) {

@@ -7,7 +7,7 @@ import math
 BITS = (1 << 64) - 1
 STRIDE = 0x9E3779B97F4A7C15
 EPOCH_ORDER, WINDOW_ORDER, ECHO_ORDER, FLIP, CROP, RESIZED_CROP, DRAW, CHOICE, MIXTURE = 3, 4, 5, 6, 7, 12, 14, 15, 16
-RANK_ORDER = 17
+RANK_ORDER, STREAM_ORDER = 17, 18
 
 
 def mix_bits(bits):
@@ -49,22 +49,52 @@ class Permutation:
 NONE, WINDOW, GLOBAL = range(3)
 
 
-def order_of(shuffle, seed, window_chunks, epoch, counts):
-    """The sample at each position of an epoch; counts: the samples of each chunk."""
-    samples, firsts = sum(counts), [sum(counts[:chunk]) for chunk in range(len(counts))]
+# One stream of one, and of `count` streams one: (number, count).
+WHOLE = (0, 1)
+
+
+def span_of(size, stream):
+    """Where a stream's share of `size` things in a row begins and ends."""
+    number, count = stream
+    return size * number // count, size * (number + 1) // count
+
+
+def stream_seed(seed, stream):
+    return random_bits(seed, STREAM_ORDER, stream[0]) if stream[0] else seed
+
+
+def order_of(shuffle, seed, window_chunks, epoch, counts, stream=WHOLE):
+    """The sample at each position of an epoch, or of a stream of it; counts: the samples of each chunk."""
+    samples, firsts = sum(counts), list(itertools.accumulate(counts, initial=0))
+    begin, end = span_of(samples, stream)
     key = random_bits(seed, EPOCH_ORDER, epoch)
     if shuffle == NONE:
-        return list(range(samples))
+        return list(range(begin, end))
     if shuffle == GLOBAL:
         return list(map(Permutation(samples, key), range(samples)))
     visited = list(map(Permutation(len(counts), key), range(len(counts))))
-    window_seed = random_bits(seed, WINDOW_ORDER, epoch)
-    order = []
-    for window in range(0, len(counts), window_chunks):
-        held = [firsts[chunk] + i for chunk in visited[window:window + window_chunks] for i in range(counts[chunk])]
-        positions = Permutation(len(held), random_bits(window_seed, WINDOW_ORDER, window // window_chunks))
+    listed = [(chunk, firsts[chunk] + i) for chunk in visited for i in range(counts[chunk])][begin:end]
+    own = list(dict.fromkeys(chunk for chunk, _ in listed))
+    window_seed = stream_seed(random_bits(seed, WINDOW_ORDER, epoch), stream)
+    width, order = -(-window_chunks // stream[1]), []
+    for window in range(0, len(own), width):
+        chunks = set(own[window:window + width])
+        held = [sample for chunk, sample in listed if chunk in chunks]
+        positions = Permutation(len(held), random_bits(window_seed, WINDOW_ORDER, window // width))
         order += [held[positions(i)] for i in range(len(held))]
     return order
+
+
+def in_turns(streams, unit):
+    """The epoch of streams that take turns with `unit` entries each."""
+    turns = sum(map(len, streams)) // (unit * len(streams))
+    order = [entry for turn in range(turns) for stream in streams for entry in stream[turn * unit:(turn + 1) * unit]]
+    return order + [entry for stream in streams for entry in stream[turns * unit:]]
+
+
+def streamed(order, count, unit):
+    """The epoch of which `order` gives each stream, in `count` streams."""
+    return in_turns([order((number, count)) for number in range(count)], unit)
 
 
 def whole_weights(weights):
@@ -99,14 +129,14 @@ def repeats_of(samples):
     return [at - bisect.bisect_left(samples, sample) for at, sample in enumerate(samples)]
 
 
-def sampled_order_of(shuffle, seed, window_chunks, epoch, counts, samples):
-    """The sample and its repeat at each position of an epoch that has `samples`, ascending."""
+def sampled_order_of(shuffle, seed, window_chunks, epoch, counts, samples, stream=WHOLE):
+    """The sample and its repeat at each position of an epoch, or of a stream of it, that has `samples`, ascending."""
     ends = list(itertools.accumulate(counts))
     of_chunks = [bisect.bisect_left(samples, end) - bisect.bisect_left(samples, end - count)
                  for end, count in zip(ends, counts)]
     repeats = repeats_of(samples)
     return [(samples[entry], repeats[entry])
-            for entry in order_of(shuffle, seed, window_chunks, epoch, [count for count in of_chunks if count])]
+            for entry in order_of(shuffle, seed, window_chunks, epoch, [count for count in of_chunks if count], stream)]
 
 
 def whole_shares(weights):
@@ -139,28 +169,37 @@ def share_sequence(weights):
 IN_BATCH, IN_EPOCH = range(2)
 
 
-def mixed_order_of(shuffle, seed, window_chunks, epoch, shares, length, sources, lists=None):
-    """The sample and its repeat at each position of a mixture's epoch. sources: pairs of a weight and the samples of each
-    chunk; lists: for each source a function of its own seed and epoch that gives its samples, or all of them."""
+def mixed_order_of(shuffle, seed, window_chunks, epoch, shares, length, sources, lists=None, stream=WHOLE):
+    """The sample and its repeat at each position of a mixture's epoch, or of a stream of it. sources: pairs of a weight and
+    the samples of each chunk; lists: for each source a function of its own seed and epoch that gives its samples, or all of
+    them."""
     sequence = share_sequence([weight for weight, _ in sources])
-    length = length or sum(sum(counts) for _, counts in sources)
-    first_entry, period = epoch * length, len(sequence)
+    period = len(sequence)
+    begin, end = span_of(length or sum(sum(counts) for _, counts in sources), stream)
+    length, first_of_all = end - begin, span_of(period, stream)[0]
+    first_entry = first_of_all + epoch * length
     positions = [sequence[entry % period] for entry in range(first_entry, first_entry + length)]
-    block_seed, first_sample, of_source = random_bits(seed, WINDOW_ORDER, epoch), 0, []
+    block_seed = stream_seed(random_bits(seed, WINDOW_ORDER, epoch), stream)
+    first_sample, of_source = 0, []
     for number, (_, counts) in enumerate(sources):
         own_seed, uses, orders = random_bits(seed, MIXTURE, number), positions.count(number), {}
-        first_use = first_entry // period * sequence.count(number) + sequence[:first_entry % period].count(number)
+        before = lambda entries: entries // period * sequence.count(number) + sequence[:entries % period].count(number)
         all_samples = lambda *_: list(range(sum(counts)))
         list_of = lists[number] if lists else all_samples
-        own_count = len(list_of(own_seed, 0))
-        first_epoch, found = first_use // own_count, []
+        count = len(list_of(own_seed, 0))
+        is_divided = count >= stream[1]
+        own_begin, own_end = span_of(count, stream)
+        own_count = own_end - own_begin if is_divided else count
+        first_use = before(first_entry) - before(first_of_all) + (0 if is_divided else own_begin)
+        first_epoch, found = first_use // own_count if stream == WHOLE else 0, []
         for use in range(first_use, first_use + uses):
             own_epoch = use // own_count
             if own_epoch not in orders:
                 orders[own_epoch] = sampled_order_of(shuffle, own_seed, window_chunks, own_epoch, counts,
-                                                     list_of(own_seed, own_epoch))
+                                                     list_of(own_seed, own_epoch), stream if is_divided else WHOLE)
             sample, repeat = orders[own_epoch][use % own_count]
-            found.append((first_sample + sample, repeat + (own_epoch - first_epoch << 32)))
+            uses_of_epoch = own_epoch - first_epoch if is_divided else own_epoch * stream[1] + stream[0]
+            found.append((first_sample + sample, repeat + (uses_of_epoch << 32)))
         of_source.append(iter(found))
         first_sample += sum(counts)
     order = [next(of_source[source]) for source in positions]
@@ -183,29 +222,38 @@ def turned_block(rank, ranks, seed, entry, count, length, weights):
     return (rank + offset // length + ranks - Permutation(ranks, key)(use % ranks)) % ranks
 
 
-def batches_of(samples, size, rank, ranks, pad, drop_last, echo, seed, epoch, first, mixed=None):
+def batches_of(samples, size, rank, ranks, pad, drop_last, echo, seed, epoch, first, in_streams=False, mixed=None):
     """The positions of each batch; mixed: the weights of a mixture."""
     def add(length):
         count = min(samples - first, length * ranks)
         block = turned_block(rank, ranks, seed, epoch * samples + first, count, length, mixed) if mixed else rank
-        blocks.append((first + block * length, length))
-    blocks = []
+        begin = first + block * length
+        blocks.append([position % samples for position in range(begin, begin + length)])
+        keys.append(begin)
+
+    def add_own(length):
+        begin, end = (first + at for at in span_of(samples - first, (rank, ranks)))
+        if begin == end:
+            begin = end = first - (ranks - rank) * echo * size if first >= ranks * echo * size else rank % samples
+        blocks.append([*range(begin, end), begin][:length])
+        keys.append(begin)
+    blocks, keys = [], []
     while samples - first >= echo * size * ranks:
         add(echo * size)
         first += echo * size * ranks
     share = (samples - first + (ranks - 1 if pad else 0)) // ranks
     share -= share % size if drop_last else 0
     if share:
-        add(share)
+        (add_own if in_streams else add)(share)
     echo_seed = random_bits(seed, ECHO_ORDER, epoch)
     batches = []
-    for begin, count in blocks:
+    for block, key in zip(blocks, keys):
         for turn in range(echo):
-            positions = list(range(begin, begin + count))
+            positions = block
             if echo > 1:
-                permutation = Permutation(count, random_bits(random_bits(echo_seed, ECHO_ORDER, begin), ECHO_ORDER, turn))
-                positions = [begin + permutation(i) for i in range(count)]
-            batches += [[position % samples for position in positions[i:i + size]] for i in range(0, count, size)]
+                permutation = Permutation(len(block), random_bits(random_bits(echo_seed, ECHO_ORDER, key), ECHO_ORDER, turn))
+                positions = [block[permutation(i)] for i in range(len(block))]
+            batches += [positions[i:i + size] for i in range(0, len(block), size)]
     return batches
 
 

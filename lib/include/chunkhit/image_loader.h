@@ -63,6 +63,11 @@ struct ImageLoaderOptions {
   std::uint32_t window_chunks = 64;  ///< chunks per window of Shuffle::window; part of the order
   std::uint32_t rank = 0;            ///< 0..world_size - 1
   std::uint32_t world_size = 1;
+  /// Streams that an epoch of Shuffle::none or window is divided into, each with its own chunks: 0 (one a
+  /// rank), a multiple of world_size, or 1, in which every rank visits every chunk. A rank's streams give
+  /// equal parts of batch_size · echo. Without echo, batches of all ranks together have the same samples for
+  /// each world_size that divides it, where batch_size · world_size is the same.
+  std::uint32_t streams = 0;
   RankRemainder rank_remainder = RankRemainder::pad;
   bool drop_last = false;  ///< drop the last batch if it is not full
   SamplerSpec sampler{};   ///< which samples an epoch has, and how often

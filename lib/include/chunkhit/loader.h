@@ -167,7 +167,8 @@ struct LoaderStats {
 };
 CHUNKHIT_API std::ostream& operator<<(std::ostream& out, const LoaderStats& stats);
 
-/// How well an order mixes samples, and what a sampler costs.
+/// How well an order mixes the samples of all ranks together, and what a sampler costs. Of windows a rank has
+/// its streams' part.
 struct MixingInfo {
   std::uint64_t chunks = 0;             ///< chunks of the source
   std::uint64_t chunks_in_window = 0;   ///< chunks of each window but the last
