@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "base/random.h"
 #include "chunkhit/error.h"
+#include "pack/images/image_fields.h"
 #include "pack/merge_inputs.h"
+#include "pack/ratings/sparse_fields.h"
 
 namespace chunkhit {
 namespace {
@@ -132,6 +135,67 @@ TEST(MergeImages, NamesWhatDisagreesAndBothPacks) {
   other.images->class_labels = false;
   EXPECT_NE(error_of({first, other}).find("labels are the numbers label, expected class ids"),
             std::string::npos);
+}
+
+/// Collects the names of all fields that a manifest records.
+struct RecordedNames : FieldVisitor<RecordedNames> {
+  template <class Value, class Form>
+  void operator()(const Field& field, Value&, const Form&) {
+    names.insert(dashed(field.name));
+  }
+  template <class Value, class Form>
+  void unrecorded(const Field&, Value&, const Form&) {}
+  template <class Value, class Form>
+  void not_in_recipes(const Field&, Value&, const Form&) {}
+  std::set<std::string> names;
+};
+
+/// The recorded fields of which a merge does not say that they differ.
+template <class Spec>
+std::set<std::string> unnoticed(const std::vector<std::string>& settings) {
+  RecordedNames recorded;
+  Spec spec;
+  show(spec, recorded);
+  for (const std::string& name : settings) EXPECT_EQ(recorded.names.erase(name), 1u) << name;
+  return recorded.names;
+}
+
+// What a field means for samples is decided here, field by field: a new one is noticed.
+TEST(MergeSettings, EachRecordedFieldIsNoticedButForThese) {
+  EXPECT_EQ(unnoticed<PackImagesSpec>(image_settings()), (std::set<std::string>{"check",
+                                                                                "chunk-bytes",
+                                                                                "chunk-samples",
+                                                                                "classes",
+                                                                                "codec",
+                                                                                "container",
+                                                                                "empty-labels",
+                                                                                "file-column",
+                                                                                "follow-symlinks",
+                                                                                "include",
+                                                                                "jpeg-tile",
+                                                                                "keep-columns",
+                                                                                "label-column",
+                                                                                "labels",
+                                                                                "mask-column",
+                                                                                "max-decode-bytes",
+                                                                                "max-seconds-per-image",
+                                                                                "order",
+                                                                                "pair",
+                                                                                "part-bytes",
+                                                                                "part-samples",
+                                                                                "seed",
+                                                                                "sizes",
+                                                                                "split",
+                                                                                "split-column",
+                                                                                "split-folders",
+                                                                                "split-group"}));
+  EXPECT_EQ(
+      unnoticed<PackSparseSpec>(rating_settings()),
+      (std::set<std::string>{
+          "chunk-rows", "codec", "comment",      "container",  "delimiter",       "format",   "header",
+          "id-order",   "item",  "item-columns", "keep-times", "min-item",        "min-user", "order",
+          "part-bytes", "quote", "reuse-ids",    "seed",       "split-order",     "test",     "test-users",
+          "time",       "user",  "user-columns", "validation", "validation-users"}));
 }
 
 }  // namespace
