@@ -75,11 +75,37 @@ void show(NormalizeSpec& normalize, Fields& fields) {
   fields(Field{"std", ""}, normalize.std, CodeForm{"Sequence[float]"});
 }
 
-/// Shows which samples an epoch has, in which order, and how they are divided.
+/// Shows which samples an epoch has.
+template <class Options, class Fields>
+void show_sampler(Options& options, Fields& fields) {
+  constexpr bool kImages = std::is_same_v<std::remove_const_t<Options>, ImageLoaderOptions>;
+  fields(
+      Field{"sampler", "Which samples an epoch draws", "",
+            kImages ? "\"balanced\": each class as often. A dict has a weight by class, of all classes that "
+                      "have samples. An array has a weight for each sample of the source. Weights are finite "
+                      "and from 0"
+                    : "An array has a weight for each row of the source, finite and from 0"},
+      options.sampler, CodeForm{kImages ? "types.Sampler" : "types.RowSampler"});
+  fields(
+      Field{"subset", "Samples that are used", "",
+            kImages ? "An array of sample numbers, or a list of class names. A tuple: the least and the "
+                      "greatest label, both included. A path: a CSV with a column \"sample\" (numbers) or "
+                      "\"file\" (names as `pack-info --list` writes them). In a mixture, weights and subsets "
+                      "apply within each path"
+                    : "An array of row numbers. A tuple: the least and the greatest label, both included, "
+                      "where rows have one label. A path: a CSV with a column \"sample\" (numbers)"},
+      options.sampler.subset, CodeForm{kImages ? "types.Subset" : "types.RowSubset"});
+  fields(Field{"replacement", "Whether a sample may come as often as its weight asks for", "",
+               "False: at most once; with weights this needs epoch_samples"},
+         options.sampler.replacement, SwitchForm{});
+  fields(Field{"epoch_samples", "Samples of an epoch; None: as many as the subset has"},
+         options.sampler.epoch_samples, CountForm{1, UINT64_MAX, ""});
+}
+
+/// Shows the order of an epoch's samples, and how they are divided.
 template <class Options, class Fields>
 void show_order(Options& options, Fields& fields) {
   constexpr bool kImages = std::is_same_v<std::remove_const_t<Options>, ImageLoaderOptions>;
-  auto& sampler = options.sampler;
   fields.group("Batches");
   fields(Field{"batch_size", kImages ? "Images per batch" : "Rows per batch"}, options.batch_size,
          CountForm{1, INT32_MAX});
@@ -105,27 +131,7 @@ void show_order(Options& options, Fields& fields) {
                "\"pad\" uses some twice, \"drop\" leaves them out"},
          options.rank_remainder, WordForm{});
   fields(Field{"drop_last", "Drop the last batch if it is not full"}, options.drop_last, SwitchForm{});
-  fields(
-      Field{"sampler", "Which samples an epoch draws", "",
-            kImages ? "\"balanced\": each class as often. A dict has a weight by class, of all classes that "
-                      "have samples. An array has a weight for each sample of the source. Weights are finite "
-                      "and from 0"
-                    : "An array has a weight for each row of the source, finite and from 0"},
-      sampler, CodeForm{kImages ? "types.Sampler" : "types.RowSampler"});
-  fields(
-      Field{"subset", "Samples that are used", "",
-            kImages ? "An array of sample numbers, or a list of class names. A tuple: the least and the "
-                      "greatest label, both included. A path: a CSV with a column \"sample\" (numbers) or "
-                      "\"file\" (names as `pack-info --list` writes them). In a mixture, weights and subsets "
-                      "apply within each path"
-                    : "An array of row numbers. A tuple: the least and the greatest label, both included, "
-                      "where rows have one label. A path: a CSV with a column \"sample\" (numbers)"},
-      sampler.subset, CodeForm{kImages ? "types.Subset" : "types.RowSubset"});
-  fields(Field{"replacement", "Whether a sample may come as often as its weight asks for", "",
-               "False: at most once; with weights this needs epoch_samples"},
-         sampler.replacement, SwitchForm{});
-  fields(Field{"epoch_samples", "Samples of an epoch; None: as many as the subset has"},
-         sampler.epoch_samples, CountForm{1, UINT64_MAX, ""});
+  show_sampler(options, fields);
   fields(Field{"echo", "Data echoing: uses of each fetched block of echo * batch_size samples"}, options.echo,
          CountForm{1});
 }
