@@ -9,12 +9,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <ctime>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/process_state.h"
 #include "base/text.h"
 
 namespace chunkhit {
@@ -43,22 +42,10 @@ std::string host_name() {
   return name.empty() ? "host" : name;
 }
 
-/// When a process started; nothing where there is no such process, or only what its parent has to fetch.
-std::optional<std::uint64_t> process_start(const std::string& pid) {
-  std::ifstream file("/proc/" + pid + "/stat");
-  std::string text;
-  std::getline(file, text, '\0');  // its iterators throw where the process ends meanwhile
-  // The command's name stands in parentheses and may hold anything; the start time is the 20th field behind.
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string state;
-  std::string skipped;
-  fields >> state;
-  for (int number = 1; number < 19; ++number) fields >> skipped;
-  std::uint64_t start = 0;
-  fields >> start;
-  return fields && state != "Z" && state != "X" ? std::optional(start) : std::nullopt;
+/// When a process started; nothing where it has ended.
+std::optional<std::uint64_t> process_start(std::uint64_t pid) {
+  const auto state = process_state(pid);
+  return state ? std::optional(state->start) : std::nullopt;
 }
 
 std::string random_text() {
@@ -116,11 +103,11 @@ std::string make_aside_path(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
   // Not the same after a fork.
-  const std::string pid = std::to_string(::getpid());
+  const auto pid = static_cast<std::uint64_t>(::getpid());
   const std::string start = std::to_string(process_start(pid).value_or(0));
   std::string aside = path.substr(0, name) + "." + path.substr(name) + "." + host;
   return aside.append("-")
-      .append(pid)
+      .append(std::to_string(pid))
       .append("-")
       .append(start)
       .append("-")
@@ -143,7 +130,7 @@ AsideWriter find_aside_writer(const std::string& folder, const std::string& entr
   const std::string path = folder + "/" + entry;
   if (!writer) return AsideWriter::is_gone;
   if (writer->host != host_name()) return is_forgotten(path) ? AsideWriter::is_gone : AsideWriter::unknown;
-  const bool runs = process_start(std::to_string(writer->pid)) == std::optional(writer->start);
+  const bool runs = process_start(writer->pid) == std::optional(writer->start);
   return runs || is_locked(path) ? AsideWriter::lives : AsideWriter::is_gone;
 }
 
