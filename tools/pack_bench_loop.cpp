@@ -73,8 +73,8 @@ void add_stats(LoaderStats& sum, const LoaderStats& more) {
   for (const auto field :
        {&LoaderStats::batches, &LoaderStats::samples, &LoaderStats::batch_bytes, &LoaderStats::stored_bytes,
         &LoaderStats::chunk_hits, &LoaderStats::chunk_misses, &LoaderStats::chunk_fetches,
-        &LoaderStats::corrupt_chunks, &LoaderStats::corrupt_samples, &LoaderStats::remote_bytes,
-        &LoaderStats::disk_chunks})
+        &LoaderStats::shared_chunks, &LoaderStats::corrupt_chunks, &LoaderStats::corrupt_samples,
+        &LoaderStats::remote_bytes, &LoaderStats::disk_chunks})
     sum.*field += more.*field;
 }
 

@@ -348,6 +348,7 @@ std::string bench_json(const BenchSpec& spec, const BenchReport& report) {
   object["chunk_hits"] = report.stats.chunk_hits;
   object["chunk_misses"] = report.stats.chunk_misses;
   object["chunk_fetches"] = report.stats.chunk_fetches;
+  object["shared_chunks"] = report.stats.shared_chunks;
   object["remote_bytes"] = report.stats.remote_bytes;
   object["disk_chunks"] = report.stats.disk_chunks;
   object["peak_rss_bytes"] = report.peak_rss_bytes;

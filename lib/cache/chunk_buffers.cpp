@@ -11,7 +11,13 @@ namespace chunkhit {
 
 MemoryMap MemoryMap::of_memory(std::size_t bytes) {
   if (bytes == 0) return {};
-  void* const data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return map(MAP_PRIVATE | MAP_ANONYMOUS, -1, bytes);
+}
+
+MemoryMap MemoryMap::of_file(int fd, std::size_t bytes) { return map(MAP_SHARED, fd, bytes); }
+
+MemoryMap MemoryMap::map(int flags, int fd, std::size_t bytes) {
+  void* const data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
   if (data == MAP_FAILED) throw std::bad_alloc();
   ::madvise(data, bytes, MADV_HUGEPAGE);
   return {static_cast<std::uint8_t*>(data), bytes};

@@ -15,6 +15,8 @@ class MemoryMap {
   /// New, zeroed pages, in huge ones where the system gives them; taken when they are first written. Throws
   /// std::bad_alloc.
   static MemoryMap of_memory(std::size_t bytes);
+  /// The pages of a file, which is shared. Throws std::bad_alloc.
+  static MemoryMap of_file(int fd, std::size_t bytes);
   MemoryMap(MemoryMap&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   MemoryMap& operator=(MemoryMap&& other) noexcept {
@@ -27,6 +29,7 @@ class MemoryMap {
   [[nodiscard]] std::size_t size() const { return bytes_; }
 
  private:
+  static MemoryMap map(int flags, int fd, std::size_t bytes);
   MemoryMap(std::uint8_t* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
   std::uint8_t* data_ = nullptr;
   std::size_t bytes_ = 0;

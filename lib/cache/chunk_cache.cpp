@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/per_thread.h"
 #include "base/resources.h"
@@ -23,24 +25,40 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+/// Makes the memory in which chunks stay; none where they come and go.
+ChunkArena make_arena(const ChunkSet& chunks, const ChunkCacheSpec& spec) {
+  if (spec.cache == Cache::none) return {};
+  const bool is_decoded = spec.cache == Cache::decoded;
+  std::vector<std::uint64_t> sizes;
+  for (std::size_t chunk = 0; chunk < chunks.chunk_count(); ++chunk) {
+    const ChunkSet::Location location = chunks.find(chunk);
+    sizes.push_back(is_decoded ? chunks.decoded_bytes(location) : chunks.stored(location).stored_bytes);
+  }
+  const auto id =
+      arena_id(chunks, is_decoded ? Kept::decoded : Kept::stored, spec.check_hashes != CheckHashes::never);
+  const std::uint64_t bytes = is_decoded ? chunks.decoded_bytes() : chunks.stored_bytes();
+  return with_memory(std::string(is_decoded ? "cache decoded: " : "cache compressed: ") +
+                         bytes_text(static_cast<double>(bytes)) +
+                         " of samples are more memory than can be had: take cache none",
+                     [&] { return ChunkArena(sizes, id); });
+}
+
 }  // namespace
+
+std::optional<std::uint64_t> arena_id(const ChunkSet& chunks, Kept kept, bool checks) {
+  std::optional<std::uint64_t> id = chunks.contents_id();
+  // What was not compared with its hashes is for processes that do not compare either.
+  if (id) id = *id ^ (2 * static_cast<std::uint64_t>(kept) + (checks ? 1 : 0));
+  return id;
+}
 
 ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
     : chunks_(chunks),
       spec_(spec),
+      arena_(make_arena(chunks, spec)),
       entries_(chunks.chunk_count()),
       buffers_(chunks.max_chunk_bytes(),
                std::min(chunks.chunk_count(), std::max(spec.kept_chunks, spec.chunks_ahead))) {
-  if (spec.cache == Cache::decoded) {
-    std::uint64_t bytes = 0;
-    for (std::size_t chunk = 0; chunk < chunks.chunk_count(); ++chunk) {
-      arena_starts_.push_back(bytes);
-      bytes += round_up(chunks.decoded_bytes(chunks.find(chunk)), kCacheLineBytes);
-    }
-    arena_ = with_memory("cache decoded: " + bytes_text(static_cast<double>(bytes)) +
-                             " of samples are more memory than can be had: take cache none",
-                         [bytes] { return MemoryMap::of_memory(bytes); });
-  }
   PreparedChunksSpec prepared = spec.prepared;
   if (chunks.is_raw() && spec.cache == Cache::none)
     prepared.kept_chunks = std::max(spec.kept_chunks, spec.chunks_ahead);
@@ -52,16 +70,13 @@ ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
 void ChunkCache::ask(std::size_t chunk) {
   const Entry& entry = entries_[chunk];
   const auto is_absent = [&] { return entry.state.load(std::memory_order_relaxed) == State::absent; };
-  if (!is_absent()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!is_absent() || !entry.stored.empty()) return;
-  }
+  if (!is_absent() || (spec_.cache != Cache::none && !arena_.is_empty(chunk))) return;
   prepared_->ask(chunk);
 }
 
-const std::uint8_t* ChunkCache::address(std::size_t chunk) const {
-  return spec_.cache == Cache::decoded ? arena_.data() + arena_starts_[chunk] : entries_[chunk].decoded;
+std::uint8_t* ChunkCache::address(std::size_t chunk) const {
+  const Entry& entry = entries_[chunk];
+  return spec_.cache == Cache::decoded && entry.decoded == nullptr ? arena_.chunk(chunk) : entry.decoded;
 }
 
 void ChunkCache::want(std::size_t chunk) {
@@ -85,8 +100,8 @@ void ChunkCache::unpin(std::size_t chunk) {
 // Under the lock: what nobody holds any more is listed as idle, and the longest idle chunks go.
 void ChunkCache::settle(std::size_t chunk) {
   Entry& entry = entries_[chunk];
-  const bool idles = entry.decoded != nullptr && entry.wanted == 0 && entry.pins == 0 &&
-                     entry.state.load(std::memory_order_relaxed) == State::ready;
+  const bool idles = entry.decoded != nullptr && spec_.cache != Cache::decoded && entry.wanted == 0 &&
+                     entry.pins == 0 && entry.state.load(std::memory_order_relaxed) == State::ready;
   if (entry.is_idle && !idles) spare_.splice(spare_.end(), idle_, entry.idle);
   if (!entry.is_idle && idles) {
     if (spare_.empty()) spare_.emplace_back();
@@ -141,7 +156,7 @@ void ChunkCache::end_loading(std::size_t chunk, State state) {
     if (state != State::ready) {
       give_back(entry);
       // A failed chunk is read again from the file at the next try.
-      entry.stored = ByteBuffer();
+      if (spec_.cache != Cache::none && arena_.is_ready(chunk)) arena_.forget(chunk);
     }
     settle(chunk);
   }
@@ -155,22 +170,48 @@ bool ChunkCache::checks(const ChunkReader& part) const {
 // Returns where to read a chunk's stored bytes: directly to the samples if they are raw, else to a buffer.
 MutableBytes ChunkCache::target(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
   const std::uint64_t bytes = chunks_.stored(location).stored_bytes;
-  Entry& entry = entries_[chunk];
   const bool is_raw = chunks_.is_raw(location.part);
-  if (is_raw && spec_.cache == Cache::none) return {entry.decoded, bytes};
+  if (is_raw && spec_.cache == Cache::none) return {entries_[chunk].decoded, bytes};
   if (is_raw && spec_.cache == Cache::decoded && bytes == chunks_.decoded_bytes(location))
-    return {arena_.data() + arena_starts_[chunk], bytes};
-  ByteBuffer& buffer = spec_.cache == Cache::compressed ? entry.stored : scratch;
-  buffer.resize(bytes);
-  return buffer;
+    return {address(chunk), bytes};
+  scratch.resize(bytes);
+  return scratch;
+}
+
+/// Lets `fill` write what stays in memory, where no process has done so. Returns whether it is there: not
+/// where a process is stuck while it fills it.
+template <class Fill>
+bool ChunkCache::fill_in_arena(std::size_t chunk, const Fill& fill) {
+  std::atomic<bool>& was_in_arena = entries_[chunk].was_in_arena;
+  if (was_in_arena && arena_.is_ready(chunk)) return true;
+  const ChunkArena::Claim claim = arena_.claim(chunk);
+  if (claim == ChunkArena::Claim::stuck) return false;
+  if (claim == ChunkArena::Claim::own) {
+    try {
+      fill();
+    } catch (...) {
+      arena_.give_up(chunk);
+      throw;
+    }
+    arena_.finish(chunk);
+  }
+  if (claim == ChunkArena::Claim::filled) prepared_->forget(chunk);
+  if (!was_in_arena.exchange(true) && claim == ChunkArena::Claim::filled) {
+    const std::lock_guard lock(mutex_);
+    ++stats_.shared_chunks;
+  }
+  return true;
 }
 
 // What is in memory was compared when it was read.
 Bytes ChunkCache::fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
-  const Entry& entry = entries_[chunk];
-  if (!entry.stored.empty()) return entry.stored;
+  const bool compares = checks(chunks_.part(location));
+  if (spec_.cache == Cache::compressed) {
+    const MutableBytes kept(arena_.chunk(chunk), chunks_.stored(location).stored_bytes);
+    if (fill_in_arena(chunk, [&] { prepared_->read(chunk, kept, compares); })) return kept;
+  }
   const MutableBytes stored = target(chunk, location, scratch);
-  prepared_->read(chunk, stored, checks(chunks_.part(location)));
+  prepared_->read(chunk, stored, compares);
   return stored;
 }
 
@@ -187,7 +228,7 @@ void ChunkCache::decode_images(std::size_t chunk, ChunkSet::Location location, B
     const MutableBytes decoded(entries_[chunk].decoded, raw_bytes);
     return decode_chunk(chunks_.part(location), location.chunk, stored, decoded);
   }
-  const MutableBytes samples(arena_.data() + arena_starts_[chunk], chunks_.decoded_bytes(location));
+  const MutableBytes samples(address(chunk), chunks_.decoded_bytes(location));
   if (raw_bytes == samples.size())
     return decode_chunk(chunks_.part(location), location.chunk, stored, samples);
   ByteBuffer padded(raw_bytes);
@@ -201,9 +242,7 @@ void ChunkCache::decode_matrices(std::size_t chunk, ChunkSet::Location location,
   ByteBuffer& raw = buffer.get();
   raw.resize(chunks_.stored(location).raw_bytes);
   decode_chunk(chunks_.part(location), location.chunk, stored, raw);
-  const MutableBytes rows(
-      spec_.cache == Cache::decoded ? arena_.data() + arena_starts_[chunk] : entries_[chunk].decoded,
-      chunks_.decoded_bytes(location));
+  const MutableBytes rows(address(chunk), chunks_.decoded_bytes(location));
   try {
     decode_rows_to_memory(raw, chunks_.matrix(), chunks_.stored(location).sample_count, chunks_.reads_times(),
                           rows);
@@ -229,6 +268,13 @@ void ChunkCache::keep(Entry& entry, PreparedChunk arrived) {
 }
 
 void ChunkCache::read(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
+  if (spec_.cache != Cache::decoded) return load(chunk, location, scratch);
+  if (fill_in_arena(chunk, [&] { load(chunk, location, scratch); })) return;
+  take_buffer(entries_[chunk]);
+  load(chunk, location, scratch);
+}
+
+void ChunkCache::load(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
   Entry& entry = entries_[chunk];
   const bool is_raw = chunks_.is_raw(location.part);
   const bool keeps_stored = spec_.cache == Cache::compressed || (spec_.cache == Cache::decoded && is_raw);
@@ -270,7 +316,8 @@ ChunkCache::Pin ChunkCache::acquire(std::size_t chunk, ByteBuffer& scratch) {
   std::unique_lock lock(mutex_);
   const State before = entry.state.load(std::memory_order_relaxed);
   ++entry.pins;
-  Pin pin(this, chunk, nullptr, before == State::ready || before == State::corrupt);
+  const bool is_shared = spec_.cache == Cache::decoded && arena_.is_ready(chunk);
+  Pin pin(this, chunk, nullptr, before == State::ready || before == State::corrupt || is_shared);
   if (begin_loading(entry, lock)) {
     lock.unlock();
     load_now(chunk, location, scratch);
@@ -311,7 +358,8 @@ bool ChunkCache::begin_reading_some(std::size_t chunk) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[chunk];
   if (entry.state.load(std::memory_order_relaxed) != State::absent || entry.wanted > 0) return false;
-  const bool all_stay = spec_.cache == Cache::decoded || spec_.kept_chunks >= entries_.size();
+  if (spec_.cache == Cache::decoded) return !arena_.is_ready(chunk) && arena_.first_use(chunk);
+  const bool all_stay = spec_.kept_chunks >= entries_.size();
   const std::uint64_t before = std::exchange(entry.last_use, ++uses_);
   return before == 0 || (!all_stay && uses_ - before > spec_.kept_chunks);
 }
@@ -334,7 +382,7 @@ ChunkCache::Pin ChunkCache::acquire_some(std::size_t chunk, std::span<const std:
     return acquire(chunk, scratch);
   if (chunks_.is_raw(location.part)) return {nullptr, chunk, &kInFile, false};
   try {
-    read_some(location, wanted, scratch, room);
+    read_some(chunk, location, wanted, scratch, room);
     return {nullptr, chunk, room.data(), false};
   } catch (const Error& error) {
     if (!leaves_out(error)) throw_with_advice(error);
@@ -343,16 +391,14 @@ ChunkCache::Pin ChunkCache::acquire_some(std::size_t chunk, std::span<const std:
   return acquire(chunk, scratch);
 }
 
-void ChunkCache::read_some(ChunkSet::Location location, std::span<const std::uint64_t> wanted,
-                           ByteBuffer& scratch, ByteBuffer& room) {
-  const ChunkReader& part = chunks_.part(location);
+void ChunkCache::read_some(std::size_t chunk, ChunkSet::Location location,
+                           std::span<const std::uint64_t> wanted, ByteBuffer& scratch, ByteBuffer& room) {
   const StoredChunk& stored = chunks_.stored(location);
   const auto begin = std::chrono::steady_clock::now();
-  scratch.resize(stored.stored_bytes);
-  part.fetch(location.chunk, scratch, checks(part));
+  const Bytes bytes = fetch(chunk, location, scratch);
   const double fetch_seconds = seconds_since(begin);
   room.resize(stored.raw_bytes);
-  decode_chunk(part, location.chunk, scratch, room, wanted);
+  decode_chunk(chunks_.part(location), location.chunk, bytes, room, wanted);
   count_fetch(stored.stored_bytes, fetch_seconds, seconds_since(begin) - fetch_seconds);
 }
 

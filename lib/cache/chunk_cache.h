@@ -7,11 +7,14 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "cache/chunk_arena.h"
 #include "cache/chunk_buffers.h"
 #include "cache/chunk_set.h"
 #include "cache/prepared_chunks.h"
@@ -33,12 +36,24 @@ struct ChunkCacheSpec {
 /// What the cache has done. Times in seconds, summed over threads.
 struct ChunkCacheStats {
   std::uint64_t fetches = 0;
+  std::uint64_t shared_chunks = 0;  ///< chunks that other processes have put into memory
   std::uint64_t stored_bytes = 0;
   std::uint64_t corrupt_chunks = 0;
   double fetch_seconds = 0;
   double decode_seconds = 0;
   PreparedStats prepared;
 };
+
+/// What of a source stays in memory.
+enum class Kept : std::uint8_t {
+  decoded,  ///< chunks as Cache::decoded keeps them
+  stored,   ///< stored bytes of chunks
+  pixels,   ///< of images of their own sizes
+};
+
+/// Tells such memory of processes that share it from other memory; nothing where it cannot be shared.
+/// `checks`: whether bytes are compared with their hashes.
+[[nodiscard]] std::optional<std::uint64_t> arena_id(const ChunkSet& chunks, Kept kept, bool checks);
 
 /// Gives the samples of chunks. Any thread may call anything. Bytes are compared with their hashes each time
 /// they are read from a file, whole chunks as samples, and never again in the memory of this class.
@@ -125,6 +140,8 @@ class ChunkCache {
 
   [[nodiscard]] bool skips_corrupt() const { return spec_.on_corrupt == OnCorrupt::skip; }
   [[nodiscard]] ChunkCacheStats stats() const;
+  /// Says why memory is not shared with other processes that was to be; else empty.
+  [[nodiscard]] const std::string& arena_notice() const { return arena_.notice(); }
   void reset_stats();
 
  private:
@@ -140,18 +157,21 @@ class ChunkCache {
     std::uint32_t wanted = 0;
     std::uint32_t pins = 0;
     std::uint64_t last_use = 0;             // of which only some samples were read: a number of uses_
-    std::uint8_t* decoded = nullptr;        // where chunks come and go
+    std::uint8_t* decoded = nullptr;        // where chunks come and go, or `arena_` was stuck
     bool is_received = false;               // `decoded` is the memory that it arrived in
-    ByteBuffer stored;                      // Cache::compressed
+    std::atomic<bool> was_in_arena{false};  // found there, or put there
     std::list<std::size_t>::iterator idle;  // valid where is_idle
   };
 
-  [[nodiscard]] const std::uint8_t* address(std::size_t chunk) const;
+  [[nodiscard]] std::uint8_t* address(std::size_t chunk) const;
   [[nodiscard]] bool begin_loading(Entry& entry, std::unique_lock<std::mutex>& lock);
   void read(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
+  void load(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   [[nodiscard]] bool checks(const ChunkReader& part) const;
   [[nodiscard]] Bytes fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   [[nodiscard]] MutableBytes target(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
+  template <class Fill>
+  [[nodiscard]] bool fill_in_arena(std::size_t chunk, const Fill& fill);
   [[nodiscard]] bool read_from_file(std::size_t chunk, std::uint64_t first, std::uint64_t offset,
                                     MutableBytes out);
   void count_damaged(Entry& entry);
@@ -161,8 +181,8 @@ class ChunkCache {
   void load_now(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   [[nodiscard]] bool can_read_some(ChunkSet::Location location) const;
   [[nodiscard]] bool begin_reading_some(std::size_t chunk);
-  void read_some(ChunkSet::Location location, std::span<const std::uint64_t> wanted, ByteBuffer& scratch,
-                 ByteBuffer& room);
+  void read_some(std::size_t chunk, ChunkSet::Location location, std::span<const std::uint64_t> wanted,
+                 ByteBuffer& scratch, ByteBuffer& room);
   void count_fetch(std::uint64_t stored_bytes, double fetch_seconds, double decode_seconds);
   [[nodiscard]] bool leaves_out(const Error& error) const;
   [[noreturn]] static void throw_with_advice(const Error& error);
@@ -178,8 +198,7 @@ class ChunkCache {
   const ChunkSet& chunks_;
   ChunkCacheSpec spec_;
   bool reads_some_ = false;
-  MemoryMap arena_;                          // Cache::decoded: all samples
-  std::vector<std::uint64_t> arena_starts_;  // of each chunk there
+  ChunkArena arena_;  // Cache::decoded: all samples; Cache::compressed: stored bytes
   std::vector<Entry> entries_;
   mutable std::mutex mutex_;  // guards all but `state` of entries, which may be read without it
   std::condition_variable changed_;

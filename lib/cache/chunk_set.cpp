@@ -1,11 +1,15 @@
 #include "cache/chunk_set.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
 #include "base/hash.h"
 #include "cache/decoded_rows.h"
+#include "chunkhit/version.h"
 
 namespace chunkhit {
 namespace {
@@ -130,6 +134,32 @@ std::uint64_t ChunkSet::id() const {
   }
   facts.push_back(sample_count());
   return xxh3(Bytes(reinterpret_cast<const std::uint8_t*>(facts.data()), facts.size() * sizeof facts[0]));
+}
+
+std::optional<std::uint64_t> ChunkSet::contents_id() const {
+  if (!std::ranges::all_of(parts_, [](const auto& part) { return part->has_hashes(); })) return std::nullopt;
+  const std::string text = version();
+  Xxh3Stream stream;
+  stream.update(as_bytes(text));
+  const auto add = [&](const auto& numbers) {
+    stream.update(Bytes(reinterpret_cast<const std::uint8_t*>(numbers.data()), sizeof numbers));
+  };
+  add(std::array<std::uint64_t, 2>{id(), reads_times() ? 1U : 0U});
+  for (const auto& part : parts_) {
+    struct stat status {};
+    const bool is_remote = part->file().remote() != nullptr;
+    if (!is_remote && ::stat(part->path().c_str(), &status) != 0) return std::nullopt;
+    if (is_remote) stream.update(as_bytes(part->path()));
+    add(std::array<std::uint64_t, 2>{status.st_dev, status.st_ino});
+    const SampleShape& shape = part->spec().payload().shape();
+    stream.update(as_bytes(part->spec().codec));
+    add(std::array<std::uint32_t, 6>{shape.height, shape.width, shape.channels,
+                                     static_cast<std::uint32_t>(shape.layout), shape.has_mask,
+                                     shape.has_view});
+    for (const StoredChunk& chunk : part->chunks())
+      add(std::array<std::uint64_t, 3>{chunk.xxh3, chunk.stored_bytes, chunk.raw_bytes});
+  }
+  return stream.value();
 }
 
 }  // namespace chunkhit

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "store/part.h"
@@ -74,6 +75,9 @@ class ChunkSet {
   [[nodiscard]] std::uint64_t max_fetched_bytes() const;  ///< stored bytes of the largest chunk
   /// Tells this source from others: a hash over the parts' packs, locations and counts.
   [[nodiscard]] std::uint64_t id() const;
+  /// Tells the stored and decoded bytes of all chunks from others: a hash over files or URLs, and over what
+  /// decoding depends on. Nothing where chunks have no hashes.
+  [[nodiscard]] std::optional<std::uint64_t> contents_id() const;
 
  private:
   bool reads_times_ = true;

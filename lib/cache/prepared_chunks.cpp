@@ -37,6 +37,7 @@ class RemoteChunks final : public PreparedChunks {
   void ask(std::size_t chunk) override;
   [[nodiscard]] bool can_ask() const override;
   bool forget_asked() override;
+  void forget(std::size_t chunk) override;
   [[nodiscard]] PreparedChunk take(std::size_t chunk, bool checks) override;
   void give_back(std::uint8_t* memory) override;
   [[nodiscard]] bool keeps_on_disk() const override { return disk_.has_value(); }
@@ -147,6 +148,12 @@ bool RemoteChunks::forget_asked() {
     if (asked.transfer()) asked.transfer()->cancel();
   std::erase_if(asked_, [](const auto& each) { return !each.second.is_taken; });
   return true;
+}
+
+void RemoteChunks::forget(std::size_t chunk) {
+  const std::lock_guard lock(mutex_);
+  const auto found = asked_.find(chunk);
+  if (found != asked_.end() && !found->second.is_taken) asked_.erase(found);
 }
 
 /// What `take` begins with: a chunk that was asked for ahead, or memory for it.

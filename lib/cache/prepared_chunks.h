@@ -62,6 +62,8 @@ class PreparedChunks {
   [[nodiscard]] virtual bool can_ask() const { return false; }
   /// Forgets what was asked for: a caller that waits for it gets try_again. Returns whether any may wait.
   virtual bool forget_asked() { return false; }
+  /// Forgets one chunk that was asked for and is not needed any more.
+  virtual void forget(std::size_t) {}
   /// Gives a chunk's stored bytes in the memory that they arrived in, their hash compared where `checks`;
   /// nothing where they are to be read into the caller's.
   [[nodiscard]] virtual PreparedChunk take(std::size_t, bool) { return {}; }

@@ -88,6 +88,7 @@ void bind_stats(py::module_& module) {
       .def_readonly("chunk_hits", &LoaderStats::chunk_hits)
       .def_readonly("chunk_misses", &LoaderStats::chunk_misses)
       .def_readonly("chunk_fetches", &LoaderStats::chunk_fetches)
+      .def_readonly("shared_chunks", &LoaderStats::shared_chunks)
       .def_readonly("corrupt_chunks", &LoaderStats::corrupt_chunks)
       .def_readonly("corrupt_samples", &LoaderStats::corrupt_samples)
       .def_readonly("retained_batches", &LoaderStats::retained_batches)

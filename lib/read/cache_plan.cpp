@@ -6,6 +6,7 @@
 #include "base/resources.h"
 #include "base/throw_error.h"
 #include "base/words.h"
+#include "cache/shared_memory.h"
 #include "read/sized_images.h"
 
 namespace chunkhit {
@@ -24,10 +25,40 @@ std::uint64_t room_of_threads(const ChunkSet& chunks, std::uint64_t threads) {
   return chunks.is_raw() ? 0 : threads * (chunks.max_stored_bytes() + chunks.max_chunk_bytes());
 }
 
+std::uint64_t bytes_of(const ChunkSet& chunks, Kept kept) {
+  switch (kept) {
+    case Kept::decoded:
+      return chunks.decoded_bytes();
+    case Kept::stored:
+      return chunks.stored_bytes();
+    case Kept::pixels:
+      return DecodedImages::bytes_of_all(chunks);
+  }
+  return 0;
+}
+
+/// Of these bytes, what processes have taken already where memory is shared. So much is missing in what is
+/// available, not in what was given.
+std::uint64_t taken_bytes(const ChunkSet& chunks, const CacheSpec& spec, Kept kept) {
+  if (!spec.shares || spec.cache_bytes != 0) return 0;
+  const auto id = arena_id(chunks, kept, spec.checks);
+  return id ? SharedMemory::taken_bytes(*id) : 0;
+}
+
+std::uint64_t processes_of(const CacheSpec& spec) { return spec.shares ? local_processes() : 1; }
+
+/// What keeping them all takes of this process's memory: where it is shared, its part.
+std::uint64_t part_of_kept(const ChunkSet& chunks, const CacheSpec& spec, Kept kept) {
+  const std::uint64_t bytes = bytes_of(chunks, kept);
+  return (bytes - std::min(bytes, taken_bytes(chunks, spec, kept))) / processes_of(spec);
+}
+
 /// Prefers decoded chunks, then compressed ones in memory, then none, by what fits.
-Cache choose(const ChunkSet& chunks, std::uint64_t memory, std::uint64_t room, std::uint64_t needed) {
-  if (chunks.decoded_bytes() + room <= memory) return Cache::decoded;
-  if (!chunks.is_raw() && chunks.stored_bytes() + needed <= memory) return Cache::compressed;
+Cache choose(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_t memory, std::uint64_t room,
+             std::uint64_t needed) {
+  if (part_of_kept(chunks, spec, Kept::decoded) + room <= memory) return Cache::decoded;
+  if (!chunks.is_raw() && part_of_kept(chunks, spec, Kept::stored) + needed <= memory)
+    return Cache::compressed;
   return Cache::none;
 }
 
@@ -48,19 +79,20 @@ CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64
   // The chunks that the order needs, as many for the batches after them, and one that each thread loads.
   const std::uint64_t max_ahead = 2 * spec.chunks_needed + spec.threads;
   CachePlan plan;
-  plan.cache = spec.cache == Cache::automatic ? choose(chunks, memory, room, needed) : spec.cache;
+  plan.cache = spec.cache == Cache::automatic ? choose(chunks, spec, memory, room, needed) : spec.cache;
   if (plan.cache == Cache::decoded) {
-    if (chunks.decoded_bytes() + room > memory)
-      refuse(spec, "cache decoded", chunks.decoded_bytes() + room, memory, "give more, or take `cache` none");
+    const std::uint64_t kept = part_of_kept(chunks, spec, Kept::decoded);
+    if (kept + room > memory)
+      refuse(spec, "cache decoded", kept + room, memory, "give more, or take `cache` none");
     plan.chunks_ahead = static_cast<std::size_t>(max_ahead);
     return plan;
   }
   std::uint64_t left = memory;
   if (plan.cache == Cache::compressed) {
-    if (chunks.stored_bytes() + needed > memory)
-      refuse(spec, "cache compressed", chunks.stored_bytes() + needed, memory,
-             "give more, or take `cache` none");
-    left -= chunks.stored_bytes();
+    const std::uint64_t kept = part_of_kept(chunks, spec, Kept::stored);
+    if (kept + needed > memory)
+      refuse(spec, "cache compressed", kept + needed, memory, "give more, or take `cache` none");
+    left -= kept;
   }
   const std::uint64_t fitting = needed > left ? 0 : (left - room) / chunk_bytes;
   const bool all_stay = std::min(fitting, max_ahead) >= chunks.chunk_count();
@@ -89,20 +121,29 @@ CachePlan plan_sized(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_
     refuse(spec,
            spec.threads > 1 ? "decoding the largest images on all threads" : "decoding the largest image",
            decoding, memory, spec.threads > 1 ? "give more, or take fewer `threads`" : "give more");
-  const std::uint64_t stored_bytes = chunks.decoded_bytes(), all = DecodedImages::bytes_of_all(chunks);
+  const std::uint64_t stored_bytes = part_of_kept(chunks, spec, Kept::decoded);
+  const std::uint64_t pixels = part_of_kept(chunks, spec, Kept::pixels);
   if (spec.cache == Cache::compressed && stored_bytes + decoding > memory)
     refuse(spec, "cache compressed", stored_bytes + decoding, memory, "give more, or take `cache` none");
-  if (spec.cache == Cache::decoded && spec.keeps_images && stored_bytes + decoding + all > memory)
-    refuse(spec, "cache decoded", stored_bytes + decoding + all, memory,
+  if (spec.cache == Cache::decoded && spec.keeps_images && stored_bytes + decoding + pixels > memory)
+    refuse(spec, "cache decoded", stored_bytes + decoding + pixels, memory,
            "give more, or take `cache` automatic, which keeps the pixels of as many images as fit");
   CacheSpec stored = spec;
   if (spec.cache == Cache::compressed) stored.cache = Cache::decoded;
   CachePlan plan = plan_chunks(chunks, stored, memory, decoding);
   plan.reported = plan.cache == Cache::decoded ? Cache::compressed : plan.cache;
   if (plan.cache != Cache::decoded || spec.cache == Cache::compressed || !spec.keeps_images) return plan;
-  plan.image_bytes = std::min(all, memory - decoding - stored_bytes);
+  const std::uint64_t all = bytes_of(chunks, Kept::pixels), left = memory - decoding - stored_bytes;
+  plan.image_bytes =
+      pixels <= left ? all : left * processes_of(spec) + taken_bytes(chunks, spec, Kept::pixels);
   if (plan.image_bytes == all) plan.reported = Cache::decoded;
   return plan;
+}
+
+bool shares_memory(const ChunkSet& chunks) {
+  static const bool can_share = SharedMemory::obstacle().empty();
+  return can_share &&
+         std::ranges::all_of(chunks.parts(), [](const auto& part) { return part->has_hashes(); });
 }
 
 }  // namespace
@@ -112,10 +153,11 @@ CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
   const std::size_t max_asked = max_asked_chunks(chunks, memory);
   memory -= std::min(memory, max_asked * chunks.max_fetched_bytes());
   CachePlan plan;
+  CacheSpec wanted = spec;
+  wanted.shares = shares_memory(chunks);
   if (chunks.holds_own_sizes()) {
-    plan = plan_sized(chunks, spec, memory);
+    plan = plan_sized(chunks, wanted, memory);
   } else {
-    CacheSpec wanted = spec;
     if (chunks.is_raw() && spec.cache == Cache::compressed) wanted.cache = Cache::decoded;  // the same bytes
     plan = plan_chunks(chunks, wanted, memory, room_of_threads(chunks, spec.threads));
     plan.reported = spec.cache == Cache::automatic ? plan.cache : spec.cache;

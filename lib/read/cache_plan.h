@@ -19,6 +19,7 @@ struct CacheSpec {
   bool checks = true;                 ///< hashes are compared
   bool allows_unchecked = false;  ///< rather no hashes than an error, where memory is too small for chunks
   bool reads_runs = false;        ///< samples are copied as they are, in the order of the file
+  bool shares = false;            ///< the processes of this machine share what is kept of all chunks
 };
 
 /// What it gets.

@@ -312,10 +312,12 @@ LoaderStats EpochReader::stats() const {
   stats.chunk_hits = pipeline.made.chunk_hits;
   stats.chunk_misses = pipeline.made.chunk_misses;
   stats.chunk_fetches = cache.fetches;
+  stats.shared_chunks = cache.shared_chunks;
   stats.corrupt_chunks = cache.corrupt_chunks;
   stats.remote_bytes = cache.prepared.remote_bytes;
   stats.disk_chunks = cache.prepared.disk_chunks;
   stats.notices = cache.prepared.notices;
+  if (!cache_.arena_notice().empty()) stats.notices.push_back(cache_.arena_notice());
   if (std::string notice = old_pack_notice(); !notice.empty()) stats.notices.push_back(std::move(notice));
   if (const std::uint64_t twice = padded_samples(); twice > 0)
     stats.notices.push_back(count_text(twice, "sample") + (twice == 1 ? " is" : " are") +

@@ -39,8 +39,11 @@ class EpochReader {
   [[nodiscard]] const ChunkGrid& grid() const { return grid_; }
   [[nodiscard]] ChunkCache& cache() { return cache_; }
   [[nodiscard]] BatchChunksSpec batch_chunks() const;
-  /// Memory for pixels of images of their own sizes.
+  /// Memory for pixels of images of their own sizes, and what tells it from others (arena_id).
   [[nodiscard]] std::uint64_t image_bytes() const { return plan_.image_bytes; }
+  [[nodiscard]] std::optional<std::uint64_t> image_arena() const {
+    return arena_id(chunks_, Kept::pixels, spec_.check_hashes != CheckHashes::never);
+  }
   /// Must be called before the first batch; the assemblers' memory must outlive this.
   void set_assembler(MakeBatchAssembler make_assembler) { make_assembler_ = std::move(make_assembler); }
 

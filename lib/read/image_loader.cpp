@@ -165,9 +165,9 @@ struct ImageLoader::Images final : Loader<ImageBatch>::Impl {
                return make_buffer(source, *copier, allocator, size);
              }) {
     copier->check();
-    decoded_images =
-        with_memory("cache_bytes: the pixels of the images need more memory than can be had: lower it",
-                    [&] { return copier->keep_pixels(core.reader().image_bytes()); });
+    decoded_images = with_memory(
+        "cache_bytes: the pixels of the images need more memory than can be had: lower it",
+        [&] { return copier->keep_pixels(core.reader().image_bytes(), core.reader().image_arena()); });
     core.reader().set_assembler([this] {
       EpochReader& reader = core.reader();
       return std::make_unique<ImageBatchAssembler>(

@@ -133,8 +133,9 @@ LoaderStats LoaderStats::since(const LoaderStats& earlier) const {
   for (std::uint64_t LoaderStats::*const each :
        {&LoaderStats::batches, &LoaderStats::samples, &LoaderStats::batch_bytes, &LoaderStats::stored_bytes,
         &LoaderStats::chunk_hits, &LoaderStats::chunk_misses, &LoaderStats::chunk_fetches,
-        &LoaderStats::corrupt_chunks, &LoaderStats::corrupt_samples, &LoaderStats::remote_bytes,
-        &LoaderStats::disk_chunks, &LoaderStats::retained_batches, &LoaderStats::decoded_images})
+        &LoaderStats::shared_chunks, &LoaderStats::corrupt_chunks, &LoaderStats::corrupt_samples,
+        &LoaderStats::remote_bytes, &LoaderStats::disk_chunks, &LoaderStats::retained_batches,
+        &LoaderStats::decoded_images})
     since.*each -= earlier.*each;
   return since;
 }
@@ -170,7 +171,7 @@ std::ostream& operator<<(std::ostream& out, const LoaderStats& stats) {
       "%s, %s in %.3f s (%.0f samples/s, %.2f GB/s); %s, %s, prefetch %u\n"
       "caller: waited %.3f s, busy %.3f s; threads: fetch %.3f s, decode %.3f s, assemble %.3f s, idle %.3f "
       "s\n"
-      "chunks: %s, %s, %s, %.1f MB fetched; left out: %s, %s\n",
+      "chunks: %s, %s, %s, %.1f MB fetched, %llu from other processes; left out: %s, %s\n",
       count_text(stats.batches, "batch").c_str(), count_text(stats.samples, "sample").c_str(), stats.seconds,
       stats.seconds > 0 ? static_cast<double>(stats.samples) / stats.seconds : 0,
       stats.seconds > 0 ? static_cast<double>(stats.batch_bytes) / stats.seconds / 1e9 : 0,
@@ -178,8 +179,8 @@ std::ostream& operator<<(std::ostream& out, const LoaderStats& stats) {
       stats.wait_seconds, stats.step_seconds, stats.fetch_seconds, stats.decode_seconds,
       stats.assemble_seconds, stats.idle_seconds, count_text(stats.chunk_hits, "hit").c_str(),
       count_text(stats.chunk_misses, "miss").c_str(), count_text(stats.chunk_fetches, "fetch").c_str(),
-      static_cast<double>(stats.stored_bytes) / 1e6, count_text(stats.corrupt_chunks, "chunk").c_str(),
-      count_text(stats.corrupt_samples, "sample").c_str());
+      static_cast<double>(stats.stored_bytes) / 1e6, static_cast<unsigned long long>(stats.shared_chunks),
+      count_text(stats.corrupt_chunks, "chunk").c_str(), count_text(stats.corrupt_samples, "sample").c_str());
   out << text.data();
   if (stats.transform_seconds > 0) {
     std::snprintf(text.data(), text.size(),

@@ -24,7 +24,7 @@ namespace chunkhit {
 namespace {
 
 /// Beside the pixels.
-constexpr std::uint64_t kBytesOfSample = sizeof(std::uint64_t) + 1;
+constexpr std::uint64_t kBytesOfSample = ChunkArena::kStateBytes;
 
 /// The bytes of an image's pixels; 0 where it is stored as these.
 std::uint64_t pixel_bytes(const ChunkSet& chunks, ChunkSet::SampleLocation location) {
@@ -288,24 +288,28 @@ std::uint64_t DecodedImages::bytes_of_all(const ChunkSet& chunks) {
   return bytes;
 }
 
-DecodedImages::DecodedImages(const ChunkSet& chunks, std::uint64_t bytes) {
+// Shared memory has room for every image, so that processes may choose other numbers of them. Pages that
+// nobody writes to take no memory.
+DecodedImages::DecodedImages(const ChunkSet& chunks, std::uint64_t bytes, std::optional<std::uint64_t> id) {
   const std::uint64_t samples = chunks.sample_count();
   if (bytes <= samples * kBytesOfSample) return;
   const std::uint64_t room = bytes - samples * kBytesOfSample;
-  offsets_.assign(samples, kNotChosen);
-  states_ = std::vector<std::atomic<State>>(samples);
+  is_chosen_.resize(samples);
+  std::vector<std::uint64_t> sizes(samples);
   // Images are chosen by a permutation of all, so that each batch has about the same share of them.
   const Permutation choice(samples, random_bits(0, Purpose::decoded_images, 0));
   std::uint64_t taken = 0;
   for (std::uint64_t i = 0; i < samples; ++i) {
     const std::uint64_t sample = choice(i);
     const std::uint64_t pixels = pixel_bytes(chunks, chunks.find_sample(sample));
-    if (pixels == 0 || pixels > room - taken) continue;
-    offsets_[sample] = taken;
+    const bool is_chosen = pixels != 0 && pixels <= room - taken;
+    if (is_chosen || id) sizes[sample] = pixels;
+    if (!is_chosen) continue;
+    is_chosen_[sample] = true;
     taken += pixels;
     ++count_;
   }
-  if (taken > 0) memory_ = MemoryMap::of_memory(taken);
+  if (taken > 0) arena_ = ChunkArena(sizes, id);
 }
 
 }  // namespace chunkhit

@@ -1,14 +1,14 @@
 // Images of their own sizes: from their stored bytes to pixels, or to the samples of a batch.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "augment/random_crop.h"
 #include "augment/sample_writer.h"
 #include "base/bytes.h"
-#include "cache/chunk_buffers.h"
+#include "cache/chunk_arena.h"
 #include "cache/chunk_set.h"
 #include "decode/jpeg_tiles.h"
 #include "store/part.h"
@@ -75,40 +75,35 @@ class DecodedImages {
  public:
   /// What all images need that are not stored as pixels.
   [[nodiscard]] static std::uint64_t bytes_of_all(const ChunkSet& chunks);
-  /// Chooses images evenly, the same ones for equal sources, as long as they fit into `bytes`. Throws
-  /// std::bad_alloc.
-  DecodedImages(const ChunkSet& chunks, std::uint64_t bytes);
+  /// Chooses images evenly, the same ones for equal sources, as long as they fit into `bytes`. `id`: as
+  /// ChunkArena. Throws std::bad_alloc.
+  DecodedImages(const ChunkSet& chunks, std::uint64_t bytes, std::optional<std::uint64_t> id);
   DecodedImages() = default;  ///< chooses none
 
   /// How many were chosen.
   [[nodiscard]] std::uint64_t count() const { return count_; }
   /// The upright pixels of an image, row by row. `decode` writes them where a chosen image has none yet; it
-  /// may throw. Null where the image was not chosen, or another thread decodes it now.
+  /// may throw. Null where the image was not chosen, or a thread of any process decodes it now.
   template <class Decode>
   [[nodiscard]] const std::uint8_t* find(std::uint64_t sample, Decode decode) {
-    if (offsets_.empty() || offsets_[sample] == kNotChosen) return nullptr;
-    std::atomic<State>& state = states_[sample];
-    std::uint8_t* const pixels = memory_.data() + offsets_[sample];
-    if (state.load(std::memory_order_acquire) == State::ready) return pixels;
-    State expected = State::absent;
-    if (!state.compare_exchange_strong(expected, State::decoding)) return nullptr;
+    if (is_chosen_.empty() || !is_chosen_[sample]) return nullptr;
+    std::uint8_t* const pixels = arena_.chunk(sample);
+    if (arena_.is_ready(sample)) return pixels;
+    const ChunkArena::Claim claim = arena_.try_claim(sample);
+    if (claim != ChunkArena::Claim::own) return claim == ChunkArena::Claim::filled ? pixels : nullptr;
     try {
       decode(pixels);
     } catch (...) {
-      state = State::absent;
+      arena_.give_up(sample);
       throw;
     }
-    state.store(State::ready, std::memory_order_release);
+    arena_.finish(sample);
     return pixels;
   }
 
  private:
-  enum class State : std::uint8_t { absent, decoding, ready };
-  static constexpr std::uint64_t kNotChosen = ~std::uint64_t{0};
-
-  std::vector<std::uint64_t> offsets_;  // of each sample; empty where none is chosen
-  std::vector<std::atomic<State>> states_;
-  MemoryMap memory_;
+  std::vector<bool> is_chosen_;  // each sample; empty where none is
+  ChunkArena arena_;             // a chunk a sample
   std::uint64_t count_ = 0;
 };
 

@@ -109,8 +109,8 @@ class SizedCopier final : public CopierOf<SizedImageWriter> {
     if (pair != nullptr) pairs_->write_mask(image, use, pair);
     return seconds;
   }
-  std::uint64_t keep_pixels(std::uint64_t bytes) override {
-    kept_ = DecodedImages(chunks_, bytes);
+  std::uint64_t keep_pixels(std::uint64_t bytes, std::optional<std::uint64_t> arena) override {
+    kept_ = DecodedImages(chunks_, bytes, arena);
     return kept_.count();
   }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "augment/sample_writer.h"
 #include "cache/chunk_set.h"
@@ -46,7 +47,7 @@ class ImageCopier {
   virtual void check() const {}
   /// Keeps the pixels of as many images as fit into `bytes`, where decoding takes time; returns how many.
   /// Throws std::bad_alloc.
-  virtual std::uint64_t keep_pixels(std::uint64_t) { return 0; }
+  virtual std::uint64_t keep_pixels(std::uint64_t, std::optional<std::uint64_t>) { return 0; }
   [[nodiscard]] std::size_t sample_bytes() const {
     return images().sample_bytes() + (pairs() == nullptr ? 0 : pairs()->sample_bytes());
   }

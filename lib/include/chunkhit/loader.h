@@ -143,6 +143,7 @@ struct LoaderStats {
   std::uint64_t chunk_hits = 0;      ///< times a batch found its chunk loaded
   std::uint64_t chunk_misses = 0;    ///< times a batch had to wait for its chunk
   std::uint64_t chunk_fetches = 0;   ///< chunks read and decompressed
+  std::uint64_t shared_chunks = 0;   ///< chunks that other processes of this machine had read or decompressed
   std::uint64_t corrupt_chunks = 0;  ///< chunks skipped by OnCorrupt::skip
   std::uint64_t corrupt_samples = 0;
   std::uint64_t remote_bytes = 0;      ///< bytes fetched from servers, of stored_bytes

@@ -159,6 +159,7 @@ class Loader(Generic[Core, Batch]):
                             were fetched, of these from servers, and chunks of remote packs from cache_dir
         chunk_hits, chunk_misses, chunk_fetches
                             a batch found its chunk loaded, or had to wait for it; chunks that were loaded
+        shared_chunks       were loaded by other processes, into memory that all share
         corrupt_chunks, corrupt_samples
                             were left out (on_corrupt="skip")
         retained_batches    the caller kept, so that later ones took other memory

@@ -1,0 +1,250 @@
+// Memory of chunks that processes share: each chunk is filled once, whatever becomes of those that fill it.
+#include "cache/chunk_arena.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/own_process.h"
+#include "support/temporary_folder.h"
+
+namespace chunkhit {
+namespace {
+
+using Claim = ChunkArena::Claim;
+
+constexpr std::uint64_t kId = 17;
+const std::vector<std::uint64_t> kSizes{100, 5000, 0, 70'000};
+
+/// Processes that find each other in a folder of the test's own.
+class SharedArena : public testing::Test {
+ protected:
+  SharedArena() { ::setenv("TMPDIR", folder_.path().c_str(), 1); }
+  ~SharedArena() override { ::setenv("TMPDIR", before_.c_str(), 1); }
+
+  [[nodiscard]] std::string own_folder() const {
+    return folder_.path("chunkhit-" + std::to_string(::geteuid()));
+  }
+  [[nodiscard]] std::vector<std::string> files() const {
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(own_folder())) files.push_back(entry.path());
+    return files;
+  }
+
+  std::string before_ = std::filesystem::temp_directory_path();
+  TemporaryFolder folder_;
+};
+
+/// Fills each chunk that nobody has filled; returns how many these were.
+std::uint64_t fill(ChunkArena& arena) {
+  std::uint64_t filled = 0;
+  for (std::size_t chunk = 0; chunk < kSizes.size(); ++chunk) {
+    if (arena.claim(chunk) != Claim::own) continue;
+    std::fill_n(arena.chunk(chunk), kSizes[chunk], static_cast<std::uint8_t>(chunk + 1));
+    arena.finish(chunk);
+    ++filled;
+  }
+  return filled;
+}
+
+bool is_right(const ChunkArena& arena) {
+  for (std::size_t chunk = 0; chunk < kSizes.size(); ++chunk)
+    for (std::uint64_t i = 0; i < kSizes[chunk]; ++i)
+      if (arena.chunk(chunk)[i] != chunk + 1) return false;
+  return true;
+}
+
+/// A child that does `work`, and then waits for its end.
+template <class Work>
+pid_t start_child(const Work& work) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    work();
+    static_cast<void>(!::write(ends[1], "r", 1));
+    for (;;) ::pause();
+  }
+  ::close(ends[1]);
+  char ready = 0;
+  EXPECT_EQ(::read(ends[0], &ready, 1), 1) << "the child ended early";
+  ::close(ends[0]);
+  return child;
+}
+
+void kill_child(pid_t child) {
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(SharedArena, ManyProcessesFillEachChunkOnce) {
+  ChunkArena arena(kSizes, kId);
+  struct Found {
+    std::uint64_t filled;
+    bool is_right;
+  };
+  std::uint64_t filled = 0;
+  for (const Found& found : in_own_processes(64, [](std::size_t) {
+         ChunkArena own(kSizes, kId);
+         const std::uint64_t own_filled = fill(own);
+         return Found{own_filled, is_right(own)};
+       })) {
+    filled += found.filled;
+    EXPECT_TRUE(found.is_right);
+  }
+  EXPECT_EQ(filled, kSizes.size());
+  EXPECT_TRUE(is_right(arena));
+  EXPECT_EQ(arena.notice(), "");
+}
+
+TEST_F(SharedArena, OtherIdsAndNoIdHaveOtherMemory) {
+  ChunkArena arena(kSizes, kId), same(kSizes, kId), other(kSizes, kId + 1), own(kSizes, std::nullopt);
+  EXPECT_EQ(fill(arena), kSizes.size());
+  EXPECT_EQ(fill(same), 0u);
+  EXPECT_EQ(fill(other), kSizes.size());
+  EXPECT_EQ(fill(own), kSizes.size());
+}
+
+TEST_F(SharedArena, AnotherProcessTakesOverFromAKilledOne) {
+  ChunkArena arena(kSizes, kId);
+  const pid_t child = start_child([] {
+    ChunkArena own(kSizes, kId);
+    EXPECT_EQ(own.claim(1), Claim::own);
+    own.chunk(1)[0] = 99;
+  });
+  EXPECT_EQ(arena.try_claim(1), Claim::stuck);
+  ::kill(child, SIGKILL);
+  // Its parent has not fetched its end yet.
+  EXPECT_EQ(arena.claim(1), Claim::own);
+  arena.give_up(1);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(fill(arena), kSizes.size());
+  EXPECT_TRUE(is_right(arena));
+}
+
+TEST_F(SharedArena, NobodyWaitsForAStoppedProcess) {
+  ChunkArena arena(kSizes, kId);
+  const pid_t child = start_child([] {
+    ChunkArena own(kSizes, kId);
+    EXPECT_EQ(own.claim(1), Claim::own);
+  });
+  ::kill(child, SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
+  EXPECT_EQ(arena.claim(1), Claim::stuck);
+  EXPECT_EQ(arena.claim(0), Claim::own);
+  kill_child(child);
+  EXPECT_EQ(arena.claim(1), Claim::own);
+}
+
+TEST_F(SharedArena, WhoeverWaitsGoesOnWhenTheChunkIsReadyOrGivenUp) {
+  ChunkArena arena(kSizes, kId);
+  ASSERT_EQ(arena.claim(0), Claim::own);
+  ASSERT_EQ(arena.claim(1), Claim::own);
+  const pid_t child = start_child([] {});
+  kill_child(child);
+  const pid_t waits = ::fork();
+  if (waits == 0) {
+    ChunkArena own(kSizes, kId);
+    ::_exit(own.claim(0) == Claim::filled && own.claim(1) == Claim::own ? 0 : 1);
+  }
+  arena.finish(0);
+  arena.give_up(1);
+  int status = 1;
+  ::waitpid(waits, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(SharedArena, AForkedChildHandsTheMemoryOn) {
+  auto arena = std::make_unique<ChunkArena>(kSizes, kId);
+  EXPECT_EQ(fill(*arena), kSizes.size());
+  const pid_t child = start_child([&] { EXPECT_EQ(fill(*arena), 0u); });
+  arena.reset();
+  ChunkArena later(kSizes, kId);
+  EXPECT_EQ(fill(later), 0u);
+  EXPECT_TRUE(is_right(later));
+  kill_child(child);
+}
+
+TEST_F(SharedArena, NothingIsLeftOfProcessesThatEndedOrWereKilled) {
+  { ChunkArena arena(kSizes, kId); }
+  EXPECT_EQ(files(), std::vector<std::string>());
+  kill_child(start_child([] { static ChunkArena killed(kSizes, kId); }));
+  EXPECT_EQ(files().size(), 1u);
+  { ChunkArena other(kSizes, kId + 1); }
+  EXPECT_EQ(files(), std::vector<std::string>());
+  // The memory went with them.
+  ChunkArena arena(kSizes, kId);
+  EXPECT_EQ(fill(arena), kSizes.size());
+}
+
+TEST_F(SharedArena, AListWithWrongLinesOpensNothingElse) {
+  ChunkArena other(kSizes, kId + 1), arena(kSizes, kId);
+  EXPECT_EQ(fill(other), kSizes.size());
+  // Each line of the other memory's list, as if a descriptor had been used again.
+  for (const std::string& path : files()) {
+    std::string lines;
+    for (const std::string& each : files()) {
+      std::ifstream in(each);
+      for (std::string line; std::getline(in, line);) lines += line + "\n";
+    }
+    std::ofstream(path) << "no number\n-1 -1 -1\n" << lines << ::getpid() << " 1 0\n1 2";
+  }
+  ChunkArena third(kSizes, kId);
+  EXPECT_EQ(fill(third), kSizes.size());
+  EXPECT_EQ(fill(arena), 0u);
+}
+
+TEST_F(SharedArena, AFolderThatOthersMayWriteToIsNotUsed) {
+  ASSERT_EQ(::mkdir(own_folder().c_str(), 0700), 0);
+  ASSERT_EQ(::chmod(own_folder().c_str(), 0777), 0);
+  ChunkArena arena(kSizes, kId), same(kSizes, kId);
+  EXPECT_NE(arena.notice().find(own_folder() + " is open to other users"), std::string::npos)
+      << arena.notice();
+  EXPECT_EQ(fill(arena), kSizes.size());
+  EXPECT_EQ(fill(same), kSizes.size());
+}
+
+TEST_F(SharedArena, ALockThatIsHeldForEverEndsInOwnMemory) {
+  ChunkArena arena(kSizes, kId);
+  const int file = ::open(files().front().c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(file, LOCK_EX), 0);
+  ChunkArena own(kSizes, kId);
+  ::close(file);
+  EXPECT_NE(own.notice().find("holds the lock"), std::string::npos) << own.notice();
+  EXPECT_EQ(fill(own), kSizes.size());
+}
+
+TEST_F(SharedArena, TheFirstUseIsOneOfAllProcesses) {
+  ChunkArena arena(kSizes, kId);
+  std::uint64_t first = 0;
+  for (const int is_first :
+       in_own_processes(8, [](std::size_t) { return ChunkArena(kSizes, kId).first_use(3) ? 1 : 0; }))
+    first += static_cast<std::uint64_t>(is_first);
+  EXPECT_EQ(first, 1u);
+  EXPECT_FALSE(arena.first_use(3));
+}
+
+TEST_F(SharedArena, TakenMemoryIsKnownBeforeItIsOpened) {
+  EXPECT_EQ(SharedMemory::taken_bytes(kId), 0u);
+  ChunkArena arena(kSizes, kId);
+  fill(arena);
+  EXPECT_GE(SharedMemory::taken_bytes(kId), kSizes.back());
+  EXPECT_LE(SharedMemory::taken_bytes(kId), 4 * kSizes.back());
+}
+
+}  // namespace
+}  // namespace chunkhit

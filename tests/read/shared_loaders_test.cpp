@@ -1,0 +1,79 @@
+// Loaders of the same samples share what stays in memory; of several processes: tests/python/ranks_test.py.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "chunkhit/dataset.h"
+#include "chunkhit/image_loader.h"
+#include "loaded_batches.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::uint64_t kChunks = (kSamples + kKnownChunkSamples - 1) / kKnownChunkSamples;
+
+TEST(SharedLoaders, ReadAndDecodeAChunkOnce) {
+  const TemporaryFolder folder;
+  for (const auto& [kind, filter] : kKinds)
+    for (const Cache cache : {Cache::decoded, Cache::compressed}) {
+      const std::string path = write_part(folder, kind, filter);
+      const ImageLoaderOptions options{.batch_size = 10, .shuffle = Shuffle::window, .cache = cache};
+      ImageLoader first(path, options), second(path, options);
+      const std::vector<Seen> expected = read_epoch(first, 0);
+      EXPECT_EQ(first.stats().shared_chunks, 0u);
+      EXPECT_TRUE(read_epoch(second, 0) == expected);
+      EXPECT_EQ(second.stats().shared_chunks, kChunks) << kind << " " << filter;
+      EXPECT_EQ(second.stats().notices, std::vector<std::string>());
+      if (first.stats().cache == Cache::decoded) {
+        EXPECT_EQ(second.stats().chunk_fetches, 0u);
+        EXPECT_EQ(second.stats().chunk_misses, 0u);
+      }
+    }
+}
+
+TEST(SharedLoaders, ShareWithDatasets) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "shard", "zstd");
+  ImageDataset dataset(path, {.cache = Cache::decoded});
+  std::vector<std::uint8_t> pixels(kShape.byte_count());
+  for (const std::uint64_t sample : all_samples()) dataset.read({&sample, 1}, pixels);
+  ImageLoader loader(path, {.batch_size = 10, .cache = Cache::decoded});
+  expect_known_pixels(read_epoch(loader, 0));
+  EXPECT_EQ(loader.stats().shared_chunks, kChunks);
+  EXPECT_EQ(loader.stats().chunk_fetches, 0u);
+}
+
+// Bytes that were not compared with their hashes are for those who do not ask for it.
+TEST(SharedLoaders, DoNotTakeWhatWasNotCompared) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "shard", "zstd");
+  ImageLoaderOptions options{.batch_size = 10, .cache = Cache::decoded, .check_hashes = CheckHashes::never};
+  ImageLoader never(path, options);
+  read_epoch(never, 0);
+  options.check_hashes = CheckHashes::always;
+  ImageLoader always(path, options);
+  read_epoch(always, 0);
+  EXPECT_EQ(always.stats().shared_chunks, 0u);
+  EXPECT_EQ(always.stats().chunk_fetches, kChunks);
+}
+
+TEST(SharedLoaders, DoNotTakeACopyOfThePackNorWhatReplacedIt) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "shard", "zstd"), copy = folder.path("copy.zst");
+  std::filesystem::copy_file(path, copy);
+  const ImageLoaderOptions options{.batch_size = 10, .cache = Cache::decoded};
+  ImageLoader first(path, options);
+  read_epoch(first, 0);
+  ImageLoader second(copy, options);
+  read_epoch(second, 0);
+  EXPECT_EQ(second.stats().shared_chunks, 0u);
+  std::filesystem::rename(copy, path);
+  ImageLoader third(path, options);
+  expect_known_pixels(read_epoch(third, 0));
+  EXPECT_EQ(third.stats().shared_chunks, kChunks) << "the copy is the pack now";
+}
+
+}  // namespace
+}  // namespace chunkhit
