@@ -62,10 +62,9 @@ void wait_for_change(std::atomic<std::uint32_t>& changes, std::uint32_t seen) {
 /// Gets the pages of some memory at once. Where a page cannot be had, writing to it would end the process.
 void take_pages(std::uint8_t* memory, std::size_t bytes) {
   static const auto page_bytes = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(memory) / page_bytes * page_bytes;
-  const auto end = reinterpret_cast<std::uintptr_t>(memory) + bytes;
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(memory) % page_bytes;
   // Linux before 5.14 does not know it.
-  if (::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
+  if (::madvise(memory - before, before + bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
     throw std::bad_alloc();
 }
 

@@ -34,8 +34,9 @@ ChunkArena make_arena(const ChunkSet& chunks, const ChunkCacheSpec& spec) {
     const ChunkSet::Location location = chunks.find(chunk);
     sizes.push_back(is_decoded ? chunks.decoded_bytes(location) : chunks.stored(location).stored_bytes);
   }
+  const Kept kept = is_decoded ? Kept::decoded : Kept::stored;
   const auto id =
-      arena_id(chunks, is_decoded ? Kept::decoded : Kept::stored, spec.check_hashes != CheckHashes::never);
+      spec.shares ? arena_id(chunks, kept, spec.check_hashes != CheckHashes::never) : std::nullopt;
   const std::uint64_t bytes = is_decoded ? chunks.decoded_bytes() : chunks.stored_bytes();
   return with_memory(std::string(is_decoded ? "cache decoded: " : "cache compressed: ") +
                          bytes_text(static_cast<double>(bytes)) +

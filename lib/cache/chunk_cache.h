@@ -30,6 +30,7 @@ struct ChunkCacheSpec {
   std::size_t chunks_ahead = 1;  ///< decoded chunks that may be wanted at a time, as a rule
   /// Cache::none where all parts are raw: chunks take no memory, samples are read one by one.
   bool reads_samples = false;
+  bool shares = false;  ///< what is kept of all chunks is shared with other processes, where that can be
   PreparedChunksSpec prepared = {};
 };
 

@@ -140,7 +140,7 @@ CachePlan plan_sized(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_
   return plan;
 }
 
-bool shares_memory(const ChunkSet& chunks) {
+bool can_share_memory(const ChunkSet& chunks) {
   static const bool can_share = SharedMemory::obstacle().empty();
   return can_share &&
          std::ranges::all_of(chunks.parts(), [](const auto& part) { return part->has_hashes(); });
@@ -154,7 +154,7 @@ CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
   memory -= std::min(memory, max_asked * chunks.max_fetched_bytes());
   CachePlan plan;
   CacheSpec wanted = spec;
-  wanted.shares = shares_memory(chunks);
+  wanted.shares = spec.shares && can_share_memory(chunks);
   if (chunks.holds_own_sizes()) {
     plan = plan_sized(chunks, wanted, memory);
   } else {

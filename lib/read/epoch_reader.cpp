@@ -70,6 +70,7 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
                       plan_.kept_chunks,
                       plan_.chunks_ahead,
                       plan_.reads_samples,
+                      shares_memory(spec),
                       {spec.cache_dir, spec.cache_disk_bytes, plan_.max_asked}}),
       ring_(ring),
       setting_{spec_.threads, spec_.prefetch},

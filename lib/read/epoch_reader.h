@@ -42,6 +42,7 @@ class EpochReader {
   /// Memory for pixels of images of their own sizes, and what tells it from others (arena_id).
   [[nodiscard]] std::uint64_t image_bytes() const { return plan_.image_bytes; }
   [[nodiscard]] std::optional<std::uint64_t> image_arena() const {
+    if (!shares_memory(spec_)) return std::nullopt;
     return arena_id(chunks_, Kept::pixels, spec_.check_hashes != CheckHashes::never);
   }
   /// Must be called before the first batch; the assemblers' memory must outlive this.

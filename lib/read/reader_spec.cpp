@@ -34,7 +34,8 @@ CacheSpec cache_spec(const EpochReaderSpec& spec, std::uint64_t chunk_count, std
           .keeps_images = true,
           .checks = spec.check_hashes != CheckHashes::never,
           .allows_unchecked = true,
-          .reads_runs = spec.copies && spec.order.shuffle == Shuffle::none};
+          .reads_runs = spec.copies && spec.order.shuffle == Shuffle::none,
+          .shares = shares_memory(spec)};
 }
 
 /// Whether a plan keeps as much in memory as another one, a tenth aside.
@@ -56,6 +57,10 @@ std::optional<CachePlan> plan_for(const ChunkSet& chunks, std::uint64_t in_order
 }
 
 }  // namespace
+
+bool shares_memory(const EpochReaderSpec& spec) {
+  return spec.batches.world_size > 1 || local_processes() > 1;
+}
 
 void require_option(bool holds, const char* what) {
   if (!holds) throw_usage(what);

@@ -58,6 +58,10 @@ inline constexpr std::uint32_t kMaxTunedPrefetch = 64;
   return std::clamp<std::uint32_t>(4 * cpus, 16, 4096);
 }
 
+/// Whether other processes of this machine are likely to read the same samples. One that is alone has memory
+/// of its own, whose pages may be larger.
+[[nodiscard]] bool shares_memory(const EpochReaderSpec& spec);
+
 /// Throws usage with `what` unless `holds`.
 void require_option(bool holds, const char* what);
 

@@ -34,7 +34,8 @@ inline void require_below(const std::string& what, std::uint64_t number, std::ui
   return order;
 }
 
-/// Fetches the chunks of the samples that are asked for. Any thread may call anything.
+/// Fetches the chunks of the samples that are asked for. Any thread may call anything. Memory is shared, as
+/// each worker of a DataLoader has a dataset.
 class SampleReader {
  public:
   /// Takes cache, cache_bytes and check_hashes from a dataset's options.
@@ -45,13 +46,15 @@ class SampleReader {
                                   .cache_bytes = options.cache_bytes,
                                   .chunks_needed = 1,
                                   .in_order = false,
-                                  .checks = options.check_hashes != CheckHashes::never})),
+                                  .checks = options.check_hashes != CheckHashes::never,
+                                  .shares = true})),
         cache_(chunks, {plan_.cache,
                         options.check_hashes,
                         OnCorrupt::fail,
                         plan_.kept_chunks,
                         1,
                         plan_.reads_samples,
+                        true,
                         {options.cache_dir, options.cache_disk_bytes, plan_.max_asked}}) {}
 
   /// Calls use(at, location, chunk) for each of `samples`, samples[at], in the order of chunks, so that each

@@ -168,10 +168,8 @@ TEST(ChangedStorage, OfOldAndNewPartsTogetherIsFound) {
   const TemporaryFolder folder;
   const std::vector<std::string> parts{write_raw_part(folder, "old", true), write_raw_part(folder, "part")};
   for_all_options([&](const ImageLoaderOptions& options, bool) {
-    {
-      ImageLoader whole(parts, options);
-      EXPECT_EQ(samples_of(read_epoch(whole, 0)).size(), 2 * kSamples);
-    }
+    ImageLoader whole(parts, options);
+    EXPECT_EQ(samples_of(read_epoch(whole, 0)).size(), 2 * kSamples);
     for (const std::string& part : parts) {
       const ChangedReads changed(byte_of_a_sample(part));
       ImageLoader loader(parts, options);

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -111,10 +110,8 @@ TEST(ImageLoader, GivesTheSameErrorAgainUntilTheFileIsMended) {
     for (const std::size_t chunk : {0, 20})
       for (const Cache cache : {Cache::decoded, Cache::compressed, Cache::none}) {
         const std::string path = write_part(folder, kind, filter);
-        // A loader that lives would share what it has read.
-        auto whole = std::make_unique<ImageLoader>(path, ImageLoaderOptions{.batch_size = 10});
-        const std::vector<Seen> expected = read_epoch(*whole, 0);
-        whole.reset();
+        ImageLoader whole(path, {.batch_size = 10});
+        const std::vector<Seen> expected = read_epoch(whole, 0);
         damage(path, chunk);
         ImageLoader loader(path, {.batch_size = 10, .cache = cache, .threads = 2});
         const std::string error = error_of(loader, 0);

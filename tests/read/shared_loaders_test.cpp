@@ -1,6 +1,7 @@
 // Loaders of the same samples share what stays in memory; of several processes: tests/python/ranks_test.py.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -14,7 +15,14 @@ namespace {
 
 constexpr std::uint64_t kChunks = (kSamples + kKnownChunkSamples - 1) / kKnownChunkSamples;
 
-TEST(SharedLoaders, ReadAndDecodeAChunkOnce) {
+/// Loaders as of two processes that torchrun starts.
+class SharedLoaders : public testing::Test {
+ protected:
+  SharedLoaders() { ::setenv("LOCAL_WORLD_SIZE", "2", 1); }
+  ~SharedLoaders() override { ::unsetenv("LOCAL_WORLD_SIZE"); }
+};
+
+TEST_F(SharedLoaders, ReadAndDecodeAChunkOnce) {
   const TemporaryFolder folder;
   for (const auto& [kind, filter] : kKinds)
     for (const Cache cache : {Cache::decoded, Cache::compressed}) {
@@ -33,7 +41,7 @@ TEST(SharedLoaders, ReadAndDecodeAChunkOnce) {
     }
 }
 
-TEST(SharedLoaders, ShareWithDatasets) {
+TEST_F(SharedLoaders, ShareWithDatasets) {
   const TemporaryFolder folder;
   const std::string path = write_part(folder, "shard", "zstd");
   ImageDataset dataset(path, {.cache = Cache::decoded});
@@ -46,7 +54,7 @@ TEST(SharedLoaders, ShareWithDatasets) {
 }
 
 // Bytes that were not compared with their hashes are for those who do not ask for it.
-TEST(SharedLoaders, DoNotTakeWhatWasNotCompared) {
+TEST_F(SharedLoaders, DoNotTakeWhatWasNotCompared) {
   const TemporaryFolder folder;
   const std::string path = write_part(folder, "shard", "zstd");
   ImageLoaderOptions options{.batch_size = 10, .cache = Cache::decoded, .check_hashes = CheckHashes::never};
@@ -59,7 +67,19 @@ TEST(SharedLoaders, DoNotTakeWhatWasNotCompared) {
   EXPECT_EQ(always.stats().chunk_fetches, kChunks);
 }
 
-TEST(SharedLoaders, DoNotTakeACopyOfThePackNorWhatReplacedIt) {
+TEST_F(SharedLoaders, DoNotShareWhereAProcessIsAlone) {
+  ::setenv("LOCAL_WORLD_SIZE", "1", 1);
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "shard", "zstd");
+  const ImageLoaderOptions options{.batch_size = 10, .cache = Cache::decoded};
+  ImageLoader first(path, options), second(path, options);
+  read_epoch(first, 0);
+  read_epoch(second, 0);
+  EXPECT_EQ(second.stats().shared_chunks, 0u);
+  EXPECT_EQ(second.stats().chunk_fetches, kChunks);
+}
+
+TEST_F(SharedLoaders, DoNotTakeACopyOfThePackNorWhatReplacedIt) {
   const TemporaryFolder folder;
   const std::string path = write_part(folder, "shard", "zstd"), copy = folder.path("copy.zst");
   std::filesystem::copy_file(path, copy);
