@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A stopped process may hold a lock for ever.
-constexpr std::chrono::milliseconds kMaxFileWait{1000}, kFilePoll{1};
+constexpr std::chrono::milliseconds kMaxFileWait{4000}, kFilePoll{1};
 constexpr std::uint64_t kStatBlockBytes = 512;  // what stat counts
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 

@@ -20,6 +20,8 @@ loader = chunkhit.ImageLoader(path, batch_size=5, shuffle="global", seed=2, cach
 for batch in loader.epoch(0):
     print(json.dumps([[int(sample), zlib.crc32(image.tobytes())] for sample, image in zip(batch.samples, batch.images)]), flush=True)
     sys.stdin.readline()
+print("null", flush=True)
+sys.stdin.readline()
 stats = loader.stats()
 print(json.dumps({"fetches": stats.chunk_fetches, "shared": stats.shared_chunks, "notices": list(stats.notices)}), flush=True)
 sys.stdin.readline()
@@ -39,17 +41,21 @@ class Rank:
         self.process.stdin.flush()
 
     def rest(self):
-        """Batches to the end of the epoch, and the statistics."""
+        """Batches to the end of the epoch."""
         batches = []
-        while isinstance(found := self.next(), list):
+        while found := self.next():
             batches += found
             self.go_on()
-        return batches, found
+        return batches
 
     def end(self):
+        """The statistics. Threads of a rank read ahead of its epoch, so that they hold for all only when all have ended theirs."""
+        self.go_on()
+        stats = self.next()
         self.process.stdin.close()
         self.process.stdout.close()
         assert self.process.wait(timeout=60) == 0
+        return stats
 
 
 @pytest.fixture(params=["hdf5", "shard"])
@@ -64,13 +70,12 @@ def expected_of(pack):
 
 def test_each_chunk_is_decoded_by_one_rank(pack, tmp_path):
     ranks = [Rank(pack, rank, tmp_path) for rank in range(RANKS)]
-    found = [rank.rest() for rank in ranks]
-    for rank in ranks:
-        rank.end()
-    assert {sample: crc for batches, _ in found for sample, crc in batches} == expected_of(pack)
+    batches = [rank.rest() for rank in ranks]
+    found = [rank.end() for rank in ranks]
+    assert {sample: crc for batch in batches for sample, crc in batch} == expected_of(pack)
     chunks = chunkhit.ImageLoader(pack).mixing().chunks
-    assert sum(stats["fetches"] for _, stats in found) == chunks
-    assert all(stats["fetches"] + stats["shared"] <= chunks and stats["notices"] == [] for _, stats in found)
+    assert sum(stats["fetches"] for stats in found) == chunks
+    assert all(stats["fetches"] + stats["shared"] <= chunks and stats["notices"] == [] for stats in found)
     assert list(tmp_path.iterdir()) == [tmp_path / f"chunkhit-{os.geteuid()}"]
     assert not any((tmp_path / f"chunkhit-{os.geteuid()}").iterdir())
 
@@ -83,11 +88,12 @@ def test_others_go_on_beside_killed_and_stopped_ranks(pack, tmp_path):
     restarted = Rank(pack, 0, tmp_path)
     found = {}
     for rank in [restarted, *ranks[2:]]:
-        rank.go_on() if rank is not restarted else None
-        found.update(rank.rest()[0])
+        if rank is not restarted:
+            rank.go_on()
+        found.update(rank.rest())
     ranks[1].process.send_signal(signal.SIGCONT)
     ranks[1].go_on()
-    found.update(ranks[1].rest()[0])
+    found.update(ranks[1].rest())
     for batch in first:
         found.update(batch)
     for rank in [restarted, *ranks[1:]]:
@@ -99,6 +105,5 @@ def test_others_go_on_beside_killed_and_stopped_ranks(pack, tmp_path):
 def test_a_rank_that_no_memory_is_shared_with_says_why(pack, tmp_path):
     (tmp_path / f"chunkhit-{os.geteuid()}").mkdir(mode=0o755)
     rank = Rank(pack, 0, tmp_path)
-    _, stats = rank.rest()
-    rank.end()
-    assert [notice for notice in stats["notices"] if "is open to other users" in notice]
+    rank.rest()
+    assert [notice for notice in rank.end()["notices"] if "is open to other users" in notice]
