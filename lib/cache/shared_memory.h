@@ -36,7 +36,7 @@ class SharedMemory {
   [[nodiscard]] static std::string obstacle();
 
  private:
-  static constexpr std::size_t kIdBytes = kCacheLineBytes;  // before the data
+  static constexpr std::size_t kIdBytes = 4096;  // before the data, which begins with a page
 
   std::string name_;  // of the file, in the folder of this user
   FileDescriptor fd_;
