@@ -50,6 +50,7 @@ def fetch_pybind11():
         registry = read("apt-get", "indextargets", "--format", "$(REPO_URI)", "Origin: Debian", "Label: Debian").split()[0]
         unpacked = BUILD / "trixie"
         shutil.rmtree(unpacked, ignore_errors=True)
+        BUILD.mkdir(parents=True, exist_ok=True)
         run("mmdebstrap", "--quiet", "--variant=extract", "--include=pybind11-dev", "trixie", unpacked,
             f"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {registry} trixie main")
         for folder in ("usr/include/pybind11", "usr/lib/cmake/pybind11", "usr/share/doc/pybind11-dev"):

@@ -33,7 +33,7 @@ done
 bash samples/install_packages.sh $(cat samples/build_packages.txt) clang-format curl file hdf5-tools iproute2 libavif-dev libgtest-dev \
   libjpeg-turbo-progs libjxl-dev make mount nginx-light openssl procps 'python3-anndata?' python3-h5py python3-jinja2 python3-jsonschema \
   python3-matplotlib python3-numpy python3-pandas python3-pil python3-pytest python3-scipy python3-sklearn python3-torch \
-  python3-torchvision python3-yaml strace zstd "${torch_packages[@]}"
+  python3-torchvision python3-yaml zstd "${torch_packages[@]}"
 
 jobs=$(nproc)
 # Configures a preset. A new folder takes warnings for errors; one that the quickstart built keeps its settings: others would

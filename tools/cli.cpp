@@ -3,27 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <sstream>
 #include <string_view>
 
-#include "base/words.h"
+#include "base/text.h"
 #include "chunkhit/error.h"
 #include "types/fields.h"
 
 namespace chunkhit {
-namespace {
-
-/// True when all of `text` is one number of the kind of `value`.
-template <class Number>
-bool read_number(const std::string& text, Number& value) {
-  const char* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  return read.ec == std::errc() && read.ptr == end;
-}
-
-}  // namespace
 
 std::string plan_folder(std::string path) {
   const std::string name = "plan.json";
@@ -42,10 +30,10 @@ std::vector<std::uint64_t> parse_tasks(const std::string& flag, const std::strin
   while (std::getline(entries, entry, ',')) {
     const std::size_t dash = entry.find('-');
     std::uint64_t first = 0;
-    const bool is_first = read_number(entry.substr(0, dash), first) && first <= UINT32_MAX;
+    const bool is_first = parse_all(entry.substr(0, dash), first) && first <= UINT32_MAX;
     std::uint64_t last = first;
     const bool is_last =
-        dash == std::string::npos || (read_number(entry.substr(dash + 1), last) && last <= UINT32_MAX);
+        dash == std::string::npos || (parse_all(entry.substr(dash + 1), last) && last <= UINT32_MAX);
     if (!is_first || !is_last || last < first) refuse_text(flag, "tasks as 3,17,40-42", text);
     if (last - first >= kMaxTasks - tasks.size()) refuse_text(flag, "at most a million tasks", text);
     for (std::uint64_t task = first; task <= last; ++task) tasks.push_back(task);
@@ -101,12 +89,6 @@ std::string shell_word(const std::string& path) {
   std::string word = "'";
   for (const char c : path) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
-}
-
-std::string value_text(float value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value);
-  return {text, end.ptr};
 }
 
 void handle_signals() {

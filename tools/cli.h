@@ -33,9 +33,6 @@ extern std::string_view root_name;
 int warn_of_servers(const std::string& name, std::span<char* const> arguments,
                     const std::function<int()>& body);
 
-/// Writes a value of ratings, or their scale, with as few digits as give the 32-bit float back: "0.05".
-[[nodiscard]] std::string value_text(float value);
-
 /// Set by SIGINT, SIGTERM and SIGHUP; a second signal ends the process at once.
 extern std::atomic<bool> stop_requested;
 

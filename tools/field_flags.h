@@ -21,8 +21,8 @@ void read_flag(const Flag& flag, Value& value, const Form& form) {
   if (!flag.is_given()) return;
   if constexpr (std::is_base_of_v<SwitchForm, Form>)
     value = flag.is_on();
-  else if constexpr (std::is_same_v<Form, RepeatedForm>)
-    value = flag.given;
+  else if constexpr (std::is_base_of_v<RepeatedForm, Form>)
+    value = value.empty() && flag.given == Value{""} ? Value() : flag.given;  // recipes write no names so
   else
     form.parse(flag.names().back(), flag.text(), value);
 }
@@ -57,7 +57,7 @@ class FlagAdder : public FieldVisitor<FlagAdder> {
     else
       flag.shown = shown_text(form, value);
     if (!flag.shown.empty()) flag.help += " (" + flag.shown + ")";
-    if constexpr (std::is_same_v<Form, RepeatedForm>) flag.takes = Flag::Takes::list;
+    if constexpr (std::is_base_of_v<RepeatedForm, Form>) flag.takes = Flag::Takes::list;
     if constexpr (std::is_same_v<Form, NamesForm>) flag.takes = Flag::Takes::names;
     if constexpr (requires { form.words(); }) flag.words = form.words();
     if constexpr (requires { typename Value::value_type; })

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/words.h"
 #include "chunkhit/version.h"
 
 namespace chunkhit {
@@ -65,12 +66,6 @@ std::string replaced(const std::string& text, const std::vector<std::pair<char, 
     result += rule == rules.end() ? std::string(1, c) : rule->second;
   }
   return result;
-}
-
-std::string joined(const WordList& words, const std::string& between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
 }
 
 /// A text as roff that prints it as it is.

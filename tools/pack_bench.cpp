@@ -1,6 +1,5 @@
 // pack-bench: how fast a loader gives batches, and which settings it chooses. Flags → spec → loop →
 // report.
-#include <charconv>
 #include <cstdio>
 #include <set>
 #include <string>
@@ -10,8 +9,10 @@
 #include <vector>
 
 #include "base/remote/url.h"
+#include "base/text.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack_info.h"
+#include "chunkhit/remote.h"
 #include "cli.h"
 #include "field_flags.h"
 #include "kernel_memory.h"
@@ -67,8 +68,7 @@ double step_seconds(const Flag& flag) {
   if (!flag.is_given()) return 0;
   const std::string& text = flag.text();
   double ms = -1;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), ms);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size() || !(ms >= 0 && ms <= kMaxMs))
+  if (!parse_all(text, ms) || !(ms >= 0 && ms <= kMaxMs))
     refuse_text(flag.name, "a number from 0 to 10000", text);
   return ms / 1000;
 }
@@ -120,11 +120,6 @@ void run_bench(const BenchSpec& spec, bool json) {
 constexpr double kMinRateSeconds = 1;  // epochs are repeated until the settled loader ran as long
 constexpr double kMaxRateSeconds = 5;
 
-bool has_settled(const BenchLoop& loop) {
-  const std::vector<std::string> tuning = loop.stats().tuning;
-  return !tuning.empty() && tuning.back().find(": settled on ") != std::string::npos;
-}
-
 /// The pace of the loader as it is now.
 double samples_per_second_now(BenchLoop& loop) {
   std::vector<EpochTimes> epochs;
@@ -152,8 +147,8 @@ void run_tune(BenchSpec spec, Command& command) {
   BenchLoop loop(spec);
   TuneReport report;
   while (!stop_requested && !report.has_settled) {
-    loop.run_epoch([&](std::uint64_t, double) { return !stop_requested && !has_settled(loop); });
-    report.has_settled = has_settled(loop);
+    loop.run_epoch([&](std::uint64_t, double) { return !stop_requested && !loop.stats().has_settled; });
+    report.has_settled = loop.stats().has_settled;
   }
   if (report.has_settled) report.samples_per_second = samples_per_second_now(loop);
   const LoaderStats stats = loop.stats();
@@ -182,11 +177,16 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   add_flags(command);
   return command.run(argc, argv, [&] {
     handle_signals();
-    const BenchSpec spec = bench_spec(command);
-    if (command["--tune"].is_on())
-      run_tune(spec, command);
-    else
-      run_bench(spec, command["--json"].is_on());
+    const StopScope scope(&stop_requested);  // a server may never answer
+    try {
+      const BenchSpec spec = bench_spec(command);
+      if (command["--tune"].is_on())
+        run_tune(spec, command);
+      else
+        run_bench(spec, command["--json"].is_on());
+    } catch (const Error& error) {
+      if (!stop_requested || error.code() != ErrorCode::try_again) throw;
+    }
     return signal_exit_code();
   });
 }

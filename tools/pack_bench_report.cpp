@@ -108,13 +108,6 @@ std::string literal(const std::string& text) {
   return quoted + '"';
 }
 
-/// A list of literals without its brackets.
-std::string joined_literals(const std::vector<std::string>& texts) {
-  std::string list;
-  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + literal(text);
-  return list;
-}
-
 /// One option of a loader, as each language spells its value.
 struct Option {
   std::string name;
@@ -209,7 +202,7 @@ struct LoaderSnippet {
 /// Writes the code of a loader; options that have their defaults are left out.
 LoaderSnippet loader_snippet(const BenchSpec& spec, const TuneReport& report) {
   const std::string type = spec.is_of_matrices() ? "SparseLoader" : "ImageLoader";
-  const std::string list = joined_literals(spec.paths);
+  const std::string list = joined(spec.paths, ", ", literal);
   const bool is_one = spec.paths.size() == 1;
   LoaderSnippet snippet;
   for (const Option& option :

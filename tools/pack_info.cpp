@@ -11,6 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/text.h"
+#include "base/words.h"
 #include "chunkhit/pack.h"
 #include "cli.h"
 #include "pack_list.h"
@@ -192,10 +194,10 @@ void print_values(const MatrixInfo& matrix) {
   std::printf("values     %s", name_of(matrix.values.type).c_str());
   if (matrix.values.scale != 1)
     std::printf(", a rating is the stored number times %s",
-                value_text(static_cast<float>(matrix.values.scale)).c_str());
+                number_text(static_cast<float>(matrix.values.scale)).c_str());
   const char* const of_which = matrix.split_name.empty() ? ";" : "; in all splits";
   for (std::size_t index = 0; index < std::min(values.size(), kShownValues); ++index)
-    std::printf("%s %s: %s", index == 0 ? of_which : ",", value_text(values[index].value).c_str(),
+    std::printf("%s %s: %s", index == 0 ? of_which : ",", number_text(values[index].value).c_str(),
                 index == 0 ? count_text(values[index].ratings, "rating").c_str()
                            : count_text(values[index].ratings).c_str());
   std::printf("%s\n", values.size() > kShownValues ? ", … (--json lists all)" : "");
@@ -211,25 +213,6 @@ void print_stats(const RatingStats& stats) {
     std::printf("           %-15s %12s %12s %14s\n", step.name.c_str(), count_text(step.users).c_str(),
                 count_text(step.items).c_str(), count_text(step.ratings).c_str());
   print_reasons("left out", stats.left_out);
-}
-
-/// Warns where more than a tenth of the ratings of a split's pack is left out.
-void print_lost(const PackInfo& info) {
-  const MatrixInfo& matrix = info.matrix();
-  // "users" and "users-by-id" hold out users as a whole.
-  const bool has_own_x = std::ranges::any_of(info.spec, [](const auto& entry) {
-    return entry.first == "split-by" && entry.second.starts_with("users");
-  });
-  std::uint64_t lost = 0, kept = 0;
-  for (const auto& [what, count] : matrix.stats.left_out)
-    if (what.starts_with(matrix.split_name + ": ratings of")) lost += count;
-  for (const PackMatrix& each : matrix.matrices)
-    if (has_own_x || each.name == "held_out") kept += each.nnz;
-  if (matrix.split_name.empty() || matrix.split_name == "train" || lost * 10 <= lost + kept) return;
-  std::printf("warning    %s lacks %llu %% of its ratings, %s of %s\n",
-              printable_text(matrix.split_name).c_str(),
-              static_cast<unsigned long long>(lost * 100 / (lost + kept)), count_text(lost).c_str(),
-              count_text(lost + kept).c_str());
 }
 
 std::uint64_t file_bytes(const PackInfo& info) {
@@ -267,7 +250,7 @@ void print_matrix_info(const PackInfo& info) {
               bytes_text(500.0 * 4 * static_cast<double>(matrix.columns)).c_str());
   print_parts(info);
   print_stats(matrix.stats);
-  print_lost(info);
+  if (!matrix.lost.empty()) std::printf("warning    %s\n", printable_text(matrix.lost).c_str());
   print_provenance(info);
 }
 
@@ -288,12 +271,15 @@ void print_sizes(const OwnSizesInfo& sizes) {
 }
 
 void print_shape(const ImagesInfo& images) {
-  const char* const masks = images.has_masks ? "; masks, uint8" : images.has_views ? "; views, uint8" : "";
+  std::string fields;
+  for (const auto& [name, role] : images.fields)
+    fields += "; " + name + (name == name_of(role) ? "s" : " (" + name_of(role) + "s)") + ", uint8";
   if (images.own_sizes)
-    std::printf("shape      each image its own size, channels %u, uint8, nhwc%s\n", images.channels, masks);
+    std::printf("shape      each image its own size, channels %u, uint8, nhwc%s\n", images.channels,
+                fields.c_str());
   else
     std::printf("shape      height %u, width %u, channels %u, uint8, %s%s\n", images.height, images.width,
-                images.channels, name_of(images.layout).c_str(), masks);
+                images.channels, name_of(images.layout).c_str(), fields.c_str());
 }
 
 void print_info(const PackInfo& info) {

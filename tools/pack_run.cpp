@@ -31,7 +31,9 @@ void add_flags(Command& command) {
   command.add(
       {"--task", "LIST", "Pack only these tasks, counted from 0: 17 or 3,17,40-42 (all, then finish)"});
   command.add({"--root", "FOLDER", "Folder of the inputs on this machine (as in the plan)"});
-  command.add({"--pair", "FOLDER", "Folder of the masks on this machine (as in the plan)"});
+  Flag pair{"--pair", "[NAME=]FOLDER", "Folder of a field on this machine (as in the plan); may be repeated"};
+  pair.takes = Flag::Takes::list;
+  command.add(std::move(pair));
   command.add({"--threads", "N", "Worker threads (all available CPUs)"});
   command.add({"--memory-bytes", "SIZE", "Memory limit of the process (2G)"});
   command.add_progress_flag();
@@ -41,7 +43,7 @@ RunPlanOptions run_options(Command& command) {
   RunPlanOptions options;
   if (command["--task"].is_given()) options.tasks = parse_tasks("--task", command["--task"].text());
   options.root = command["--root"].text();
-  options.pair = command["--pair"].text();
+  options.pair = command["--pair"].given;
   read_flag(command["--threads"], options.threads, CountForm{1, kMaxThreads, "all"});
   read_flag(command["--memory-bytes"], options.memory_bytes, BytesForm{});
   options.folder = plan_folder(command["FOLDER"].text());

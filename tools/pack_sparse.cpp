@@ -2,7 +2,6 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 
@@ -26,8 +25,6 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  pack-sparse ratings.csv --user userId --item movieId --value rating -o ml20m\n"
     "  pack-sparse ratings.csv --preset vae-cf -o ml20m";
-
-constexpr std::array kSplitFiles{"--train-file", "--validation-file", "--test-file"};
 
 void add_flags(Command& command) {
   command.add_argument("INPUT", "Rating files, all of one format, or folders of packs; - reads stdin", false,
@@ -53,40 +50,14 @@ void add_flags(Command& command) {
 }
 
 /// Gives what is wanted, a preset where flags say nothing; throws usage naming the flag.
-PackSparseSpec spec_of(Command& command) {
-  PackSparseSpec spec;
-  RatingSplitSpec& split = spec.packs.split;
-  if (!command["--preset"].text().empty()) {
-    spec.packs = vae_cf_spec();
-    if (command["--validation-users"].is_given()) split.validation = {};
-    if (command["--test-users"].is_given()) split.test = {};
-  }
-  visit_fields<FlagReader>(command, spec);
-  resolve_split(split, command["--validation"].is_given(), command["--test"].is_given());
+PackSparseSpec spec_of(Command& command, std::vector<std::string>& inputs) {
+  const auto flag = [&](const char* field) -> const Flag& { return command["--" + dashed(field)]; };
+  const auto read = [&](PackSparseSpec& spec) { visit_fields<FlagReader>(command, spec); };
+  PackSparseSpec spec = read_sparse_spec(
+      !command["--preset"].text().empty(), [&](const char* field) { return flag(field).is_given(); },
+      [&](const char* field) { return flag(field).list(); }, read, inputs);
   visit_fields<DefaultSetter>(command, spec);
-  const auto count = [&](const char* flag) { return command[flag].list().size(); };
-  split.files = {count(kSplitFiles[0]), count(kSplitFiles[1]), count(kSplitFiles[2])};
-  if (split.files.count() == 0) return spec;
-  if (split.split_by != SplitKind::none && split.split_by != SplitKind::given)
-    throw_usage("--train-file, --validation-file, --test-file: are a split of their own, found --split-by " +
-                name_of(split.split_by));
-  split.split_by = SplitKind::given;
   return spec;
-}
-
-/// Gives how to run, without the callbacks; throws usage naming the flag.
-PackSparseOptions options_of(Command& command) {
-  PackSparseOptions options;
-  visit_fields<FlagReader>(command, options);
-  const std::vector<std::string> inputs = command["INPUT"].list();
-  options.inputs = inputs;
-  for (const char* const flag : kSplitFiles) {
-    const std::vector<std::string> files = command[flag].list();
-    if (!files.empty() && !inputs.empty())
-      throw_usage("INPUT: found " + inputs[0] + " beside a split given as files; give it as --train-file");
-    options.inputs.insert(options.inputs.end(), files.begin(), files.end());
-  }
-  return options;
 }
 
 ShownProgress shown(const PackSparseProgress& progress, bool is_from_stdin) {
@@ -140,8 +111,10 @@ auto naming_preset(Command& command, Work work) {
 }
 
 int run_pack_sparse(Command& command, const std::string& command_line) {
-  const PackSparseSpec spec = spec_of(command);
-  PackSparseOptions options = options_of(command);
+  PackSparseOptions options;
+  visit_fields<FlagReader>(command, options);
+  options.inputs = command["INPUT"].list();
+  const PackSparseSpec spec = spec_of(command, options.inputs);
   options.command_line = command_line;
   const bool counts = command["--count-items"].is_on(), is_dry = command["--dry-run"].is_on();
   if (counts && is_dry) throw Error(ErrorCode::usage, "--count-items and --dry-run exclude each other");

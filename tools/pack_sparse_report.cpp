@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/text.h"
+#include "base/words.h"
 #include "cli.h"
 #include "progress.h"
 #include "ratings/stored_values.h"
@@ -84,7 +86,7 @@ void print_values(const StoredValues& values) {
     std::printf("values: %s\n", name_of(values.type).c_str());
   else
     std::printf("values: %s, a rating is the stored number times %s, exactly\n", name_of(values.type).c_str(),
-                value_text(static_cast<float>(values.scale)).c_str());
+                number_text(static_cast<float>(values.scale)).c_str());
 }
 
 /// The values, and how many ratings have each; where there are many, the most frequent ones.
@@ -100,7 +102,7 @@ void print_histogram(const std::vector<ValueCount>& values) {
   std::uint64_t others = 0;
   for (const ValueCount& each : values) others += each.ratings;
   for (const ValueCount& each : shown) {
-    std::printf("  %12s %14s\n", value_text(each.value).c_str(), count_text(each.ratings).c_str());
+    std::printf("  %12s %14s\n", number_text(each.value).c_str(), count_text(each.ratings).c_str());
     others -= each.ratings;
   }
   if (shown.size() < values.size())

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/words.h"
 #include "flag_pages.h"
 
 namespace {
@@ -12,7 +13,7 @@ namespace {
 chunkhit::Flag flag_of(const nlohmann::json& row) {
   using Takes = chunkhit::Flag::Takes;
   chunkhit::Flag flag{"", row.at("shape"), row.at("about")};
-  for (const std::string name : row.at("names")) flag.name += (flag.name.empty() ? "" : ",") + name;
+  flag.name = chunkhit::joined(std::vector<std::string>(row.at("names")), ",");
   flag.takes = flag.shape.empty() ? Takes::nothing : row.at("repeats") ? Takes::list : Takes::text;
   flag.words = row.at("words");
   flag.is_required = row.at("required");

@@ -1,10 +1,14 @@
 #include "augment/normalizer.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <string>
+#include <type_traits>
 
+#include "base/half_float.h"
 #include "base/throw_error.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -122,6 +126,8 @@ namespace {
 
 HWY_EXPORT(normalize_values);
 
+constexpr std::size_t kByteValues = 256;
+
 float corrected_quotient(float value, float divisor, float reciprocal) {
   const float quotient = value * reciprocal;
   return std::fma(std::fma(-quotient, divisor, value), reciprocal, quotient);
@@ -181,6 +187,39 @@ void Normalizer::append(const std::vector<float>& means, const std::vector<float
 ValueConstants Normalizer::constants(std::uint32_t channel) const {
   const std::size_t first = channel * (period_ + kConstantLanes);
   return {&means_[first], &stds_[first], divides_ ? nullptr : &reciprocals_[first], period_};
+}
+
+HalfNormalizer::HalfNormalizer(const NormalizeSpec& spec, std::uint32_t channels, Dtype dtype)
+    : channels_(channels), values_(channels * kByteValues) {
+  std::array<std::uint8_t, kByteValues> bytes{};
+  std::iota(bytes.begin(), bytes.end(), std::uint8_t{0});
+  std::array<float, kByteValues> floats{};
+  for (std::size_t c = 0; c < channels; ++c) {
+    const Normalizer channel({{spec.mean[c]}, {spec.std[c]}}, 1, Layout::nhwc);
+    normalize_values(channel.constants(0), bytes.data(), bytes.size(), false, floats.data());
+    std::ranges::transform(floats, values_.begin() + static_cast<std::ptrdiff_t>(c * kByteValues),
+                           dtype == Dtype::float16 ? half_float : bfloat16);
+  }
+}
+
+void HalfNormalizer::write_pixels(const std::uint8_t* pixels, std::size_t pixel_count,
+                                  std::uint16_t* out) const {
+  const auto write = [&]<std::size_t kChannels>(std::integral_constant<std::size_t, kChannels>) {
+    const std::size_t channels = kChannels == 0 ? channels_ : kChannels;
+    const std::uint16_t* const halves = values_.data();
+    for (std::size_t i = 0; i < pixel_count; ++i)
+      for (std::size_t c = 0; c < channels; ++c)
+        out[i * channels + c] = halves[c * kByteValues + pixels[i * channels + c]];
+  };
+  if (channels_ == 1) return write(std::integral_constant<std::size_t, 1>());
+  if (channels_ == 3) return write(std::integral_constant<std::size_t, 3>());
+  write(std::integral_constant<std::size_t, 0>());
+}
+
+void HalfNormalizer::write_plane(std::uint32_t channel, const std::uint8_t* values, std::size_t count,
+                                 std::uint16_t* out) const {
+  const std::uint16_t* const halves = &values_[std::size_t{channel} * kByteValues];
+  for (std::size_t i = 0; i < count; ++i) out[i] = halves[values[i]];
 }
 
 }  // namespace chunkhit

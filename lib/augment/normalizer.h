@@ -1,4 +1,4 @@
-// Bytes to normalised floats, (x / 255 - mean) / std, with torchvision's rounding.
+// Bytes to normalised floats, (x / 255 - mean) / std, with torchvision's rounding: of 32 bits, or 16.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +40,24 @@ class Normalizer {
   std::vector<float> means_, stds_, reciprocals_;
   std::size_t period_ = 0;
   bool divides_ = false;
+};
+
+/// Looks the normalised values of all bytes up: floats of 16 bits, rounded from those of Normalizer.
+class HalfNormalizer {
+ public:
+  /// Normalizes nothing.
+  HalfNormalizer() = default;
+  /// `dtype` is float16 or bfloat16; `spec` is one that Normalizer takes for so many channels.
+  HalfNormalizer(const NormalizeSpec& spec, std::uint32_t channels, Dtype dtype);
+  /// Writes values of pixels of all channels from channel 0 on.
+  void write_pixels(const std::uint8_t* pixels, std::size_t pixel_count, std::uint16_t* out) const;
+  /// Writes values of one channel.
+  void write_plane(std::uint32_t channel, const std::uint8_t* values, std::size_t count,
+                   std::uint16_t* out) const;
+
+ private:
+  std::uint32_t channels_ = 0;
+  std::vector<std::uint16_t> values_;  // of each channel, 256
 };
 
 }  // namespace chunkhit

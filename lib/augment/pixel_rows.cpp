@@ -140,6 +140,25 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace chunkhit {
 
+namespace {
+
+template <std::size_t kPixelBytes>
+void write_pixel_column(const std::uint8_t* row, const PixelColumn& column, std::uint8_t* out) {
+  const std::size_t bytes = kPixelBytes == 0 ? column.pixel_bytes : kPixelBytes;
+  for (std::size_t i = 0; i < column.count; ++i)
+    std::memcpy(out + (column.reversed ? column.count - 1 - i : i) * column.row_bytes, row + i * bytes,
+                bytes);
+}
+
+}  // namespace
+
+void write_column(const std::uint8_t* row, const PixelColumn& column, std::uint8_t* out) {
+  if (column.pixel_bytes == 1) return write_pixel_column<1>(row, column, out);
+  if (column.pixel_bytes == 3) return write_pixel_column<3>(row, column, out);
+  if (column.pixel_bytes == 4) return write_pixel_column<4>(row, column, out);
+  write_pixel_column<0>(row, column, out);
+}
+
 HWY_EXPORT(stream_bytes);
 HWY_EXPORT(reverse_pixels);
 HWY_EXPORT(join_channels);

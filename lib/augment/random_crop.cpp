@@ -86,6 +86,13 @@ class Draws {
   std::uint64_t key_;
 };
 
+/// Turns a crop counterclockwise. A quarter is a flip left to right, whose rows become columns.
+void turn(Crop& crop, std::uint64_t quarters) {
+  if (quarters == 1 || quarters == 2) crop.flipped = !crop.flipped;
+  if (quarters == 2 || quarters == 3) crop.upside_down = !crop.upside_down;
+  crop.transposed = quarters % 2 == 1;
+}
+
 /// The largest box of an allowed aspect, in the middle: where no random one fits.
 Rect middle_box(std::uint32_t height, std::uint32_t width, const std::array<double, 2>& aspect) {
   const auto rows = static_cast<double>(height), columns = static_cast<double>(width);
@@ -101,6 +108,8 @@ Rect middle_box(std::uint32_t height, std::uint32_t width, const std::array<doub
 void check_augment(const AugmentSpec& spec) {
   if (!(spec.flip_horizontal >= 0 && spec.flip_horizontal <= 1))
     throw_usage("augment.flip_horizontal: must be from 0 to 1");
+  if (!(spec.flip_vertical >= 0 && spec.flip_vertical <= 1))
+    throw_usage("augment.flip_vertical: must be from 0 to 1");
   if ((spec.crop_height == 0) != (spec.crop_width == 0))
     throw_usage("augment.crop_height: goes with crop_width, both or neither");
   if (spec.crop_height == 0 && spec.random_crop)
@@ -124,7 +133,8 @@ RandomCrop::RandomCrop(const SampleShape& image, const AugmentSpec& spec) : spec
 }
 
 bool RandomCrop::keeps_all() const {
-  return spec_.flip_horizontal == 0 && spec_.crop_padding == 0 && free_rows_ == 0 && free_columns_ == 0;
+  return spec_.flip_horizontal == 0 && spec_.flip_vertical == 0 && !spec_.quarter_turns &&
+         spec_.crop_padding == 0 && free_rows_ == 0 && free_columns_ == 0;
 }
 
 Crop RandomCrop::operator()(const SampleUse& use) const {
@@ -137,17 +147,30 @@ Crop RandomCrop::operator()(const SampleUse& use) const {
     row = static_cast<std::int64_t>(position / columns);
     column = static_cast<std::int64_t>(position % columns);
   }
-  const std::uint64_t flip_bits = random_bits(use.seed, Purpose::flip, index);
-  return {row - spec_.crop_padding, column - spec_.crop_padding,
-          random_share(flip_bits) < spec_.flip_horizontal};
+  const auto flips = [&](Purpose purpose, double share) {
+    return random_share(random_bits(use.seed, purpose, index)) < share;
+  };
+  Crop crop{row - spec_.crop_padding, column - spec_.crop_padding,
+            flips(Purpose::flip, spec_.flip_horizontal), flips(Purpose::flip_vertical, spec_.flip_vertical)};
+  if (spec_.quarter_turns) turn(crop, random_below(4, use.seed, Purpose::quarter_turns, index));
+  return crop;
 }
 
 ResizedCrop::ResizedCrop(const AugmentSpec& spec) : spec_(spec) {
   check_augment(spec);
   check_resized_crop(spec);
+  spec_.flip_vertical = 0;
+  spec_.quarter_turns = false;
   if (spec.resized_crop.height == 0) return;
   min_log_aspect_ = log_of(spec.resized_crop.aspect[0]);
   max_log_aspect_ = log_of(spec.resized_crop.aspect[1]);
+}
+
+AugmentSpec ResizedCrop::rest(const AugmentSpec& spec) {
+  AugmentSpec rest;
+  rest.flip_vertical = spec.flip_vertical;
+  rest.quarter_turns = spec.quarter_turns;
+  return rest;
 }
 
 Rect ResizedCrop::random_box(std::uint32_t height, std::uint32_t width, const SampleUse& use) const {

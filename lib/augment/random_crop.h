@@ -1,5 +1,5 @@
-// What is cropped out of a sample, resized or not, and whether it is mirrored: a function of which use of
-// which sample it is.
+// What is cropped out of a sample, resized or not, and how it is mirrored and turned: a function of which use
+// of which sample it is.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,14 @@ void check_augment(const AugmentSpec& spec);
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-/// What is cropped out of an image. Its first row and column are the image's own, below 0 in the padding.
+/// What is cropped out of an image. Its first row and column are the image's own, below 0 in the padding. The
+/// flags apply to the crop, in their order: any flips and quarter turns are some of these three.
 struct Crop {
   std::int64_t top = 0;
   std::int64_t left = 0;
-  bool flipped = false;  ///< mirrored after it was cropped out
+  bool flipped = false;      ///< mirrored left to right
+  bool upside_down = false;  ///< mirrored top to bottom
+  bool transposed = false;   ///< its rows become columns
 };
 
 /// Chooses crops.
@@ -70,7 +73,8 @@ struct ResizedCanvas {
   std::uint32_t paste_x = 0;
 };
 
-/// Plans augment.resized_crop, or augment.resize_short with a crop, for images of any size.
+/// Plans augment.resized_crop, or augment.resize_short with a crop, for images of any size. Vertical flips
+/// and quarter turns are left to a RandomCrop of the resized sample (`rest`).
 class ResizedCrop {
  public:
   /// Throws usage, naming the option, when the spec makes no sense.
@@ -80,6 +84,8 @@ class ResizedCrop {
   /// Throws usage, naming the option, when an image has no such part: sides over kMaxSidePixels, or a random
   /// crop that is larger than the resized image. In the middle such a crop has zeros around the image.
   [[nodiscard]] ResizedPart operator()(std::uint32_t height, std::uint32_t width, const SampleUse& use) const;
+  /// What remains to be done to resized samples.
+  [[nodiscard]] static AugmentSpec rest(const AugmentSpec& spec);
   /// The sample that a request of this is for: larger than the window where the crop is than the image.
   [[nodiscard]] ResizedCanvas canvas(const ResampleRequest& request) const;
 

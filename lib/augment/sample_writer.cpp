@@ -38,6 +38,13 @@ void check_size(const BatchShape& shape) {
                   " pixels has more bytes than can be counted");
 }
 
+void check_turns(const BatchShape& shape, const AugmentSpec& augment) {
+  if (augment.quarter_turns && shape.height != shape.width)
+    throw_usage("augment.quarter_turns: samples of " + std::to_string(shape.height) + " x " +
+                std::to_string(shape.width) +
+                " pixels, expected square ones: crop_height and crop_width, or resized_crop, make them so");
+}
+
 // The format of what remains to be done to resized images.
 SampleFormat resized_format(SampleFormat format, const ResizedCrop& resized_crop) {
   if (!resized_crop.resizes()) return format;
@@ -45,16 +52,18 @@ SampleFormat resized_format(SampleFormat format, const ResizedCrop& resized_crop
   const ResizedCanvas canvas = resized_crop.canvas(part.request);
   format.stored.height = canvas.height;
   format.stored.width = canvas.width;
-  format.augment = {};
+  format.augment = ResizedCrop::rest(format.augment);
   return format;
 }
 
 }  // namespace
 
-SampleFormat mask_format(const SampleFormat& image) {
-  SampleFormat format{image.stored.mask(), image.augment};
+SampleFormat pair_format(const SampleFormat& image, FieldRole role) {
+  if (traits_of(role).is_image) return image;
+  SampleFormat format{image.stored.shape_of(role), image.augment};
   const bool resizes = image.augment.resized_crop.height != 0 || image.augment.resize_short != 0;
   if (resizes) format.augment.resample = Filter::nearest;
+  format.padding = image.mask_padding;
   return format;
 }
 
@@ -66,7 +75,9 @@ SampleWriter::SampleWriter(const SampleFormat& format)
   const std::uint32_t channels = image_.channels;
   shape_ = {1, random_crop_.height(), random_crop_.width(), channels, format.layout};
   check_size(shape_);
-  if (format.dtype == Dtype::float32) normalizer_ = Normalizer(format.normalize, channels, format.layout);
+  check_turns(shape_, format_.augment);
+  if (format.dtype != Dtype::uint8) normalizer_ = Normalizer(format.normalize, channels, format.layout);
+  if (value_bytes() == 2) half_normalizer_ = HalfNormalizer(format.normalize, channels, format.dtype);
   copies_ = format.dtype == Dtype::uint8 && random_crop_.keeps_all() && keeps_layout();
   const std::size_t row_bytes = std::size_t{shape_.width} * channels;
   block_rows_ = std::clamp<std::size_t>(kBlockBytes / row_bytes, 1, shape_.height);
@@ -74,9 +85,13 @@ SampleWriter::SampleWriter(const SampleFormat& format)
 
 const BatchShape& SampleWriter::shape() const { return shape_; }
 
+std::size_t SampleWriter::value_bytes() const {
+  if (format_.dtype == Dtype::uint8) return 1;
+  return format_.dtype == Dtype::float32 ? sizeof(float) : sizeof(std::uint16_t);
+}
+
 std::size_t SampleWriter::sample_bytes() const {
-  const std::size_t values = std::size_t{shape_.height} * shape_.width * shape_.channels;
-  return format_.dtype == Dtype::float32 ? values * sizeof(float) : values;
+  return value_bytes() * shape_.height * shape_.width * shape_.channels;
 }
 
 bool SampleWriter::copies() const { return copies_ && !resized_crop_.resizes(); }
@@ -120,7 +135,7 @@ void SampleWriter::resize(const std::uint8_t* stored, const SampleUse& use, std:
   const ResampleRequest& request = part.request;
   const ResizedCanvas canvas = resized_crop_.canvas(request);
   if (canvas.height != request.window.height || canvas.width != request.window.width)
-    std::memset(out, 0, format_.stored.pixel_bytes());
+    std::memset(out, format_.padding, format_.stored.pixel_bytes());
   const auto values = static_cast<std::uint32_t>(stored_values());
   if (values == 1 && weighs_alpha(request, shape_.channels))
     return resize_planes(stored, part, resampler.get(), out);
@@ -172,12 +187,14 @@ void SampleWriter::write_whole(const std::uint8_t* stored, const SampleUse& use,
 void SampleWriter::write_rows(const std::uint8_t* stored, const Crop& crop, const RowRange& range,
                               std::uint8_t* out) const {
   const bool bytes_as_stored = format_.dtype == Dtype::uint8 && keeps_layout();
-  if (bytes_as_stored && !crop.flipped) return copy_rows(stored, crop, range, written_rows(out, range.first));
+  if (bytes_as_stored && !crop.flipped && !crop.transposed)
+    return copy_rows(stored, crop, range, written_rows(out, range.first));
   // Kept, so that a thread allocates once.
   static PerThread<ByteBuffer> buffer;
   ByteBuffer& room = buffer.get();
   const std::size_t pixel_count = range.count * shape_.width, bytes = pixel_count * shape_.channels;
-  if (room.size() < 2 * bytes) room.resize(2 * bytes);
+  const std::size_t wanted = (value_bytes() == 2 ? 4 : 2) * bytes;  // cropped, arranged, and halves of them
+  if (room.size() < wanted) room.resize(wanted);
   Rows rows = crop_rows(stored, crop, range, room.data());
   // Mirrored rows, too, reach the memory forwards: written backwards they take three times as long.
   if (bytes_as_stored) return copy_pieces(rows, pixel_count, written_rows(out, range.first));
@@ -187,7 +204,8 @@ void SampleWriter::write_rows(const std::uint8_t* stored, const Crop& crop, cons
     arrange(rows, pixel_count, arranged);
     rows = {arranged.bytes, arranged.piece_bytes};
   }
-  normalize_rows(rows, range, reinterpret_cast<float*>(out));
+  if (format_.dtype == Dtype::float32) return normalize_rows(rows, range, reinterpret_cast<float*>(out));
+  halve_rows(rows, range, reinterpret_cast<std::uint16_t*>(room.data() + 2 * bytes), out);
 }
 
 void SampleWriter::copy_pieces(const Rows& from, std::size_t pixel_count, const MutableRows& to) const {
@@ -208,12 +226,16 @@ SampleWriter::Rows SampleWriter::crop_rows(const std::uint8_t* stored, const Cro
   const SampleShape& from = format_.stored;
   const std::size_t values = stored_values();
   const std::int64_t first = crop.top + static_cast<std::int64_t>(range.first);
-  const bool whole_rows = !crop.flipped && crop.left == 0 && from.width == shape_.width;
+  const bool whole_rows =
+      !crop.flipped && !crop.upside_down && !crop.transposed && crop.left == 0 && from.width == shape_.width;
   if (whole_rows && first >= 0 && first + static_cast<std::int64_t>(range.count) <= from.height)
     return {stored + static_cast<std::size_t>(first) * from.width * values,
             std::size_t{from.height} * from.width * values};
   const MutableRows to{room, range.count * shape_.width * values};
-  copy_rows(stored, crop, range, to);
+  if (crop.transposed)
+    copy_columns(stored, crop, range, to);
+  else
+    copy_rows(stored, crop, range, to);
   return {to.bytes, to.piece_bytes};
 }
 
@@ -224,9 +246,11 @@ void SampleWriter::copy_rows(const std::uint8_t* stored, const Crop& crop, const
   for (std::size_t piece = 0; piece < shape_.channels / values; ++piece) {
     std::uint8_t* out = to.bytes + piece * to.piece_bytes;
     for (std::size_t i = 0; i < range.count; ++i, out += row_bytes) {
-      const std::int64_t row = crop.top + static_cast<std::int64_t>(range.first + i);
+      const std::size_t written = range.first + i;
+      const std::int64_t row =
+          crop.top + static_cast<std::int64_t>(crop.upside_down ? shape_.height - 1 - written : written);
       if (row < 0 || row >= static_cast<std::int64_t>(height)) {
-        std::memset(out, 0, row_bytes);
+        std::memset(out, format_.padding, row_bytes);
       } else {
         copy_row(stored + (piece * height + static_cast<std::size_t>(row)) * from_row_bytes, crop, out);
       }
@@ -240,15 +264,43 @@ void SampleWriter::copy_row(const std::uint8_t* row, const Crop& crop, std::uint
   const std::int64_t begin = std::clamp<std::int64_t>(crop.left, 0, from_width);
   const std::int64_t end = std::clamp<std::int64_t>(crop.left + width, 0, from_width);
   const auto inside = static_cast<std::size_t>(end - begin);
-  // Columns of zeros to the left and right, before mirroring.
+  // Padded columns to the left and right, before mirroring.
   const auto left = static_cast<std::size_t>(std::clamp<std::int64_t>(begin - crop.left, 0, width));
   const std::size_t right = shape_.width - left - inside;
-  const std::size_t zeros = crop.flipped ? right : left;
-  std::memset(out, 0, zeros * values);
-  std::memset(out + (zeros + inside) * values, 0, (shape_.width - zeros - inside) * values);
+  const std::size_t padded = crop.flipped ? right : left;
+  std::memset(out, format_.padding, padded * values);
+  std::memset(out + (padded + inside) * values, format_.padding, (shape_.width - padded - inside) * values);
   const std::uint8_t* from = row + static_cast<std::size_t>(begin) * values;
-  if (crop.flipped) return reverse_pixels(from, inside, values, out + zeros * values);
-  std::memcpy(out + zeros * values, from, inside * values);
+  if (crop.flipped) return reverse_pixels(from, inside, values, out + padded * values);
+  std::memcpy(out + padded * values, from, inside * values);
+}
+
+// The range's rows are columns of the crop, of which each stored row has a pixel. Square samples only.
+void SampleWriter::copy_columns(const std::uint8_t* stored, const Crop& crop, const RowRange& range,
+                                const MutableRows& to) const {
+  const std::size_t values = stored_values(), side = shape_.height, row_bytes = side * values;
+  const auto height = static_cast<std::int64_t>(format_.stored.height);
+  const auto width = static_cast<std::int64_t>(format_.stored.width);
+  const auto count = static_cast<std::int64_t>(range.count);
+  const std::int64_t left =
+      crop.left + static_cast<std::int64_t>(crop.flipped ? side - range.first - range.count : range.first);
+  const std::int64_t begin = std::clamp<std::int64_t>(left, 0, width);
+  const std::int64_t end = std::clamp<std::int64_t>(left + count, 0, width);
+  const auto first = static_cast<std::size_t>(crop.flipped ? left + count - end : begin - left);
+  const PixelColumn pixels{values, static_cast<std::size_t>(end - begin), row_bytes, crop.flipped};
+  for (std::size_t piece = 0; piece < shape_.channels / values; ++piece) {
+    std::uint8_t* const out = to.bytes + piece * to.piece_bytes;
+    if (end - begin < count || crop.top < 0 || crop.top + static_cast<std::int64_t>(side) > height)
+      std::memset(out, format_.padding, range.count * row_bytes);
+    for (std::size_t x = 0; x < side && begin < end; ++x) {
+      const std::int64_t row = crop.top + static_cast<std::int64_t>(crop.upside_down ? side - 1 - x : x);
+      if (row < 0 || row >= height) continue;
+      const std::size_t at =
+          (piece * format_.stored.height + static_cast<std::size_t>(row)) * format_.stored.width +
+          static_cast<std::size_t>(begin);
+      write_column(stored + at * values, pixels, out + first * row_bytes + x * values);
+    }
+  }
 }
 
 // From the stored layout to the other one.
@@ -269,6 +321,22 @@ void SampleWriter::normalize_rows(const Rows& from, const RowRange& range, float
     normalize_values(normalizer_.constants(piece), from.bytes + piece * from.piece_bytes,
                      range.count * row_values, stream,
                      out + (std::size_t{piece} * shape_.height + range.first) * row_values);
+}
+
+// Made in `room`, because rows that go past the caches are copied in one piece.
+void SampleWriter::halve_rows(const Rows& from, const RowRange& range, std::uint16_t* room,
+                              std::uint8_t* out) const {
+  const std::size_t values = written_values(), count = range.count * shape_.width;
+  for (std::uint32_t piece = 0; piece < shape_.channels / values; ++piece) {
+    const std::uint8_t* const pixels = from.bytes + piece * from.piece_bytes;
+    if (format_.layout == Layout::nhwc)
+      half_normalizer_.write_pixels(pixels, count, room);
+    else
+      half_normalizer_.write_plane(piece, pixels, count, room);
+    const std::size_t first = (std::size_t{piece} * shape_.height + range.first) * shape_.width * values;
+    copy_bytes(reinterpret_cast<const std::uint8_t*>(room), count * values * sizeof(std::uint16_t),
+               out + first * sizeof(std::uint16_t));
+  }
 }
 
 }  // namespace chunkhit

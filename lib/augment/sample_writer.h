@@ -1,5 +1,5 @@
-// Copies a stored sample into a batch and changes it on the way: resized crop, crop, flip, layout, normalised
-// floats.
+// Copies a stored sample into a batch and changes it on the way: resized crop, crop, flips, quarter turns,
+// layout, normalised floats.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,13 @@ struct SampleFormat {
   AugmentSpec augment;
   Dtype dtype = Dtype::uint8;
   Layout layout = Layout::nhwc;
-  NormalizeSpec normalize;  ///< one mean and std per channel; only for f32
+  NormalizeSpec normalize;        ///< one mean and std per channel; only for floats
+  std::uint8_t mask_padding = 0;  ///< ImageLoaderOptions::mask_padding
+  std::uint8_t padding = 0;       ///< what these samples have beyond the stored ones
 };
 
-/// What becomes of the mask behind each sample: the same crops and flips, but whole class ids.
-[[nodiscard]] SampleFormat mask_format(const SampleFormat& image);
+/// What becomes of a field behind the image: the same crops and flips; of class ids, whole ones.
+[[nodiscard]] SampleFormat pair_format(const SampleFormat& image, FieldRole role);
 
 /// Writes samples; holds tables only, so any thread may use it.
 class SampleWriter {
@@ -37,9 +39,11 @@ class SampleWriter {
   /// Bytes of one written sample.
   [[nodiscard]] std::size_t sample_bytes() const;
   [[nodiscard]] Dtype dtype() const { return format_.dtype; }
+  /// What lies beyond the stored pixels.
+  [[nodiscard]] std::uint8_t padding() const { return format_.padding; }
   /// Whether samples are copied byte for byte.
   [[nodiscard]] bool copies() const;
-  /// Writes one sample to `out` (sample_bytes(), aligned to 4 for f32) from its stored pixels. What it wrote
+  /// Writes one sample to `out` (sample_bytes(), aligned to a value) from its stored pixels. What it wrote
   /// is seen by a thread that synchronizes afterwards, by a mutex or an atomic.
   void write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const;
 
@@ -61,6 +65,7 @@ class SampleWriter {
   void resize_planes(const std::uint8_t* stored, const ResizedPart& part, AlphaResampler& resampler,
                      std::uint8_t* out) const;
   void write_whole(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const;
+  [[nodiscard]] std::size_t value_bytes() const;
   [[nodiscard]] std::size_t stored_values() const;
   [[nodiscard]] std::size_t written_values() const;
   [[nodiscard]] bool keeps_layout() const;
@@ -73,10 +78,13 @@ class SampleWriter {
   void copy_rows(const std::uint8_t* stored, const Crop& crop, const RowRange& range,
                  const MutableRows& to) const;
   void copy_row(const std::uint8_t* row, const Crop& crop, std::uint8_t* out) const;
+  void copy_columns(const std::uint8_t* stored, const Crop& crop, const RowRange& range,
+                    const MutableRows& to) const;
   void copy_pieces(const Rows& from, std::size_t pixel_count, const MutableRows& to) const;
   void copy_bytes(const std::uint8_t* bytes, std::size_t count, std::uint8_t* out) const;
   void arrange(const Rows& from, std::size_t pixel_count, const MutableRows& to) const;
   void normalize_rows(const Rows& from, const RowRange& range, float* out) const;
+  void halve_rows(const Rows& from, const RowRange& range, std::uint16_t* room, std::uint8_t* out) const;
 
   SampleShape image_;  // as it is stored
   ResizedCrop resized_crop_;
@@ -84,6 +92,7 @@ class SampleWriter {
   BatchShape shape_;
   RandomCrop random_crop_;
   Normalizer normalizer_;
+  HalfNormalizer half_normalizer_;
   bool copies_;
   std::size_t block_rows_;
 };

@@ -45,7 +45,7 @@ std::string host_name() {
 /// When a process started; nothing where it has ended.
 std::optional<std::uint64_t> process_start(std::uint64_t pid) {
   const auto state = process_state(pid);
-  return state ? std::optional(state->start) : std::nullopt;
+  return state && state->is_known ? std::optional(state->start) : std::nullopt;
 }
 
 std::string random_text() {

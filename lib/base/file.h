@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/bytes.h"
@@ -97,6 +99,33 @@ class InputFile {
 
  private:
   std::shared_ptr<const FileBytes> file_;
+};
+
+/// What a folder holds. It ends where the folder cannot be listed any further, as std::filesystem's iterator,
+/// whose ++ throws then, does not.
+class FolderEntries {
+ public:
+  explicit FolderEntries(const std::filesystem::path& folder) : begin_(folder, error_) {}
+  class Iterator {
+   public:
+    explicit Iterator(std::filesystem::directory_iterator at) : at_(std::move(at)) {}
+    const std::filesystem::directory_entry& operator*() const { return *at_; }
+    Iterator& operator++() {
+      std::error_code error;
+      at_.increment(error);
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    std::filesystem::directory_iterator at_;
+  };
+  [[nodiscard]] Iterator begin() const { return Iterator(begin_); }
+  [[nodiscard]] static Iterator end() { return Iterator({}); }
+
+ private:
+  std::error_code error_;
+  std::filesystem::directory_iterator begin_;
 };
 
 /// Returns whether there is a file or a folder, or under a URL a file; throws where this cannot be known.

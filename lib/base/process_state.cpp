@@ -1,5 +1,6 @@
 #include "base/process_state.h"
 
+#include <cerrno>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -7,7 +8,10 @@
 namespace chunkhit {
 
 std::optional<ProcessState> process_state(std::uint64_t pid) {
+  errno = 0;
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  if (!file.is_open() && errno != ENOENT && errno != ESRCH && errno != EACCES)
+    return ProcessState{.is_known = false};
   std::string text;
   std::getline(file, text, '\0');  // its iterators throw where the process ends meanwhile
   // The command's name stands in parentheses and may hold anything. Behind it follow the state, the number of
@@ -25,7 +29,7 @@ std::optional<ProcessState> process_state(std::uint64_t pid) {
   if (!fields) return std::nullopt;
   // A process whose first thread has ended may have others that still write.
   if (state == "X" || (state == "Z" && threads <= 1)) return std::nullopt;
-  return ProcessState{start, state == "T" || state == "t"};
+  return ProcessState{.start = start, .is_stopped = state == "T" || state == "t"};
 }
 
 }  // namespace chunkhit

@@ -36,6 +36,8 @@ enum class Purpose : std::uint64_t {
   mixture = 16,         ///< order of a mixture's sources
   rank_order = 17,      ///< which rank has which block of a mixture
   stream_order = 18,    ///< order inside the windows of a stream
+  flip_vertical = 19,   ///< whether an image is mirrored top to bottom
+  quarter_turns = 20,   ///< how often an image is turned by 90 degrees
 };
 
 /// Gives 64 random bits for one position: (seed, purpose, index).

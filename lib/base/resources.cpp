@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
+#include <initializer_list>
+#include <limits>
 #include <optional>
 
+#include "base/text.h"
 #include "base/words.h"
 
 namespace chunkhit {
@@ -126,16 +127,26 @@ std::uint32_t allowed_cpus() {
   return std::max<std::uint32_t>(1, cpus);
 }
 
-std::uint32_t local_processes() {
-  constexpr std::uint32_t kMaxProcesses = 4096;
-  for (const char* const name : {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"}) {
+namespace {
+
+std::uint32_t processes_by(std::initializer_list<const char*> names, std::uint32_t max_count) {
+  for (const char* const name : names) {
     const char* const text = std::getenv(name);
     if (text == nullptr) continue;
     std::uint32_t count = 0;
-    const auto [end, error] = std::from_chars(text, text + std::strlen(text), count);
-    if (error == std::errc() && *end == '\0' && count >= 1 && count <= kMaxProcesses) return count;
+    if (parse_all(text, count) && count >= 1 && count <= max_count) return count;
   }
   return 1;
+}
+
+}  // namespace
+
+std::uint32_t local_processes() {
+  return processes_by({"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"}, 4096);
+}
+
+std::uint32_t all_processes() {
+  return processes_by({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"}, std::numeric_limits<std::uint32_t>::max());
 }
 
 std::uint64_t memory_share() { return available_memory() / local_processes(); }

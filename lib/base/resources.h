@@ -44,6 +44,8 @@ auto with_memory(const Text& what, const Work& work) {
 /// The processes of one training on this machine, as torchrun (`LOCAL_WORLD_SIZE`) and Open MPI
 /// (`OMPI_COMM_WORLD_LOCAL_SIZE`) say; else 1.
 [[nodiscard]] std::uint32_t local_processes();
+/// The same of all machines: `WORLD_SIZE`, `OMPI_COMM_WORLD_SIZE`.
+[[nodiscard]] std::uint32_t all_processes();
 
 /// What is left to one of them.
 [[nodiscard]] std::uint64_t memory_share();

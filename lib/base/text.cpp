@@ -1,6 +1,5 @@
 #include "base/text.h"
 
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -115,12 +114,6 @@ std::optional<float> parse_number(std::string_view text) {
   }
   if (result.ec != std::errc() || !std::isfinite(value)) return std::nullopt;
   return value;
-}
-
-std::string number_text(float value) {
-  std::array<char, 32> text;
-  const auto result = std::to_chars(text.data(), text.data() + text.size(), value);
-  return {text.data(), result.ptr};
 }
 
 std::string_view without_type(std::string_view name) {

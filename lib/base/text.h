@@ -1,6 +1,7 @@
 // Reads text: UTF-8, ASCII letters, blanks, ids and numbers, kinds of labels, names of columns.
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -76,8 +77,19 @@ inline constexpr std::size_t kLabelFormCount = 6;
 /// sign are allowed.
 [[nodiscard]] std::optional<float> parse_number(std::string_view text);
 
-/// Writes the shortest text that `parse_number` reads as the same float.
-[[nodiscard]] std::string number_text(float value);
+/// Writes a number as the shortest text that gives it back: "0.1", "-35".
+template <class Number>
+[[nodiscard]] std::string number_text(Number value) {
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+/// Writes a number such that no reader takes it for a whole one: "3.0".
+template <class Number>
+[[nodiscard]] std::string fraction_text(Number value) {
+  const std::string text = number_text(value);
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
 
 /// Removes RecBole's type from a column's name: "user_id:token".
 [[nodiscard]] std::string_view without_type(std::string_view name);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -96,21 +95,6 @@ std::string count_text(std::uint64_t count, const char* thing) {
   const std::string_view name = thing;
   const char* const ending = name.ends_with('s') || name.ends_with("ch") ? "es" : "s";  // classes, batches
   return count_text(count) + " " + thing + (count == 1 ? "" : ending);
-}
-
-std::string number_text(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value);
-  return {text, end.ptr};
-}
-
-std::string joined(std::span<const std::string> texts, std::string_view between) {
-  std::string list;
-  for (const std::string& text : texts) {
-    if (&text != texts.data()) list += between;
-    list += text;
-  }
-  return list;
 }
 
 std::string joined_where(std::span<const std::string> texts, std::span<const float> values,

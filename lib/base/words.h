@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace chunkhit {
 
@@ -22,13 +24,17 @@ namespace chunkhit {
 /// Writes how many things: "1 part", "1,234 parts".
 [[nodiscard]] std::string count_text(std::uint64_t count, const char* thing);
 
-/// Writes a number with as few digits as give it back: "0.1", "3.5".
-[[nodiscard]] std::string number_text(double value);
+/// Joins the texts of things, which `text_of` gives, with another between each two of them.
+template <class Things, class TextOf = std::identity>
+[[nodiscard]] std::string joined(const Things& things, std::string_view between = ", ", TextOf text_of = {}) {
+  std::string list;
+  bool is_first = true;
+  for (const auto& thing : things)
+    list.append(std::exchange(is_first, false) ? "" : between).append(std::invoke(text_of, thing));
+  return list;
+}
 
-/// Joins texts with another between each two of them.
-[[nodiscard]] std::string joined(std::span<const std::string> texts, std::string_view between = ", ");
-
-/// The same of the texts whose values are not 0.
+/// Joins the texts whose values are not 0.
 [[nodiscard]] std::string joined_where(std::span<const std::string> texts, std::span<const float> values,
                                        std::string_view between);
 

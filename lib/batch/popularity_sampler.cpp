@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/random.h"
+#include "base/throw_error.h"
 #include "chunkhit/sparse_loader.h"
 
 namespace chunkhit {
@@ -45,22 +46,18 @@ ItemsOfRow row_of(const RowItems& rows, std::size_t at, std::size_t column_count
   return {.columns = rows.indices.subspan(begin, static_cast<std::size_t>(rows.indptr[at + 1]) - begin)};
 }
 
-[[noreturn]] void refuse_rows(const std::string& name, const std::string& what) {
-  throw Error(ErrorCode::usage, name + ": " + what);
-}
-
 /// Throws usage where rows in CSR form do not lie in their arrays, or a row's columns do not ascend.
 void check_csr(const std::string& name, const RowItems& rows, std::size_t row_count) {
   if (rows.indptr.size() != row_count + 1 || rows.indptr[0] != 0)
-    refuse_rows(name, std::to_string(rows.indptr.size()) + " entries of indptr for " +
-                          std::to_string(row_count) + " rows, expected one more than rows, from 0 on");
+    throw_usage(name + ": " + std::to_string(rows.indptr.size()) + " entries of indptr for " +
+                std::to_string(row_count) + " rows, expected one more than rows, from 0 on");
   for (std::size_t at = 0; at < row_count; ++at)
     if (rows.indptr[at + 1] < rows.indptr[at] ||
         static_cast<std::size_t>(rows.indptr[at + 1]) > rows.indices.size())
-      refuse_rows(name, "row " + std::to_string(at) + " ends outside of the indices");
+      throw_usage(name + ": row " + std::to_string(at) + " ends outside of the indices");
   for (std::size_t at = 0; at < row_count; ++at)
     if (!std::ranges::is_sorted(row_of(rows, at, 0).columns))
-      refuse_rows(name, "the columns of row " + std::to_string(at) + " do not ascend");
+      throw_usage(name + ": the columns of row " + std::to_string(at) + " do not ascend");
 }
 
 void check_rows(const std::string& name, const RowItems& rows, std::size_t row_count,
@@ -70,9 +67,9 @@ void check_rows(const std::string& name, const RowItems& rows, std::size_t row_c
     return;
   }
   if (rows.cells.size() != row_count * column_count * rows.cell_bytes)
-    refuse_rows(name, std::to_string(rows.cells.size() / rows.cell_bytes) + " cells, expected " +
-                          std::to_string(row_count) + " rows of the sampler's " +
-                          std::to_string(column_count) + " items");
+    throw_usage(name + ": " + std::to_string(rows.cells.size() / rows.cell_bytes) + " cells, expected " +
+                std::to_string(row_count) + " rows of the sampler's " + std::to_string(column_count) +
+                " items");
 }
 
 /// Draws an item by the cumulative sums of weights.

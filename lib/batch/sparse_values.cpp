@@ -1,7 +1,6 @@
 #include "batch/sparse_values.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstring>
@@ -9,6 +8,8 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/half_float.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "batch/wide_rows.h"
 #include "chunkhit/error.h"
@@ -86,26 +87,6 @@ void EntryValues::calculate(const StoredRow& row, std::span<float> values) const
   const float norm = norm_of(values, format_.normalize);
   if (norm == 0) return;
   for (float& value : values) value /= norm;
-}
-
-std::uint16_t half_float(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000);
-  const std::uint32_t magnitude = bits & 0x7fffffff;
-  constexpr std::uint32_t kInfinity = 0x7f800000;
-  constexpr std::uint32_t kRoundsToInfinity = 0x477ff000;  // 65520
-  constexpr std::uint32_t kSmallestNormal = 0x38800000;    // 2^-14
-  if (magnitude > kInfinity) return static_cast<std::uint16_t>(sign | 0x7e00);
-  if (magnitude >= kRoundsToInfinity) return static_cast<std::uint16_t>(sign | 0x7c00);
-  // Adding 2^-1, whose last bit is worth a subnormal half's last bit, lets the processor round.
-  if (magnitude < kSmallestNormal) {
-    const float rounded = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(rounded) - 0x3f000000));
-  }
-  const std::uint32_t is_odd = magnitude >> 13 & 1;
-  const std::uint32_t rounded = magnitude + 0xfff + is_odd;
-  constexpr std::uint32_t kExponentShift = (127 - 15) << 23;
-  return static_cast<std::uint16_t>(sign | ((rounded - kExponentShift) >> 13));
 }
 
 namespace {

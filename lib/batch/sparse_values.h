@@ -41,9 +41,6 @@ class EntryValues {
   std::optional<float> factor_ = {};  // u8: gives what the table does
 };
 
-/// Rounds to the nearest half float, ties to even; too large numbers become infinite.
-[[nodiscard]] std::uint16_t half_float(float value);
-
 /// Bytes of a block for so many rows and entries, with their times or without. Throws usage above 2^31 - 1
 /// entries, which int32 cannot count.
 [[nodiscard]] std::size_t csr_block_bytes(std::size_t rows, std::uint64_t nnz, bool with_times);

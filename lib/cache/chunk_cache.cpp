@@ -1,5 +1,7 @@
 #include "cache/chunk_cache.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -25,25 +27,6 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// Makes the memory in which chunks stay; none where they come and go.
-ChunkArena make_arena(const ChunkSet& chunks, const ChunkCacheSpec& spec) {
-  if (spec.cache == Cache::none) return {};
-  const bool is_decoded = spec.cache == Cache::decoded;
-  std::vector<std::uint64_t> sizes;
-  for (std::size_t chunk = 0; chunk < chunks.chunk_count(); ++chunk) {
-    const ChunkSet::Location location = chunks.find(chunk);
-    sizes.push_back(is_decoded ? chunks.decoded_bytes(location) : chunks.stored(location).stored_bytes);
-  }
-  const Kept kept = is_decoded ? Kept::decoded : Kept::stored;
-  const auto id =
-      spec.shares ? arena_id(chunks, kept, spec.check_hashes != CheckHashes::never) : std::nullopt;
-  const std::uint64_t bytes = is_decoded ? chunks.decoded_bytes() : chunks.stored_bytes();
-  return with_memory(std::string(is_decoded ? "cache decoded: " : "cache compressed: ") +
-                         bytes_text(static_cast<double>(bytes)) +
-                         " of samples are more memory than can be had: take cache none",
-                     [&] { return ChunkArena(sizes, id); });
-}
-
 }  // namespace
 
 std::optional<std::uint64_t> arena_id(const ChunkSet& chunks, Kept kept, bool checks) {
@@ -53,10 +36,27 @@ std::optional<std::uint64_t> arena_id(const ChunkSet& chunks, Kept kept, bool ch
   return id;
 }
 
-ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
+ChunkArena make_arena(const ChunkSet& chunks, Cache cache, bool checks, bool shares) {
+  if (cache == Cache::none) return {};
+  const bool is_decoded = cache == Cache::decoded;
+  std::vector<std::uint64_t> sizes;
+  for (std::size_t chunk = 0; chunk < chunks.chunk_count(); ++chunk) {
+    const ChunkSet::Location location = chunks.find(chunk);
+    sizes.push_back(is_decoded ? chunks.decoded_bytes(location) : chunks.stored(location).stored_bytes);
+  }
+  const Kept kept = is_decoded ? Kept::decoded : Kept::stored;
+  const std::uint64_t bytes = is_decoded ? chunks.decoded_bytes() : chunks.stored_bytes();
+  return with_memory(
+      std::string(is_decoded ? "cache decoded: " : "cache compressed: ") +
+          bytes_text(static_cast<double>(bytes)) +
+          " of samples are more memory than can be had: take cache none",
+      [&] { return ChunkArena(sizes, shares ? arena_id(chunks, kept, checks) : std::nullopt); });
+}
+
+ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec, ChunkArena arena)
     : chunks_(chunks),
       spec_(spec),
-      arena_(make_arena(chunks, spec)),
+      arena_(std::move(arena)),
       entries_(chunks.chunk_count()),
       buffers_(chunks.max_chunk_bytes(),
                std::min(chunks.chunk_count(), std::max(spec.kept_chunks, spec.chunks_ahead))) {
@@ -72,7 +72,9 @@ void ChunkCache::ask(std::size_t chunk) {
   const Entry& entry = entries_[chunk];
   const auto is_absent = [&] { return entry.state.load(std::memory_order_relaxed) == State::absent; };
   if (!is_absent() || (spec_.cache != Cache::none && !arena_.is_empty(chunk))) return;
-  prepared_->ask(chunk);
+  if (!arena_.is_shared()) return prepared_->ask(chunk);
+  const std::lock_guard lock(mutex_);
+  if (is_absent() && arena_.reserve(chunk)) ask_reserved(chunk);
 }
 
 std::uint8_t* ChunkCache::address(std::size_t chunk) const {
@@ -179,13 +181,20 @@ MutableBytes ChunkCache::target(std::size_t chunk, ChunkSet::Location location, 
   return scratch;
 }
 
+/// A chunk that was reserved is this process's own.
+ChunkArena::Claim ChunkCache::claim(std::size_t chunk) {
+  if (entries_[chunk].reserved_by.exchange(0) != ::getpid()) return arena_.claim(chunk, &interrupts_);
+  arena_.claim_reserved(chunk);
+  return ChunkArena::Claim::own;
+}
+
 /// Lets `fill` write what stays in memory, where no process has done so. Returns whether it is there: not
 /// where a process is stuck while it fills it.
 template <class Fill>
 bool ChunkCache::fill_in_arena(std::size_t chunk, const Fill& fill) {
   std::atomic<bool>& was_in_arena = entries_[chunk].was_in_arena;
   if (was_in_arena && arena_.is_ready(chunk)) return true;
-  const ChunkArena::Claim claim = arena_.claim(chunk);
+  const ChunkArena::Claim claim = this->claim(chunk);
   if (claim == ChunkArena::Claim::stuck) return false;
   if (claim == ChunkArena::Claim::own) {
     try {
@@ -194,6 +203,7 @@ bool ChunkCache::fill_in_arena(std::size_t chunk, const Fill& fill) {
       arena_.give_up(chunk);
       throw;
     }
+    was_in_arena = true;  // before a thread that waits for it finds it there
     arena_.finish(chunk);
   }
   if (claim == ChunkArena::Claim::filled) prepared_->forget(chunk);
@@ -206,14 +216,21 @@ bool ChunkCache::fill_in_arena(std::size_t chunk, const Fill& fill) {
 
 // What is in memory was compared when it was read.
 Bytes ChunkCache::fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
-  const bool compares = checks(chunks_.part(location));
-  if (spec_.cache == Cache::compressed) {
-    const MutableBytes kept(arena_.chunk(chunk), chunks_.stored(location).stored_bytes);
-    if (fill_in_arena(chunk, [&] { prepared_->read(chunk, kept, compares); })) return kept;
-  }
+  if (spec_.cache == Cache::compressed && fill_stored(chunk, location))
+    return stored_in_arena(chunk, location);
   const MutableBytes stored = target(chunk, location, scratch);
-  prepared_->read(chunk, stored, compares);
+  prepared_->read(chunk, stored, checks(chunks_.part(location)));
   return stored;
+}
+
+MutableBytes ChunkCache::stored_in_arena(std::size_t chunk, ChunkSet::Location location) const {
+  return {arena_.chunk(chunk), chunks_.stored(location).stored_bytes};
+}
+
+bool ChunkCache::fill_stored(std::size_t chunk, ChunkSet::Location location) {
+  return fill_in_arena(chunk, [&] {
+    prepared_->read(chunk, stored_in_arena(chunk, location), checks(chunks_.part(location)));
+  });
 }
 
 void ChunkCache::decode(std::size_t chunk, ChunkSet::Location location, Bytes stored) {
@@ -268,9 +285,13 @@ void ChunkCache::keep(Entry& entry, PreparedChunk arrived) {
   ++decoded_count_;
 }
 
+bool ChunkCache::fill_decoded(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
+  return fill_in_arena(chunk, [&] { load(chunk, location, scratch); });
+}
+
 void ChunkCache::read(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
   if (spec_.cache != Cache::decoded) return load(chunk, location, scratch);
-  if (fill_in_arena(chunk, [&] { load(chunk, location, scratch); })) return;
+  if (fill_decoded(chunk, location, scratch)) return;
   take_buffer(entries_[chunk]);
   load(chunk, location, scratch);
 }

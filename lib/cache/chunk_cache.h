@@ -1,6 +1,8 @@
 // Caches the decoded chunks that will be used next; eviction follows the known order of the epoch.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -16,6 +18,7 @@
 #include "base/bytes.h"
 #include "cache/chunk_arena.h"
 #include "cache/chunk_buffers.h"
+#include "cache/chunk_filler.h"
 #include "cache/chunk_set.h"
 #include "cache/prepared_chunks.h"
 #include "chunkhit/loader.h"
@@ -30,7 +33,6 @@ struct ChunkCacheSpec {
   std::size_t chunks_ahead = 1;  ///< decoded chunks that may be wanted at a time, as a rule
   /// Cache::none where all parts are raw: chunks take no memory, samples are read one by one.
   bool reads_samples = false;
-  bool shares = false;  ///< what is kept of all chunks is shared with other processes, where that can be
   PreparedChunksSpec prepared = {};
 };
 
@@ -56,13 +58,19 @@ enum class Kept : std::uint8_t {
 /// `checks`: whether bytes are compared with their hashes.
 [[nodiscard]] std::optional<std::uint64_t> arena_id(const ChunkSet& chunks, Kept kept, bool checks);
 
+/// Memory in which all chunks stay, as `cache` keeps them; none where they come and go. `checks`, `shares`:
+/// see arena_id. Throws as ChunkArena.
+[[nodiscard]] ChunkArena make_arena(const ChunkSet& chunks, Cache cache, bool checks, bool shares);
+
 /// Gives the samples of chunks. Any thread may call anything. Bytes are compared with their hashes each time
 /// they are read from a file, whole chunks as samples, and never again in the memory of this class.
 class ChunkCache {
  public:
-  ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec);
+  /// `arena`: make_arena for the same cache.
+  ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec, ChunkArena arena = {});
   ChunkCache(const ChunkCache&) = delete;
   ChunkCache& operator=(const ChunkCache&) = delete;
+  ~ChunkCache();
 
   /// Pins a chunk: its samples stay at their address until the pin is destroyed.
   class Pin {
@@ -103,7 +111,7 @@ class ChunkCache {
   void ask(std::size_t chunk);
   [[nodiscard]] bool can_ask() const { return prepared_->can_ask(); }
   [[nodiscard]] std::size_t max_asked() const { return spec_.prepared.max_asked; }
-  bool forget_asked() { return prepared_->forget_asked(); }
+  bool forget_asked();
   [[nodiscard]] bool keeps_on_disk() const { return prepared_->keeps_on_disk(); }
   void begin_epoch(NextVisit next_visit) { prepared_->begin_epoch(std::move(next_visit)); }
   /// Keeps a chunk, once it is there, until as many `unwant` were called.
@@ -142,7 +150,6 @@ class ChunkCache {
   [[nodiscard]] bool skips_corrupt() const { return spec_.on_corrupt == OnCorrupt::skip; }
   [[nodiscard]] ChunkCacheStats stats() const;
   /// Says why memory is not shared with other processes that was to be; else empty.
-  [[nodiscard]] const std::string& arena_notice() const { return arena_.notice(); }
   void reset_stats();
 
  private:
@@ -161,6 +168,7 @@ class ChunkCache {
     std::uint8_t* decoded = nullptr;        // where chunks come and go, or `arena_` was stuck
     bool is_received = false;               // `decoded` is the memory that it arrived in
     std::atomic<bool> was_in_arena{false};  // found there, or put there
+    std::atomic<pid_t> reserved_by{0};      // in `arena_`, by `ask` of this process
     std::list<std::size_t>::iterator idle;  // valid where is_idle
   };
 
@@ -171,8 +179,15 @@ class ChunkCache {
   [[nodiscard]] bool checks(const ChunkReader& part) const;
   [[nodiscard]] Bytes fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   [[nodiscard]] MutableBytes target(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
+  [[nodiscard]] ChunkArena::Claim claim(std::size_t chunk);
   template <class Fill>
   [[nodiscard]] bool fill_in_arena(std::size_t chunk, const Fill& fill);
+  [[nodiscard]] MutableBytes stored_in_arena(std::size_t chunk, ChunkSet::Location location) const;
+  [[nodiscard]] bool fill_stored(std::size_t chunk, ChunkSet::Location location);
+  [[nodiscard]] bool fill_decoded(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
+  void ask_reserved(std::size_t chunk);
+  void give_up_asked();
+  void fill_asked(std::size_t chunk);
   [[nodiscard]] bool read_from_file(std::size_t chunk, std::uint64_t first, std::uint64_t offset,
                                     MutableBytes out);
   void count_damaged(Entry& entry);
@@ -210,6 +225,9 @@ class ChunkCache {
   std::size_t decoded_count_ = 0;  // entries with `decoded`
   std::unique_ptr<PreparedChunks> prepared_;
   ChunkCacheStats stats_;
+  std::unique_ptr<ChunkFiller> filler_;  // of `arena_`, where it is shared; made for the first chunk
+  pid_t filler_process_ = 0;
+  std::atomic<std::uint32_t> interrupts_{0};  // of waiting for other processes
 };
 
 }  // namespace chunkhit

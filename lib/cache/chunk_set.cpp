@@ -153,9 +153,9 @@ std::optional<std::uint64_t> ChunkSet::contents_id() const {
     add(std::array<std::uint64_t, 2>{status.st_dev, status.st_ino});
     const SampleShape& shape = part->spec().payload().shape();
     stream.update(as_bytes(part->spec().codec));
-    add(std::array<std::uint32_t, 6>{shape.height, shape.width, shape.channels,
-                                     static_cast<std::uint32_t>(shape.layout), shape.has_mask,
-                                     shape.has_view});
+    add(std::array<std::uint32_t, 4>{shape.height, shape.width, shape.channels,
+                                     static_cast<std::uint32_t>(shape.layout)});
+    for (const SampleField& field : shape.pairs) add(std::array{static_cast<std::uint32_t>(field.role)});
     for (const StoredChunk& chunk : part->chunks())
       add(std::array<std::uint64_t, 3>{chunk.xxh3, chunk.stored_bytes, chunk.raw_bytes});
   }

@@ -18,6 +18,7 @@
 
 #include "base/aside_name.h"
 #include "base/remote/http_client.h"
+#include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 
@@ -111,11 +112,10 @@ std::string pack_folder(const std::string& folder, std::uint64_t pack_id) {
 /// Calls `use` for each file in the packs' folders.
 template <class Use>
 void for_each_cached_file(const std::string& folder, const Use& use) {
-  std::error_code error;
-  for (const auto& pack : fs::directory_iterator(folder, error)) {
+  for (const auto& pack : FolderEntries(folder)) {
     const FileDescriptor opened = open_pack(pack.path().string());
     if (!opened.is_open()) continue;
-    for (const auto& file : fs::directory_iterator(opened_path(opened), error)) use(file);
+    for (const auto& file : FolderEntries(opened_path(opened))) use(file);
   }
 }
 
@@ -224,14 +224,13 @@ DiskCache::~DiskCache() = default;
 void DiskCache::open_folder() {
   make_folders(folder_, kFolderMode);
   const std::string mark = folder_ + "/" + std::string(kMarkName);
-  std::error_code error;
   if (const std::optional<ByteBuffer> text = find_file(mark, 256)) {
     if (as_text(*text) != kMarkText)
       throw_usage("cache_dir: " + mark + ": found " + printable_text(as_text(*text)) + ", expected " +
                   printable_text(kMarkText) + ": made by another version; take another folder");
     return;
   }
-  for (const auto& entry : fs::directory_iterator(folder_, error)) {
+  for (const auto& entry : FolderEntries(folder_)) {
     const std::string name = entry.path().filename().string();
     // Another process may be about to write the mark.
     if (name == kLockName || name == kUsedName || name == kMarkName || name_written_aside(name) == kMarkName)
@@ -372,14 +371,13 @@ bool DiskCache::make_room(std::size_t chunk, std::uint64_t bytes) {
 
 /// Removes the chunks of packs that no process uses.
 void DiskCache::remove_unused_packs() {
-  std::error_code error;
-  for (const auto& pack : fs::directory_iterator(folder_, error)) {
+  for (const auto& pack : FolderEntries(folder_)) {
     const FileDescriptor opened = open_pack(pack.path().string());
     if (!opened.is_open()) continue;
     const fs::path path = opened_path(opened);
     const FileDescriptor lock = open_to_write((path / kLockName).string());
     if (!lock.is_open() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
-    for (const auto& file : fs::directory_iterator(path, error))
+    for (const auto& file : FolderEntries(path))
       if (file.path().extension() == kChunkExtension) remove_file(file.path().string());
   }
 }

@@ -10,9 +10,11 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <sstream>
 #include <system_error>
 #include <thread>
@@ -20,7 +22,6 @@
 
 #include "base/hash.h"
 #include "base/process_state.h"
-#include "chunkhit/error.h"
 
 namespace chunkhit {
 namespace {
@@ -30,14 +31,11 @@ namespace fs = std::filesystem;
 /// A stopped process may hold a lock for ever.
 constexpr std::chrono::milliseconds kMaxFileWait{4000}, kFilePoll{1};
 constexpr std::uint64_t kStatBlockBytes = 512;  // what stat counts
+constexpr const char* kMemoryName = "chunkhit chunks";
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-[[noreturn]] void throw_not_shared(const std::string& what) {
-  throw Error(ErrorCode::try_again, "memory is not shared with other processes: " + what);
-}
-
 [[noreturn]] void throw_not_shared_now(const std::string& what) {
-  throw_not_shared(what + ": " + std::generic_category().message(errno));
+  throw NotShared(what + ": " + std::generic_category().message(errno));
 }
 
 /// Tells the processes that see each other in /proc from all others, on other machines too.
@@ -57,19 +55,33 @@ const std::string& neighborhood() {
 FileDescriptor open_folder() {
   std::error_code error;
   const fs::path temporary = fs::temp_directory_path(error);
-  if (error) throw_not_shared("TMPDIR: " + error.message());
+  if (error) {
+    const char* const given = std::getenv("TMPDIR");
+    throw NotShared("TMPDIR: " + std::string(given != nullptr ? given : "/tmp") + ": " + error.message());
+  }
   const std::string path = temporary / ("chunkhit-" + std::to_string(::geteuid()));
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) throw_not_shared_now(path);
   FileDescriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
   if (!folder.is_open() || ::fstat(folder.get(), &status) != 0) throw_not_shared_now(path);
   if (status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
-    throw_not_shared(path + " is open to other users");
+    throw NotShared(path + " is open to other users");
   return folder;
 }
 
-/// The file of a name, locked; closing it gives the lock back.
-FileDescriptor lock_file(const FileDescriptor& folder, const std::string& name) {
+/// A file that is locked. A child that is forked meanwhile has the lock, too: closing alone would not end it.
+struct LockedFile {
+  FileDescriptor fd;
+  LockedFile(FileDescriptor locked) : fd(std::move(locked)) {}
+  LockedFile(LockedFile&&) = default;
+  LockedFile& operator=(LockedFile&&) = delete;
+  ~LockedFile() {
+    if (fd.is_open()) ::flock(fd.get(), LOCK_UN);
+  }
+};
+
+/// The file of a name, locked.
+LockedFile lock_file(const FileDescriptor& folder, const std::string& name) {
   const auto begin = std::chrono::steady_clock::now();
   for (;;) {
     FileDescriptor file(
@@ -78,12 +90,12 @@ FileDescriptor lock_file(const FileDescriptor& folder, const std::string& name) 
     while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) throw_not_shared_now("flock");
       if (std::chrono::steady_clock::now() - begin > kMaxFileWait)
-        throw_not_shared("another process holds the lock of " + name);
+        throw NotShared("another process holds the lock of " + name);
       std::this_thread::sleep_for(kFilePoll);
     }
     struct stat status {};
     // The last of its processes may have removed it meanwhile.
-    if (::fstat(file.get(), &status) == 0 && status.st_nlink > 0) return file;
+    if (::fstat(file.get(), &status) == 0 && status.st_nlink > 0) return LockedFile(std::move(file));
   }
 }
 
@@ -94,7 +106,7 @@ struct Holder {
   int fd = -1;
   [[nodiscard]] bool lives() const {
     const auto state = process_state(pid);
-    return state && state->start == start;
+    return state && (!state->is_known || state->start == start);
   }
 };
 
@@ -127,14 +139,27 @@ void write_holders(const FileDescriptor& file, const std::vector<Holder>& holder
     throw_not_shared_now("its list of processes");
 }
 
-/// Removes files whose processes have all ended, as after kill -9.
+/// Whether a file was last written before the machine was started.
+bool is_older_than_boot(const struct stat& status) {
+  timespec now{}, since_boot{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  ::clock_gettime(CLOCK_BOOTTIME, &since_boot);
+  return status.st_mtim.tv_sec < now.tv_sec - since_boot.tv_sec;
+}
+
+/// Removes files whose processes have all ended, as after kill -9, or with the machine.
 void remove_left_files(const FileDescriptor& folder, const std::string& own) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/proc/self/fd/" + std::to_string(folder.get()), error)) {
+  for (const auto& entry : FolderEntries("/proc/self/fd/" + std::to_string(folder.get()))) {
     const std::string name = entry.path().filename();
-    if (name == own || !name.starts_with(neighborhood())) continue;
-    const FileDescriptor file(::openat(folder.get(), name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-    if (file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 && read_holders(file).empty())
+    if (name == own) continue;
+    FileDescriptor file(::openat(folder.get(), name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    if (!file.is_open() || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    const LockedFile locked(std::move(file));
+    // Another process may have removed it, and a third one have made it again.
+    struct stat status {};
+    if (::fstat(locked.fd.get(), &status) != 0 || status.st_nlink == 0) continue;
+    // The processes of another machine or container are not seen here.
+    if (name.starts_with(neighborhood()) ? read_holders(locked.fd).empty() : is_older_than_boot(status))
       ::unlinkat(folder.get(), name.c_str(), 0);
   }
 }
@@ -148,12 +173,12 @@ bool has_bytes(const FileDescriptor& fd, std::uint64_t bytes) {
 Holder this_process(const FileDescriptor& fd) {
   const auto pid = static_cast<std::uint64_t>(::getpid());
   const auto state = process_state(pid);
-  if (!state) throw_not_shared("/proc does not show this process");
+  if (!state || !state->is_known) throw NotShared("/proc does not show this process");
   return {pid, state->start, fd.get()};
 }
 
 FileDescriptor make_memory(std::size_t bytes) {
-  FileDescriptor fd(::memfd_create("chunkhit chunks", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  FileDescriptor fd(::memfd_create(kMemoryName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.is_open() || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0)
     throw_not_shared_now("memfd_create");
@@ -166,7 +191,14 @@ std::string name_of(std::uint64_t id) { return neighborhood() + "-" + hash_text(
 /// else by now.
 FileDescriptor open_memory(const Holder& holder) {
   const std::string path = "/proc/" + std::to_string(holder.pid) + "/fd/" + std::to_string(holder.fd);
-  FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  // Behind exec another file may have its number.
+  std::array<char, 64> target{};
+  if (::readlink(path.c_str(), target.data(), target.size()) < 0) return {};
+  if (!std::string_view(target.data(), target.size()).starts_with("/memfd:" + std::string(kMemoryName))) {
+    errno = EINVAL;
+    return {};
+  }
+  FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd.is_open()) return fd;
   const int seals = ::fcntl(fd.get(), F_GET_SEALS);
   errno = EINVAL;
@@ -179,13 +211,13 @@ FileDescriptor open_memory(const Holder& holder) {
 SharedMemory::SharedMemory(std::uint64_t id, std::size_t bytes) : name_(name_of(id)) {
   const FileDescriptor folder = open_folder();
   remove_left_files(folder, name_);
-  const FileDescriptor file = lock_file(folder, name_);
-  std::vector<Holder> holders = read_holders(file);
-  const std::size_t all_bytes = bytes + kIdBytes;
+  const LockedFile file = lock_file(folder, name_);
+  std::vector<Holder> holders = read_holders(file.fd);
+  const std::size_t all_bytes = bytes + kPageBytes;
+  const Holder* denied = nullptr;
   for (const Holder& holder : holders) {
     FileDescriptor fd = open_memory(holder);
-    if (!fd.is_open() && (errno == EACCES || errno == EPERM))
-      throw_not_shared_now("process " + std::to_string(holder.pid) + " has it");
+    if (!fd.is_open() && (errno == EACCES || errno == EPERM)) denied = &holder;
     if (!has_bytes(fd, all_bytes)) continue;
     MemoryMap memory = MemoryMap::of_file(fd.get(), all_bytes);
     if (std::memcmp(memory.data(), &id, sizeof id) != 0) continue;
@@ -193,24 +225,40 @@ SharedMemory::SharedMemory(std::uint64_t id, std::size_t bytes) : name_(name_of(
     memory_ = std::move(memory);
     break;
   }
+  if (!fd_.is_open() && denied != nullptr) {
+    errno = EACCES;
+    throw_not_shared_now("process " + std::to_string(denied->pid) + " has it");
+  }
   if (!fd_.is_open()) {
     fd_ = make_memory(all_bytes);
     memory_ = MemoryMap::of_file(fd_.get(), all_bytes);
+    populate(memory_.data(), sizeof id);
     std::memcpy(memory_.data(), &id, sizeof id);
   }
   holders.push_back(this_process(fd_));
-  write_holders(file, holders);
+  write_holders(file.fd, holders);
   announced_ = ::getpid();
+}
+
+void SharedMemory::populate(const std::uint8_t* begin, std::size_t bytes) const {
+  static const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto offset = static_cast<std::size_t>(begin - memory_.data());
+  const std::size_t before = offset % page_bytes;
+  if (::madvise(memory_.data() + (offset - before), before + bytes, MADV_POPULATE_WRITE) == 0) return;
+  // Linux before 5.14 does not know it.
+  if (errno != EINVAL || ::fallocate(fd_.get(), 0, static_cast<off_t>(offset),
+                                     static_cast<off_t>(std::max<std::size_t>(bytes, 1))) != 0)
+    throw std::bad_alloc();
 }
 
 void SharedMemory::announce() {
   const pid_t process = ::getpid();
   if (announced_.exchange(process) == process) return;
   try {
-    const FileDescriptor file = lock_file(open_folder(), name_);
-    std::vector<Holder> holders = read_holders(file);
+    const LockedFile file = lock_file(open_folder(), name_);
+    std::vector<Holder> holders = read_holders(file.fd);
     holders.push_back(this_process(fd_));
-    write_holders(file, holders);
+    write_holders(file.fd, holders);
   } catch (const std::exception&) {
     // Others cannot open it from here, but this process has it.
   }
@@ -220,14 +268,14 @@ SharedMemory::~SharedMemory() {
   if (announced_ != ::getpid()) return;
   try {
     const FileDescriptor folder = open_folder();
-    const FileDescriptor file = lock_file(folder, name_);
-    std::vector<Holder> holders = read_holders(file);
+    const LockedFile file = lock_file(folder, name_);
+    std::vector<Holder> holders = read_holders(file.fd);
     const Holder own = this_process(fd_);
     std::erase_if(holders, [&](const Holder& each) { return each.pid == own.pid && each.fd == own.fd; });
     if (holders.empty())
       ::unlinkat(folder.get(), name_.c_str(), 0);
     else
-      write_holders(file, holders);
+      write_holders(file.fd, holders);
   } catch (const std::exception&) {
     // What stays listed is not opened by anyone: the descriptor is another one by then, or none.
   }
@@ -238,7 +286,8 @@ std::uint64_t SharedMemory::taken_bytes(std::uint64_t id) {
     const FileDescriptor folder = open_folder();
     const std::string name = name_of(id);
     if (::faccessat(folder.get(), name.c_str(), F_OK, 0) != 0) return 0;
-    for (const Holder& holder : read_holders(lock_file(folder, name))) {
+    const LockedFile file = lock_file(folder, name);
+    for (const Holder& holder : read_holders(file.fd)) {
       const FileDescriptor fd = open_memory(holder);
       struct stat status {};
       if (fd.is_open() && ::fstat(fd.get(), &status) == 0)

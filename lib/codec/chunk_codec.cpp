@@ -8,6 +8,7 @@
 #include "base/per_thread.h"
 #include "base/text.h"
 #include "base/throw_error.h"
+#include "base/words.h"
 #include "chunkhit/version.h"
 #include "codec/deflate.h"
 #include "codec/photo_predictor.h"
@@ -199,9 +200,8 @@ std::span<const ChunkCodec> chunk_codecs() { return kFilters; }
 const ChunkCodec& chunk_codec(std::string_view name) {
   for (const ChunkCodec& codec : kFilters)
     if (codec.name == name) return codec;
-  std::string names;
-  for (const ChunkCodec& codec : kFilters) names += (names.empty() ? "" : ", ") + std::string(codec.name);
-  throw_usage("codec \"" + std::string(name) + "\": expected one of " + names);
+  throw_usage("codec \"" + std::string(name) + "\": expected one of " +
+              joined(kFilters, ", ", &ChunkCodec::name));
 }
 
 std::string codec_library(std::string_view codec) {
@@ -215,11 +215,8 @@ CodecChoice parse_codec(const std::string& text, const std::string& container,
                         std::span<const std::string_view> codecs) {
   const std::size_t colon = text.find(':');
   const std::string name = text.substr(0, colon);
-  if (std::find(codecs.begin(), codecs.end(), name) == codecs.end()) {
-    std::string valid;
-    for (const std::string_view one : codecs) valid += (valid.empty() ? "" : ", ") + std::string(one);
-    throw_usage("`codec`: '" + name + "' is not for " + container + ", expected one of " + valid);
-  }
+  if (std::find(codecs.begin(), codecs.end(), name) == codecs.end())
+    throw_usage("`codec`: '" + name + "' is not for " + container + ", expected one of " + joined(codecs));
   const ChunkCodec& codec = chunk_codec(name);
   CodecChoice choice{std::string(codec.name), codec.default_level};
   if (colon == std::string::npos) return choice;

@@ -100,7 +100,8 @@ HWY_EXPORT(restore_planes);
 using SampleFunction = void (*)(const std::uint8_t*, const SampleShape&, MutableBytes, std::uint8_t*);
 
 void for_each_sample(SampleFunction function, Bytes from, const SampleShape& shape, std::uint8_t* to) {
-  const std::size_t sample_bytes = shape.byte_count();
+  const std::size_t sample_bytes = shape.byte_count(), image_bytes = shape.pixel_bytes(),
+                    pixels = std::size_t{shape.height} * shape.width;
   const std::size_t row_bytes = std::size_t{shape.width} * shape.channels;
   // A row of zeros, the one above the first row, and room for two rows. Kept, so that a thread allocates
   // once.
@@ -111,9 +112,14 @@ void for_each_sample(SampleFunction function, Bytes from, const SampleShape& sha
   std::memset(scratch.data(), 0, row_bytes);
   for (std::size_t at = 0; at + sample_bytes <= from.size(); at += sample_bytes) {
     function(from.data() + at, shape, scratch, to + at);
-    if (shape.has_view)
-      function(from.data() + at + shape.pixel_bytes(), shape, scratch, to + at + shape.pixel_bytes());
-    std::copy_n(from.data() + at + shape.pixel_bytes(), shape.mask_bytes(), to + at + shape.pixel_bytes());
+    std::size_t field = at + image_bytes;
+    for (const auto& [name, role] : shape.pairs) {
+      if (traits_of(role).is_image)
+        function(from.data() + field, shape, scratch, to + field);
+      else
+        std::copy_n(from.data() + field, pixels, to + field);
+      field += traits_of(role).is_image ? image_bytes : pixels;
+    }
   }
 }
 

@@ -58,9 +58,14 @@ struct ImageFormat {
 [[nodiscard]] std::unique_ptr<OpenedImage> open_jxl(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_tga(Bytes file, DecodeMonitor& monitor);
 
-/// A PNG whose pixels are the values that it stores: gray levels as they are, or indices of its palette.
-/// Throws ImageError for one of colors, and of more than 8 bits. Decoded as a whole.
-[[nodiscard]] std::unique_ptr<OpenedImage> open_png_indices(Bytes file);
+/// PNM whose values are text: P2 (gray), P3 (RGB).
+[[nodiscard]] bool is_plain_pnm(Bytes file);
+
+// Files whose pixels are class ids, as open_class_ids says, which chooses among them.
+[[nodiscard]] std::unique_ptr<OpenedImage> open_png_ids(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_npy_ids(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_pnm_ids(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_tiff_ids(Bytes file, DecodeMonitor& monitor);
 
 /// Names a type of file that is known but not decoded ("AVIF"); empty for any other file.
 [[nodiscard]] std::string_view undecoded_type(Bytes file);

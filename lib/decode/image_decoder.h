@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/file_error.h"
 #include "chunkhit/image_spec.h"
 #include "types/image.h"
 
@@ -21,12 +22,17 @@ namespace chunkhit {
 /// zeros among them.
 class ImageError : public std::exception {
  public:
-  explicit ImageError(std::string reason) : reason_(std::move(reason)) {}
+  explicit ImageError(std::string reason, FileError::Kind of_file = FileError::Kind::none)
+      : reason_(std::move(reason)), of_file_(of_file) {}
+  explicit ImageError(const FileError& error) : ImageError(error.reason(), error.kind) {}
   [[nodiscard]] const std::string& reason() const { return reason_; }
   [[nodiscard]] const char* what() const noexcept override { return reason_.c_str(); }
+  /// What is wrong with its file, or with that of its pair, where it is not what the file holds.
+  [[nodiscard]] FileError::Kind of_file() const { return of_file_; }
 
  private:
   std::string reason_;
+  FileError::Kind of_file_;
 };
 
 /// What an image file says of itself before its pixels are decoded; sizes are as stored, before any EXIF

@@ -1,14 +1,19 @@
 // Binary PNM: P5 (gray), P6 (RGB) and PAM (P7, which may have alpha), 8 or 16 bits a value, any largest
 // value. stb_image would only copy the rows: it scales no value below 255, and keeps the low byte of one
-// above.
+// above. Class ids also of P2 and P3, whose values are text.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
+#include "base/text.h"
+#include "base/words.h"
 #include "decode/channels.h"
+#include "decode/class_ids.h"
 #include "decode/formats.h"
 
 namespace chunkhit {
@@ -44,7 +49,7 @@ struct PnmHeader {
 
 std::optional<PnmHeader> read_pnm_header(std::string_view text) {
   PnmHeader header;
-  header.channels = text[1] == '5' ? 1 : 3;
+  header.channels = text[1] == '5' || text[1] == '2' ? 1 : 3;
   header.end = 2;
   const bool is_whole = read_number(text, header.end, header.width) &&
                         read_number(text, header.end, header.height) &&
@@ -102,23 +107,28 @@ ByteBuffer scale_table(std::uint32_t largest, const std::array<std::uint16_t, 2>
   return scaled;
 }
 
+PnmHeader checked_header(Bytes file) {
+  const bool is_pam = file[1] == '7';
+  const auto found = is_pam ? read_pam_header(as_text(file)) : read_pnm_header(as_text(file));
+  if (!found || found->largest == 0 || found->largest > 65535)
+    throw ImageError(is_pam ? "damaged PAM: its header lacks width, height, depth or largest value, or is "
+                              "of other than gray and RGB, with or without alpha"
+                            : "damaged PNM: its header is not width, height and largest value");
+  return *found;
+}
+
 class PnmFile : public OpenedImage {
  public:
   PnmFile(Bytes file, DecodeMonitor& monitor) : monitor_(monitor) {
-    const bool is_pam = file[1] == '7';
-    const auto found = is_pam ? read_pam_header(as_text(file)) : read_pnm_header(as_text(file));
-    if (!found || found->largest == 0 || found->largest > 65535)
-      throw ImageError(is_pam ? "damaged PAM: its header lacks width, height, depth or largest value, or is "
-                                "of other than gray and RGB, with or without alpha"
-                              : "damaged PNM: its header is not width, height and largest value");
-    header.width = found->width;
-    header.height = found->height;
-    header.channels = found->channels;
-    largest_ = found->largest;
+    const PnmHeader found = checked_header(file);
+    header.width = found.width;
+    header.height = found.height;
+    header.channels = found.channels;
+    largest_ = found.largest;
     header.extra_bytes = std::uint64_t{header.width} * header.channels + 65536;
     value_bytes_ = largest_ > 255 ? 2 : 1;
     const std::uint64_t row_bytes = std::uint64_t{header.width} * header.channels * value_bytes_;
-    rows_ = {file.subspan(found->end), row_bytes, row_bytes};
+    rows_ = {file.subspan(found.end), row_bytes, row_bytes};
   }
 
   void decode(const DecodePlan& plan, Image& image) override {
@@ -160,17 +170,83 @@ class PnmFile : public OpenedImage {
   std::size_t value_bytes_ = 1;
 };
 
+/// Class ids: values as they stand in the file, whatever its largest one is.
+class PnmIds final : public OpenedImage {
+ public:
+  PnmIds(Bytes file, DecodeMonitor& monitor)
+      : monitor_(monitor), found_(checked_header(file)), left_(file.subspan(found_.end)) {
+    header.width = found_.width;
+    header.height = found_.height;
+    header.channels = 1;
+    is_text_ = is_plain_pnm(file);
+  }
+
+  void decode(const DecodePlan&, Image& image) override {
+    image.reshape(found_.width, found_.height, 1);
+    ClassIds ids(found_.channels, found_.largest);
+    std::vector<std::uint32_t> row(std::size_t{found_.width} * found_.channels);
+    for (std::uint32_t y = 0; y < found_.height; ++y) {
+      monitor_.check_time();
+      for (std::uint32_t& value : row) value = is_text_ ? next_number(y) : next_value(y);
+      ids.take(row.data(), 0, y, found_.width, image.row(y));
+    }
+    ids.finish();
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what, std::uint32_t y) const {
+    throw ImageError(what + " near row " + std::to_string(y) + " of " + std::to_string(found_.height));
+  }
+
+  std::uint32_t next_value(std::uint32_t y) {
+    const std::size_t bytes = found_.largest > 255 ? 2 : 1;
+    if (left_.size() < bytes) fail("truncated: the data ends", y);
+    const std::uint32_t value = bytes == 2 ? load_big16(left_.data()) : left_[0];
+    left_ = left_.subspan(bytes);
+    return value;
+  }
+
+  std::uint32_t next_number(std::uint32_t y) {
+    const std::string_view text = as_text(left_);
+    const std::size_t begin = text.find_first_not_of(kBlanks);
+    if (begin == std::string_view::npos) fail("truncated: the data ends", y);
+    const std::string_view word = text.substr(begin, text.find_first_of(kBlanks, begin) - begin);
+    std::uint32_t number = 0;
+    if (!parse_all(word, number))
+      fail("damaged PNM: expected a number, found \"" + printable_text(word.substr(0, 20)) + '"', y);
+    left_ = left_.subspan(begin + word.size());
+    return number;
+  }
+
+  DecodeMonitor& monitor_;
+  PnmHeader found_;
+  Bytes left_;
+  bool is_text_ = false;
+};
+
+bool has_blank_third(std::string_view text) {
+  return text.size() > 2 && (kBlanks.find(text[2]) != std::string_view::npos || text[2] == '#');
+}
+
 }  // namespace
 
 bool is_pnm(Bytes file) {
   const std::string_view text = as_text(file);
   if (text.starts_with("P7\n")) return true;
-  return (text.starts_with("P5") || text.starts_with("P6")) && text.size() > 2 &&
-         (kBlanks.find(text[2]) != std::string_view::npos || text[2] == '#');
+  return (text.starts_with("P5") || text.starts_with("P6")) && has_blank_third(text);
+}
+
+bool is_plain_pnm(Bytes file) {
+  const std::string_view text = as_text(file);
+  return (text.starts_with("P2") || text.starts_with("P3")) && has_blank_third(text);
 }
 
 std::unique_ptr<OpenedImage> open_pnm(Bytes file, DecodeMonitor& monitor) {
   return std::make_unique<PnmFile>(file, monitor);
+}
+
+std::unique_ptr<OpenedImage> open_pnm_ids(Bytes file, DecodeMonitor& monitor) {
+  return std::make_unique<PnmIds>(file, monitor);
 }
 
 }  // namespace chunkhit

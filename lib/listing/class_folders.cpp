@@ -75,12 +75,10 @@ bool FileNames::take(const std::string& path) {
 std::vector<std::string> FileNames::notices() const {
   if (left_out_ == 0) return {};
   if (!include_.empty()) return {files_text(left_out_) + " match no `include`; the first is " + first_};
-  std::string kinds;
-  for (const auto& [kind, count] : kinds_)
-    kinds += (kinds.empty() ? "" : ", ") + std::to_string(count) + " " + kind;
+  const auto text_of = [](const auto& kind) { return std::to_string(kind.second) + " " + kind.first; };
   return {files_text(left_out_) +
           (left_out_ == 1 ? " is skipped as evidently no image (" : " are skipped as evidently no images (") +
-          kinds + "); `include` '*' takes all"};
+          joined(kinds_, ", ", text_of) + "); `include` '*' takes all"};
 }
 
 // Class folders, in the order of torchvision 0.14's datasets.folder (find_classes and make_dataset).

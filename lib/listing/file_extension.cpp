@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/throw_error.h"
+#include "base/words.h"
 #include "listing/class_folders.h"
 
 namespace chunkhit {
@@ -42,7 +43,7 @@ struct FoundNames {
 
 bool exists(const RootFolder& folder, std::string_view file) {
   try {
-    return !folder.open(file).error.starts_with("no such file");
+    return !folder.open(file).error.is_missing();
   } catch (const MachineError&) {
     return true;
   }
@@ -73,10 +74,9 @@ FoundNames find_names(const ListedNames& names, const FolderTree& tree) {
 }
 
 [[noreturn]] void fail_several(const ListedNames& names, const std::map<std::string, std::string>& found) {
-  std::string files;
-  for (const auto& [extension, file] : found) files += (files.empty() ? "" : ", ") + file;
+  const auto file_of = [](const auto& each) { return each.second; };
   throw_bad_data(names.what + " have no extension, and files of these names below " + names.folder +
-                 " have several: " + files +
+                 " have several: " + joined(found, ", ", file_of) +
                  "; write the extensions into the table, or give a folder of one kind as " + names.flag);
 }
 

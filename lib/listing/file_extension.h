@@ -13,8 +13,9 @@ namespace chunkhit {
 
 /// Extensions of masks, in the order in which they are looked for: of files without loss, which the decoder
 /// does not scale.
-inline constexpr std::array<std::string_view, 8> kMaskExtensions{".png", ".npy", ".bmp", ".gif",
-                                                                 ".PNG", ".NPY", ".BMP", ".GIF"};
+inline constexpr std::array<std::string_view, 14> kMaskExtensions{".png", ".npy", ".bmp",  ".gif", ".PNG",
+                                                                  ".NPY", ".BMP", ".GIF",  ".tif", ".tiff",
+                                                                  ".pgm", ".TIF", ".TIFF", ".PGM"};
 
 /// The files below a folder; none where it cannot be walked: opening them says why.
 [[nodiscard]] std::optional<FolderTree> walk_folder(const std::string& folder, bool follow_symlinks);

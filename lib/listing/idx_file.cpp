@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "base/text.h"
 #include "base/throw_error.h"
-#include "base/words.h"
 
 namespace chunkhit {
 namespace {
@@ -34,11 +34,7 @@ const NumberType* type_of(std::uint8_t code) {
 }
 
 /// A float as text that no reader of labels takes for a whole number.
-std::string float_text(double number) {
-  std::string text = std::isfinite(number) ? number_text(number) : "nan";
-  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
-  return text;
-}
+std::string float_text(double number) { return std::isfinite(number) ? fraction_text(number) : "nan"; }
 
 }  // namespace
 

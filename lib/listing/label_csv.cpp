@@ -110,6 +110,7 @@ SampleList list_label_rows(CsvReader& table, const LabelColumns& columns) {
   LabelColumns spec = columns;
   const UsedFields used = read_label_header(table, spec);
   SampleList list;
+  list.labels_from = LabelSource::csv;
   list.file_column = spec.file_column;
   list.label_columns = spec.label_column;
   TableRows rows(list, used, spec);

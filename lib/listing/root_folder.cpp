@@ -75,28 +75,28 @@ bool leads_out(std::string_view path) {
   return false;
 }
 
-/// Returns the reason if the error is certainly one of the file. All others are errors of the machine: a
-/// disk, a network or a limit must not look like a few bad images, which the pack would then lack.
-std::string open_error(int error_number) {
+/// All that are not certainly errors of the file are errors of the machine: a disk, a network or a limit must
+/// not look like a few bad images, which the pack would then lack.
+FileError open_error(int error_number) {
   switch (error_number) {
     case ENOENT:
-      return "no such file";
+      return {FileError::Kind::missing};
     case EXDEV:
-      return "leads out of the root folder (by .., an absolute path or a symbolic link)";
+      return {FileError::Kind::outside};
     case ENOTDIR:
-      return "no such file: a part of its path is not a folder";
+      return {FileError::Kind::below_no_folder};
     case ELOOP:
-      return "symbolic links that go round in circles or lead through /proc";
+      return {FileError::Kind::circular};
     case ENXIO:
     case ENODEV:
-      return "not a regular file";
+      return {FileError::Kind::not_regular};
     case EACCES:
     case EPERM:
-      return "may not be read: permission denied";
+      return {FileError::Kind::denied};
     case ENAMETOOLONG:
     case EINVAL:
     case EOVERFLOW:
-      return std::string("cannot be opened: ") + error_text(error_number);
+      return {FileError::Kind::other, error_number};
     default:
       throw_machine_error("cannot be opened: ", error_number);
   }
@@ -107,14 +107,14 @@ FileStamp stamp_of(const struct stat& status) {
           std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
-std::string kind_error(const FileDescriptor& file, FileStamp& stamp) {
+FileError kind_error(const FileDescriptor& file, FileStamp& stamp) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_machine_error("cannot be read: ", errno);
-  if (S_ISDIR(status.st_mode)) return "is a folder";
-  if (!S_ISREG(status.st_mode)) return "not a regular file";
-  if (status.st_size == 0) return "is empty";
+  if (S_ISDIR(status.st_mode)) return {FileError::Kind::folder};
+  if (!S_ISREG(status.st_mode)) return {FileError::Kind::not_regular};
+  if (status.st_size == 0) return {FileError::Kind::empty};
   stamp = stamp_of(status);
-  return "";
+  return {};
 }
 
 /// Returns the folder that a relative path is in.
@@ -217,9 +217,9 @@ std::string RootFolder::in_form_of_entries(const std::string& below) const {
 
 RootFolder::File RootFolder::open(std::string_view path) const {
   File file;
-  if (path.empty()) file.error = "no file name";
-  if (path.find('\0') != std::string_view::npos) file.error = "a NUL in the file name";
-  if (!file.error.empty()) return file;
+  if (path.empty()) file.error = {FileError::Kind::no_name};
+  if (path.find('\0') != std::string_view::npos) file.error = {FileError::Kind::nul_in_name};
+  if (file.error) return file;
   const std::string below = path.starts_with('/') ? below_root(path) : std::string(path);
   if (leads_out(below)) {
     file.error = open_error(EXDEV);
@@ -292,7 +292,7 @@ bool RootFolder::lacks(std::string_view file) const {
 }
 
 // Reads one byte more than expected, so that a file that has grown is detected without another call.
-std::string RootFolder::File::read(ByteBuffer& buffer) const {
+FileError RootFolder::File::read(ByteBuffer& buffer) const {
   if (bytes + 1 > buffer.capacity()) ByteBuffer().swap(buffer);  // never holds old and new bytes together
   buffer.resize(bytes + 1);
   std::size_t filled = 0;
@@ -303,7 +303,7 @@ std::string RootFolder::File::read(ByteBuffer& buffer) const {
     if (count == 0 || (filled += static_cast<std::size_t>(count)) == bytes) break;
   }
   buffer.resize(bytes);
-  return filled == bytes ? "" : "changed while it was read";
+  return {filled == bytes ? FileError::Kind::none : FileError::Kind::changed};
 }
 
 FolderReader::FolderReader(int root_fd, const std::string& root, const std::string& relative_path,

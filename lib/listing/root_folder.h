@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/file_error.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -63,16 +64,14 @@ struct NameForms {
 /// looked for in the other Unicode form.
 class RootFolder {
  public:
-  /// A file that was opened, or why it was not ("no such file", "leads out of the root folder", "is empty",
-  /// "not a regular file"): then `error` is not empty and the rest means nothing.
+  /// A file that was opened, or why it was not: then the rest means nothing.
   struct File {
-    std::string error;
+    FileError error;
     std::uint64_t bytes = 0;
     FileStamp stamp;
     FileDescriptor fd;
-    /// Reads all of it into `buffer` (resized); returns an empty text, or what went wrong ("changed while it
-    /// was read"). Throws MachineError.
-    [[nodiscard]] std::string read(ByteBuffer& buffer) const;
+    /// Reads all of it into `buffer` (resized), or returns what went wrong. Throws MachineError.
+    [[nodiscard]] FileError read(ByteBuffer& buffer) const;
   };
 
   /// Opens the folder; throws bad_data when it is none, try_again when the machine cannot read it. With

@@ -17,13 +17,6 @@
 namespace chunkhit {
 namespace {
 
-// A column of floats that happen to be whole must not read as a column of class ids.
-std::string single_number_text(float value) {
-  std::string text = number_text(value);
-  if (parse_integer(text)) text += ".0";
-  return text;
-}
-
 [[noreturn]] void fail_range(const SampleContainer& container, const FileRange& range) {
   throw_bad_data(container.file.path() + ": has " + std::to_string(container.file.byte_count()) +
                  " bytes, but a sample of " + std::to_string(range.bytes) + " bytes lies at offset " +
@@ -33,7 +26,7 @@ std::string single_number_text(float value) {
 SampleFile open_range(const SampleList& list, const FileRange& range) {
   SampleFile sample;
   if (range.container == FileRange::kNone) {
-    sample.error = "no such file";
+    sample.error = {FileError::Kind::missing};
     return sample;
   }
   if (range.container >= list.containers.size())
@@ -42,7 +35,7 @@ SampleFile open_range(const SampleList& list, const FileRange& range) {
   const SampleContainer& container = list.containers[range.container];
   const std::uint64_t all = container.file.byte_count();
   if (range.offset > all || range.bytes > all - range.offset) fail_range(container, range);
-  if (range.bytes == 0) sample.error = "is empty";
+  if (range.bytes == 0) sample.error = {FileError::Kind::empty};
   sample.bytes = range.bytes;
   sample.stamp = container.stamp;
   sample.container = &container;
@@ -91,7 +84,8 @@ std::vector<std::string> SampleList::label_text(std::size_t index) const {
   } else {
     for (std::size_t column = 0; column < count; ++column) {
       const float value = values[index * count + column];
-      texts.push_back(count == 1 ? single_number_text(value) : number_text(value));
+      // Whole numbers of a single column would be read as class ids.
+      texts.push_back(count == 1 ? fraction_text(value) : number_text(value));
     }
   }
   for (const SampleColumn& column : columns) texts.push_back(column.value_text(index));
@@ -328,10 +322,10 @@ void renumber_classes(SampleList& list, std::vector<std::string> known) {
   list.classes = std::move(known);
 }
 
-std::string SampleFile::read(ByteBuffer& buffer) const {
+FileError SampleFile::read(ByteBuffer& buffer) const {
   if (container == nullptr) return file.read(buffer);
   read_range(*this, buffer);
-  return "";
+  return {};
 }
 
 SampleFile open_sample(const RootFolder& root, const SampleList& list, std::size_t index) {

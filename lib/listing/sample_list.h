@@ -15,6 +15,7 @@
 #include "chunkhit/image_spec.h"
 #include "chunkhit/pack_info.h"
 #include "listing/root_folder.h"
+#include "types/enum_names.h"
 #include "types/image.h"
 #include "types/reject.h"
 #include "types/sample_column.h"
@@ -23,6 +24,10 @@
 namespace chunkhit {
 
 class CsvReader;
+
+/// Where the labels of a list come from, as the manifest has it.
+enum class LabelSource { folders, csv, members, idx, writer };
+constexpr Words<5> words_of(LabelSource) { return {"folders", "csv", "members", "idx", "writer"}; }
 
 /// A folder of the root whose samples become a pack of their own, and the end of its rows.
 struct ListedFolder {
@@ -53,7 +58,7 @@ struct SampleList {
   std::string names_column;        ///< header of the one column whose cells hold several names; empty: none
   std::string label_separator;     ///< between these names; each is a label column
   std::uint64_t empty_labels = 0;  ///< samples without a name there: their labels are 0
-  std::string labels_from;  ///< recorded where labels are neither those of folders nor of a CSV: "members"
+  LabelSource labels_from = LabelSource::folders;
   std::vector<std::string> classes;   ///< names by id; empty when ids are integers of the input
   bool is_detected = false;           ///< labels are ids or numbers, whichever their texts looked like
   std::vector<ListedFolder> folders;  ///< the ClassFoldersSpec::split_folders, in their order
@@ -182,19 +187,18 @@ void renumber_classes(SampleList& list, std::vector<std::string> known);
 /// Lists the rest of a table; `list_label_csv` without the opening of a file.
 [[nodiscard]] SampleList list_label_rows(CsvReader& table, const LabelColumns& spec);
 
-/// A sample whose bytes can be read, or why they cannot: then `error` is not empty and the rest means
-/// nothing.
+/// A sample whose bytes can be read, or why they cannot: then the rest means nothing.
 struct SampleFile {
-  std::string error;
+  FileError error;
   std::uint64_t bytes = 0;
   FileStamp stamp;  ///< of the file, or of the container
   RootFolder::File file;
   const SampleContainer* container = nullptr;  ///< of the list, which outlives this; none: `file`
   std::uint64_t offset = 0;                    ///< in the container
   SampleShape pixels;                          ///< as in the list
-  /// Reads all of it into `buffer` (resized); returns an empty text, or what went wrong with a file. Throws
+  /// Reads all of it into `buffer` (resized), or returns what went wrong with a file. Throws
   /// MachineError, and bad_data where the container is not as it was when the list was made.
-  [[nodiscard]] std::string read(ByteBuffer& buffer) const;
+  [[nodiscard]] FileError read(ByteBuffer& buffer) const;
 };
 
 /// Opens a sample. Throws MachineError, and bad_data for a range that does not lie in its container.

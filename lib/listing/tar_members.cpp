@@ -83,6 +83,12 @@ bool is_tar(Bytes head) {
   return stored && (*stored == sum || static_cast<std::int32_t>(*stored) == signed_sum);
 }
 
+bool is_tar(const InputFile& file) {
+  ByteBuffer head(std::min<std::uint64_t>(kEndBytes, file.byte_count()));
+  file.read_at(0, head);
+  return is_tar(head);
+}
+
 struct TarReader::State {
   State(const InputFile& input, std::uint64_t first, std::uint64_t count, std::string title)
       : file(input), begin(first), byte_count(count), name(std::move(title)), block(kReadBytes) {

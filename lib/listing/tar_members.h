@@ -24,6 +24,8 @@ struct TarMember {
 
 /// Whether a file of this beginning (512 bytes or more) is a tar: v7, ustar, pax or GNU.
 [[nodiscard]] bool is_tar(Bytes head);
+/// Whether a file begins as a tar, as it is.
+[[nodiscard]] bool is_tar(const InputFile& file);
 
 /// Walks a tar from member to member; reads their headers, and skips their bytes.
 class TarReader {

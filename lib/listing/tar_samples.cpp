@@ -187,7 +187,7 @@ void TarSamples::add(const TarInput& input, const std::vector<TarGroup>& groups)
   find_source(input, groups);
   for (const TarGroup& group : groups) {
     take_kept(group);
-    if (source_ == Source::members || !mask_extension_.empty())
+    if (source_ == LabelSource::members || !mask_extension_.empty())
       add_group(input, group);
     else
       add_listed(input, group);
@@ -230,11 +230,11 @@ void TarSamples::find_source(const TarInput& input, const std::vector<TarGroup>&
   const bool has_columns = list_.label_columns != LabelCsvSpec().label_column;
   const auto labelled = std::ranges::find_if(groups, is_labelled);
   if (groups.empty()) return;
-  const Source found = has_columns || labelled != groups.end() ? Source::members : Source::folders;
-  if (source_ == Source::unknown) {
-    source_ = found;
-    list_.labels_from = found == Source::members ? "members" : "";
-  } else if (found == Source::members && source_ == Source::folders) {
+  const LabelSource found =
+      has_columns || labelled != groups.end() ? LabelSource::members : LabelSource::folders;
+  if (!source_) {
+    source_ = list_.labels_from = found;
+  } else if (found == LabelSource::members && source_ == LabelSource::folders) {
     throw_bad_data(input.name + ": " + printable_text(labelled->key) + "." + labelled->label_from +
                    " is the label of an image, but " + inputs_.front() +
                    " has no labels beside its images; pack them by themselves");
@@ -304,12 +304,12 @@ std::string TarSamples::problem_of(const TarGroup& group, const std::vector<cons
            dot_advice;
   if (mask != nullptr && !mask->error.empty())
     return "its mask " + printable_text(mask->name) + ": " + mask->error;
-  if (source_ == Source::members && !has_label)
+  if (source_ == LabelSource::members && !has_label)
     return "has no label: expected " +
            (dot_advice.empty() ? ".cls or .json of the same name"
                                : printable_text(group.key) + ".cls or .json") +
            " beside it" + dot_advice + std::string(has_text(group.images) ? kTextAdvice : "");
-  if (source_ == Source::members && !group.label.error.empty()) return group.label.error;
+  if (source_ == LabelSource::members && !group.label.error.empty()) return group.label.error;
   return group.kept.error;
 }
 
@@ -319,7 +319,7 @@ void TarSamples::add_group(const TarInput& input, const TarGroup& group) {
   const TarImage* const mask = mask_of(group);
   if (images.empty() && mask == nullptr && group.label_from.empty()) return;  // a README, say
   const std::string file = input.name + "/" + (images.empty() ? group.key : images.front()->name);
-  const bool has_label = source_ == Source::members;
+  const bool has_label = source_ == LabelSource::members;
   std::vector<std::string> texts;
   if (has_label && group.label.error.empty()) texts = group.label.labels;
   if (std::string problem = problem_of(group, images); !problem.empty())
@@ -360,10 +360,10 @@ void TarSamples::reject(const std::string& file, std::vector<std::string> labels
 
 void TarSamples::finish() {
   check_kept();
-  if (source_ == Source::members) rows_.finish();
+  if (source_ == LabelSource::members) rows_.finish();
   const std::vector<std::uint32_t> rows = list_.rows;
   // What pixels show is said by masks: folders need not be classes.
-  const bool has_classes = source_ == Source::folders && mask_extension_.empty();
+  const bool has_classes = source_ == LabelSource::folders && mask_extension_.empty();
   const bool are_tars = has_classes && tars_are_classes();
   if (has_classes && !are_tars) reject_without_folder();
   for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
@@ -373,13 +373,13 @@ void TarSamples::finish() {
   if (list_.size() == 0)
     throw_bad_data(tars + ": none of the " + count_text(list_.row_count, "sample") +
                    " can be used; the first: " + list_.rejects[0].file + ": " + list_.rejects[0].reason);
-  if (source_ == Source::members && has_class_names_)
+  if (source_ == LabelSource::members && has_class_names_)
     list_.notices.emplace_back(
         "labels are the ids in .cls; the .json beside them have the names of their classes: `label_column` "
         "class takes these");
   if (has_classes) number_classes(are_tars);
-  if (source_ == Source::folders && !has_classes) list_.class_ids.assign(list_.size(), -1);
-  if (source_ == Source::folders) rows_.finish_unlabelled(rows);
+  if (source_ == LabelSource::folders && !has_classes) list_.class_ids.assign(list_.size(), -1);
+  if (source_ == LabelSource::folders) rows_.finish_unlabelled(rows);
 }
 
 /// Whether each tar is a class: no image is in a folder, and the names of several tars differ in more than

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -80,7 +81,6 @@ class TarSamples {
   void finish();
 
  private:
-  enum class Source { unknown, members, folders };
   void find_source(const TarInput& input, const std::vector<TarGroup>& groups);
   void take_kept(const TarGroup& group);
   void check_kept() const;
@@ -107,11 +107,11 @@ class TarSamples {
   std::vector<KeptValue> kept_;         ///< of the sample in hand
   std::vector<bool> has_kept_;          ///< by column: a .json has it
   std::vector<std::string> json_keys_;  ///< of the first .json that lacks one
-  Source source_ = Source::unknown;
-  bool has_class_names_ = false;     ///< a .json names the class whose id was taken
-  bool has_texts_ = false;           ///< a .txt stands beside an image
-  std::string dotted_label_;         // a label whose extension has a second dot
-  std::vector<std::string> inputs_;  ///< names, by container
+  std::optional<LabelSource> source_;   // once a tar has shown it
+  bool has_class_names_ = false;        ///< a .json names the class whose id was taken
+  bool has_texts_ = false;              ///< a .txt stands beside an image
+  std::string dotted_label_;            // a label whose extension has a second dot
+  std::vector<std::string> inputs_;     ///< names, by container
 };
 
 }  // namespace chunkhit

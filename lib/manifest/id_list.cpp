@@ -49,8 +49,7 @@ IdListReader::IdListReader(std::string name, ByteSource source, std::string_view
     : rows_(std::move(name), std::move(source), ','), header_(header) {
   std::string found;
   if (rows_.next_row(fields_) && fields_.size() >= kOwnFields) {
-    for (const std::string_view field : std::span(fields_).first(kOwnFields))
-      found.append(found.empty() ? "" : ",").append(field);
+    found = joined(std::span(fields_).first(kOwnFields), ",");
     kept_names_.assign(fields_.begin() + kOwnFields, fields_.end());
   }
   if (found != header_)

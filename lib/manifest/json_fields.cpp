@@ -6,7 +6,6 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -127,15 +126,15 @@ Json open_format(std::string_view text, const std::string& name, std::string_vie
   return json;
 }
 
-Json spec_json(const std::vector<SpecEntry>& spec) {
+Json spec_json(const RecordedSpec& spec) {
   Json object = Json::object();
   for (const SpecEntry& entry : spec) object[entry.name] = entry.value;
   return object;
 }
 
-std::vector<SpecEntry> parse_spec(const Json& object) {
+RecordedSpec parse_spec(const Json& object) {
   if (!object.is_object()) throw_bad_data("spec: expected an object, found " + object.dump());
-  std::vector<SpecEntry> spec;
+  RecordedSpec spec;
   for (const auto& [name, value] : object.items()) spec.push_back({name, value.get<std::string>()});
   return spec;
 }

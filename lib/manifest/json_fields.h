@@ -43,10 +43,6 @@ inline constexpr std::uint64_t kManifestVersion = 1;
 inline constexpr std::uint64_t kMergedVersion = 2;
 /// Of a pack of matrices, merged or not, with what earlier readers do not know: columns beside the ids.
 inline constexpr std::uint64_t kColumnsVersion = 3;
-/// Version of the manifest of images with masks.
-inline constexpr std::uint64_t kMasksVersion = 3;
-/// Version of the manifest of images with views.
-inline constexpr std::uint64_t kViewsVersion = 4;
 
 /// Opens sealed JSON of a format and of a version up to `max_version`; throws bad_data for another.
 [[nodiscard]] nlohmann::ordered_json open_format(std::string_view text, const std::string& name,
@@ -54,8 +50,8 @@ inline constexpr std::uint64_t kViewsVersion = 4;
                                                  std::uint64_t max_version = kManifestVersion);
 
 /// Writes and reads a spec: flag → value.
-[[nodiscard]] nlohmann::ordered_json spec_json(const std::vector<SpecEntry>& spec);
-[[nodiscard]] std::vector<SpecEntry> parse_spec(const nlohmann::ordered_json& object);
+[[nodiscard]] nlohmann::ordered_json spec_json(const RecordedSpec& spec);
+[[nodiscard]] RecordedSpec parse_spec(const nlohmann::ordered_json& object);
 
 /// Writes the statistics that a split shares.
 [[nodiscard]] nlohmann::ordered_json shared_stats_json(const SharedStats& stats);

@@ -18,14 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::uint32_t side(const Json& object, const char* key) {
-  const std::uint64_t value = count_field(object, key);
-  if (value < 1 || value > 0x7fffffff)
-    throw_bad_data(std::string("sample: ") + key + ": expected 1 to 2147483647, found " +
-                   std::to_string(value));
-  return static_cast<std::uint32_t>(value);
-}
-
 std::vector<PackClass> parse_classes(const Json& list) {
   std::vector<PackClass> classes;
   for (const Json& entry : list)
@@ -123,43 +115,17 @@ Json parts_json(const PackManifest& manifest) {
   return parts;
 }
 
+/// The version of a pack whose samples have fields beside their image.
+std::optional<std::uint64_t> pairs_version(const SampleShape& sample) {
+  if (sample.pairs.empty()) return std::nullopt;
+  return sample.has_usual_fields() ? traits_of(sample.pairs.front().role).manifest_version : kFieldsVersion;
+}
+
 std::uint64_t version_of(const PackManifest& manifest) {
   return manifest.is_merged ? kMergedVersion : kManifestVersion;
 }
 
 }  // namespace
-
-Json sample_json(const SampleShape& sample) {
-  Json json = Json::object();
-  if (sample.height != 0) json.update(Json{{"height", sample.height}, {"width", sample.width}});
-  json.update(Json{{"channels", sample.channels}, {"layout", name_of(sample.layout)}, {"dtype", "uint8"}});
-  if (sample.has_mask) json["mask"] = "uint8";
-  if (sample.has_view) json["view"] = "uint8";
-  return json;
-}
-
-SampleShape parse_sample(const Json& object) {
-  SampleShape sample{0, 0, side(object, "channels"), Layout::nhwc};
-  if (object.contains("height") || object.contains("width")) {
-    sample.height = side(object, "height");
-    sample.width = side(object, "width");
-  }
-  const auto layout = object.at("layout").get<std::string>();
-  const std::optional<Layout> found = enum_of<Layout>(layout);
-  if (!found) throw_bad_data("sample: layout: expected nhwc or nchw, found " + layout);
-  sample.layout = *found;
-  if (sample.height == 0 && sample.layout != Layout::nhwc)
-    throw_bad_data("sample: layout: expected nhwc where images have sizes of their own");
-  if (sample.channels > 4)
-    throw_bad_data("sample: channels: expected 1 to 4, found " + std::to_string(sample.channels));
-  sample.has_mask = object.contains("mask");
-  if (sample.has_mask && object.at("mask") != "uint8") throw_bad_data("sample: mask: expected uint8");
-  sample.has_view = object.contains("view");
-  if (sample.has_view && object.at("view") != "uint8") throw_bad_data("sample: view: expected uint8");
-  if (sample.has_view && (sample.has_mask || sample.height == 0))
-    throw_bad_data("sample: view: expected images of one size, without masks");
-  return sample;
-}
 
 Json classes_json(const std::vector<PackClass>& classes) {
   Json list = Json::array();
@@ -189,9 +155,7 @@ Json shared_stats_json(const SharedStats& stats) {
 
 std::string manifest_text(const Manifest& manifest) {
   Json json{{"format", kImagePacks.format},
-            {"version", manifest.sample.has_view   ? kViewsVersion
-                        : manifest.sample.has_mask ? kMasksVersion
-                                                   : version_of(manifest)},
+            {"version", pairs_version(manifest.sample).value_or(version_of(manifest))},
             {"pack_id", hash_text(manifest.pack_id)},
             {"tool", manifest.tool},
             {"spec", spec_json(manifest.spec)},
@@ -222,18 +186,15 @@ std::string manifest_text(const Manifest& manifest) {
 
 Manifest parse_manifest(std::string_view text, const std::string& name) {
   return with_name(name, [&] {
-    const Json json = open_format(text, name, kImagePacks.format, kViewsVersion);
+    const Json json = open_format(text, name, kImagePacks.format, kFieldsVersion);
     Manifest manifest;
     parse_common(json, kChunkSamples, manifest);
     manifest.sample = parse_sample(json.at("sample"));
-    if (const std::uint64_t found = count_field(json, "version");
-        (found == kMasksVersion) != manifest.sample.has_mask ||
-        (found == kViewsVersion) != manifest.sample.has_view)
-      throw_bad_data(std::string("version: expected ") +
-                     (manifest.sample.has_view   ? "4"
-                      : manifest.sample.has_mask ? "3"
-                                                 : "1 or 2") +
-                     ", found " + std::to_string(found));
+    const std::uint64_t found = count_field(json, "version");
+    const auto expected = pairs_version(manifest.sample);
+    if (expected ? found != *expected : found > kMergedVersion)
+      throw_bad_data("version: expected " + (expected ? std::to_string(*expected) : "1 or 2") + ", found " +
+                     std::to_string(found));
     manifest.chunk_samples = count_field(json, "chunk_samples");
     manifest.chunk_bytes = count_field(json, "chunk_bytes");
     manifest.samples = count_field(json, "samples");

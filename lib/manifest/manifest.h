@@ -59,7 +59,7 @@ struct FileRecord {
 struct SourcePack {
   std::uint64_t pack_id = 0;
   std::string tool;
-  std::vector<SpecEntry> spec;
+  RecordedSpec spec;
   std::uint64_t input_xxh3 = 0;
   std::uint64_t rows = 0;
   std::string codec;
@@ -76,7 +76,7 @@ struct SourcePack {
 struct PackManifest {
   std::uint64_t pack_id = 0;
   std::string tool;  ///< "pack-images 0.1.0"
-  std::vector<SpecEntry> spec;
+  RecordedSpec spec;
   std::uint64_t input_xxh3 = 0;  ///< of the list of images; of all bytes of the rating files, uncompressed
   std::string container;
   std::string codec;

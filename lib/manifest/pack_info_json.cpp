@@ -6,6 +6,7 @@
 #include "chunkhit/verify.h"
 #include "manifest/json_fields.h"
 #include "store/part.h"
+#include "types/enum_names.h"
 #include "types/input_sizes.h"
 
 namespace chunkhit {
@@ -59,8 +60,7 @@ Json images_json(const PackInfo& info, const ImagesInfo& images) {
   if (!images.label_counts.empty()) json["label_counts"] = images.label_counts;
   if (!images.columns.empty()) json["columns"] = columns_json(images.columns);
   if (images.own_sizes) json["own_sizes"] = true;
-  if (images.has_masks) json["masks"] = true;
-  if (images.has_views) json["views"] = true;
+  for (const auto& [name, role] : images.fields) json["fields"][name] = name_of(role);
   if (images.sizes)
     json["sizes"] = {{"height", spread_json(images.sizes->height)},
                      {"width", spread_json(images.sizes->width)},
@@ -87,6 +87,7 @@ Json matrix_json(const PackInfo& info, const MatrixInfo& matrix) {
             {"matrices", matrices_json(matrix.matrices)},
             {"values", values_json(matrix.values)},
             {"split_name", matrix.split_name},
+            {"lost", matrix.lost},
             {"label_columns", info.label_columns},
             {"chunk_rows", matrix.chunk_rows},
             {"stats", stats_json(matrix.stats)}};

@@ -12,13 +12,21 @@
 
 namespace chunkhit {
 
+bool RecordedSpec::has(std::string_view name) const {
+  return std::ranges::find(*this, name, &SpecEntry::name) != end();
+}
+
+std::string RecordedSpec::get(std::string_view name) const {
+  const auto found = std::ranges::find(*this, name, &SpecEntry::name);
+  return found == end() ? "" : found->value;
+}
+
 /// Compares two recorded specs entry by entry, for the message why a pack is another one.
-std::string first_difference(const std::vector<SpecEntry>& before, const std::vector<SpecEntry>& now) {
-  const auto value = [](const std::vector<SpecEntry>& spec, const std::string& name) {
-    const auto found = std::ranges::find(spec, name, &SpecEntry::name);
-    return found == spec.end() ? "not given" : found->value;
+std::string first_difference(const RecordedSpec& before, const RecordedSpec& now) {
+  const auto value = [](const RecordedSpec& spec, const std::string& name) {
+    return spec.has(name) ? spec.get(name) : "not given";
   };
-  for (const std::vector<SpecEntry>* const spec : {&now, &before})
+  for (const RecordedSpec* const spec : {&now, &before})
     for (const auto& [name, own] : *spec)
       if (const std::string earlier = value(before, name), later = value(now, name); earlier != later)
         return name + ": " + earlier + " before, " + later + " now";

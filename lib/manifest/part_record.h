@@ -23,10 +23,18 @@ struct SpecEntry {
   bool operator==(const SpecEntry&) const = default;
 };
 
+/// The recorded choices of a run, in their order.
+class RecordedSpec : public std::vector<SpecEntry> {
+ public:
+  using vector::vector;
+  [[nodiscard]] bool has(std::string_view name) const;
+  /// The value of a choice; empty where it was not recorded.
+  [[nodiscard]] std::string get(std::string_view name) const;
+};
+
 /// The first difference between two specs in words ("resize: 96x128 before, 64x64 now"); empty when they are
 /// equal.
-[[nodiscard]] std::string first_difference(const std::vector<SpecEntry>& before,
-                                           const std::vector<SpecEntry>& now);
+[[nodiscard]] std::string first_difference(const RecordedSpec& before, const RecordedSpec& now);
 
 /// A finished part, as its part-NNNNN.json has it.
 struct PartRecord : PackPart {
@@ -45,7 +53,7 @@ struct PartRecord : PackPart {
 struct PartManifest {
   std::string format;  ///< of its pack: PackKind::format
   std::uint64_t pack_id = 0;
-  std::vector<SpecEntry> spec;
+  RecordedSpec spec;
   PartRecord part;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/throw_error.h"
+#include "base/words.h"
 #include "chunkhit/pack.h"
 #include "manifest/json_fields.h"
 #include "types/enum_names.h"
@@ -61,8 +62,10 @@ void check_counts(const PackPlan& plan) {
     samples += pack.samples;
   }
   const bool are_members = !plan.containers.empty() && plan.names_masks();
-  if (plan.sample.has_pair() != (are_members || !plan.masks.empty()))
-    throw_bad_data("masks: expected a folder with samples that have masks, and none without");
+  const std::size_t folders = are_members ? 0 : plan.sample.pairs.size();
+  if ((are_members && plan.sample.pairs.empty()) || plan.masks.size() != folders)
+    throw_bad_data("masks: expected " + count_text(folders, "folder") + ", one for each field, found " +
+                   count_text(plan.masks.size()));
   if (plan.tasks < 1 || plan.tasks > plan.parts())
     throw_bad_data("tasks: expected 1 to " + std::to_string(plan.parts()) + ", found " +
                    std::to_string(plan.tasks));
@@ -77,10 +80,7 @@ std::uint64_t PackPlan::parts() const {
                          [](std::uint64_t sum, const PlannedPack& pack) { return sum + pack.parts; });
 }
 
-bool PackPlan::names_masks() const {
-  const std::vector<SpecEntry>& spec = packs.front().spec;
-  return std::ranges::find(spec, "mask-column", &SpecEntry::name) != spec.end();
-}
+bool PackPlan::names_masks() const { return packs.front().spec.has("mask-column"); }
 
 std::string plan_text(const PackPlan& plan) {
   Json json{{"format", kPlanFormat},
@@ -100,7 +100,10 @@ std::string plan_text(const PackPlan& plan) {
             {"classes", plan.classes},
             {"packs", packs_json(plan)},
             {"rows_file", file_json(plan.rows_file)}};
-  if (!plan.masks.empty()) json["masks"] = plan.masks;
+  if (plan.masks.size() == 1)
+    json["masks"] = plan.masks.front();
+  else if (!plan.masks.empty())
+    json["masks"] = plan.masks;
   if (!plan.columns.empty()) json["columns"] = columns_json(plan.columns);
   for (const PlannedContainer& container : plan.containers)
     json["containers"].push_back({{"file", container.file}, {"bytes", container.bytes}});
@@ -115,7 +118,10 @@ PackPlan parse_plan(std::string_view text, const std::string& name) {
     plan.libraries = parse_spec(json.at("libraries"));
     plan.command_line = json.at("command_line").get<std::string>();
     plan.root = json.at("root").get<std::string>();
-    plan.masks = json.value("masks", "");
+    if (json.contains("masks") && json.at("masks").is_string())
+      plan.masks = {json.at("masks").get<std::string>()};
+    else if (json.contains("masks"))
+      plan.masks = json.at("masks").get<std::vector<std::string>>();
     plan.tasks = count_field(json, "tasks");
     plan.input_xxh3 = hash_field(json, "input_xxh3");
     plan.rows = count_field(json, "rows");

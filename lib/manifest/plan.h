@@ -20,7 +20,7 @@ inline constexpr std::string_view kPlanRowsName = "plan.rows";
 struct PlannedPack {
   std::string name;  ///< of its folder below the plan's; empty without a split
   std::uint64_t pack_id = 0;
-  std::vector<SpecEntry> spec;
+  RecordedSpec spec;
   std::uint64_t samples = 0;  ///< rows that are to be packed
   std::uint64_t parts = 0;
 };
@@ -33,11 +33,12 @@ struct PlannedContainer {
 
 /// What plan.json holds.
 struct PackPlan {
-  std::string tool;                  ///< "pack-images 0.1.0"
-  std::vector<SpecEntry> libraries;  ///< name, version
-  std::string command_line;          ///< that planned; for run.json
-  std::string root;                  ///< absolute path of the folder of the images
-  std::string masks{};               ///< and of that of their masks; empty: they have none
+  std::string tool;          ///< "pack-images 0.1.0"
+  RecordedSpec libraries;    ///< name, version
+  std::string command_line;  ///< that planned; for run.json
+  std::string root;          ///< absolute path of the folder of the images
+  /// Absolute paths of the folders of the fields, in their order; empty: no fields, or in the containers.
+  std::vector<std::string> masks{};
   std::uint64_t tasks = 1;
   std::uint64_t input_xxh3 = 0;
   std::uint64_t rows = 0;          ///< of the input list: samples + rejects

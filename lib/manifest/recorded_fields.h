@@ -38,7 +38,7 @@ class FieldRecorder : public FieldVisitor<FieldRecorder> {
   template <class Value, class Form>
   void unrecorded(const Field&, const Value&, const Form&) {}
 
-  std::vector<SpecEntry> entries;
+  RecordedSpec entries;
 
  private:
   std::map<std::string, std::string> computed_;
@@ -48,7 +48,7 @@ class FieldRecorder : public FieldVisitor<FieldRecorder> {
 /// has.
 class RecordReader : public FieldVisitor<RecordReader> {
  public:
-  explicit RecordReader(const std::vector<SpecEntry>& entries) : entries_(entries) {}
+  explicit RecordReader(const RecordedSpec& entries) : entries_(entries) {}
   template <class Value, class Form>
   void operator()(const Field& field, Value& value, const Form& form) {
     if (!has(field)) throw_bad_data("spec: " + dashed(field.name) + " is missing");
@@ -66,13 +66,10 @@ class RecordReader : public FieldVisitor<RecordReader> {
   void unrecorded(const Field&, Value&, const Form&) {}
 
  private:
-  [[nodiscard]] std::vector<SpecEntry>::const_iterator find(const Field& field) const {
-    return std::ranges::find(entries_, dashed(field.name), &SpecEntry::name);
-  }
-  [[nodiscard]] bool has(const Field& field) const { return find(field) != entries_.end(); }
+  [[nodiscard]] bool has(const Field& field) const { return entries_.has(dashed(field.name)); }
   template <class Value, class Form>
   void read(const Field& field, Value& value, const Form& form) const {
-    const std::string& text = find(field)->value;
+    const std::string text = entries_.get(dashed(field.name));
     try {
       form.parse(field.name, text, value);
     } catch (const Error&) {
@@ -80,7 +77,7 @@ class RecordReader : public FieldVisitor<RecordReader> {
     }
   }
 
-  const std::vector<SpecEntry>& entries_;
+  const RecordedSpec& entries_;
 };
 
 }  // namespace chunkhit

@@ -21,7 +21,7 @@ struct RunRecord {
   std::string started;  ///< UTC, ISO 8601
   double seconds = 0;
   std::uint32_t threads = 0;
-  std::vector<SpecEntry> libraries;            ///< name, version
+  RecordedSpec libraries;                      ///< name, version
   std::map<std::uint64_t, std::string> roots;  ///< folders of the images, by content_ids
 };
 

@@ -103,8 +103,8 @@ void check_equal(const MergeInput& input, const MergeInput& first, const std::st
 namespace {
 
 /// The entries of a spec that all packs have.
-std::vector<SpecEntry> common_spec(std::span<const MergeInput> inputs) {
-  std::vector<SpecEntry> common = inputs.front().manifest().spec;
+RecordedSpec common_spec(std::span<const MergeInput> inputs) {
+  RecordedSpec common = inputs.front().manifest().spec;
   for (const MergeInput& input : inputs.subspan(1))
     std::erase_if(common, [&](const SpecEntry& entry) {
       return std::ranges::find(input.manifest().spec, entry) == input.manifest().spec.end();

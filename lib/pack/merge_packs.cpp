@@ -173,11 +173,6 @@ void describe(const PackManifest& merged, MergeReport& report) {
                              "one pack when there are many such parts");
 }
 
-std::string value_of(const std::vector<SpecEntry>& spec, std::string_view name) {
-  const auto found = std::ranges::find(spec, name, &SpecEntry::name);
-  return found == spec.end() ? "" : found->value;
-}
-
 /// Says where samples of the packs do not mean the same, or are repeated. `settings`: those on which it
 /// depends what a sample means.
 void add_source_notices(std::span<const SourcePack> sources, const std::vector<std::string>& settings,
@@ -185,7 +180,7 @@ void add_source_notices(std::span<const SourcePack> sources, const std::vector<s
   std::string names;
   for (const std::string& name : settings) {
     const auto differs = [&](const SourcePack& source) {
-      return value_of(source.spec, name) != value_of(sources.front().spec, name);
+      return source.spec.get(name) != sources.front().spec.get(name);
     };
     if (std::ranges::any_of(sources, differs)) names.append(names.empty() ? "" : ", ").append(name);
   }

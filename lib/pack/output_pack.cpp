@@ -211,7 +211,7 @@ void check_outside_packs(const std::string& output) {
 }
 
 /// An unfinished pack is identified by the records of its parts.
-std::uint64_t pack_id(const std::vector<SpecEntry>& spec, std::uint64_t input_xxh3) {
+std::uint64_t pack_id(const RecordedSpec& spec, std::uint64_t input_xxh3) {
   std::string text = hash_text(input_xxh3);
   for (const SpecEntry& entry : spec) text += "\n" + entry.name + "=" + entry.value;
   return xxh3(as_bytes(text));

@@ -23,13 +23,13 @@ namespace chunkhit {
 /// A pack that a folder holds, finished or begun.
 struct EarlierPack {
   std::uint64_t pack_id = 0;
-  const std::vector<SpecEntry>& spec;
+  const RecordedSpec& spec;
   std::optional<std::uint64_t> rows;  ///< where they are known
 };
 
 /// Which pack it is.
 struct PackIdentity {
-  std::vector<SpecEntry> spec;
+  RecordedSpec spec;
   std::uint64_t pack_id = 0;
   std::string codec_library{};  ///< PartRecord::codec_library of its parts
   std::function<std::string(const EarlierPack& before)> difference{};  ///< what differs, for messages
@@ -55,7 +55,7 @@ struct CompleteRecord {
 [[nodiscard]] std::string part_stem(std::uint64_t part_index);
 
 /// The same for the same input and spec, whatever the machine.
-[[nodiscard]] std::uint64_t pack_id(const std::vector<SpecEntry>& spec, std::uint64_t input_xxh3);
+[[nodiscard]] std::uint64_t pack_id(const RecordedSpec& spec, std::uint64_t input_xxh3);
 
 /// The folder of a run's pack: the output, or one below it for a split.
 [[nodiscard]] std::string pack_path(const std::string& output, const std::string& pack_name);

@@ -193,8 +193,7 @@ bool is_share_of(const std::string& folder, std::uint64_t input_xxh3) {
   if (!holds_pack(folder, kImagePacks)) return false;
   try {
     const Manifest manifest = *read_manifest(folder).images;
-    const auto names_share = [](const SpecEntry& entry) { return entry.name == "split-name"; };
-    return manifest.input_xxh3 == input_xxh3 && std::ranges::any_of(manifest.spec, names_share);
+    return manifest.input_xxh3 == input_xxh3 && manifest.spec.has("split-name");
   } catch (const Error&) {
     return false;  // damaged: no loader reads it
   }

@@ -57,12 +57,12 @@ py::array read_image(const Images& dataset, std::uint64_t sample) {
 }
 
 /// uint8 (height, width).
-py::array read_mask(const Images& dataset, std::uint64_t sample) {
+py::array read_mask(const Images& dataset, const std::string& name, std::uint64_t sample) {
   const BatchShape shape = dataset.sample_shape(sample);
   py::array_t<std::uint8_t> mask(ArrayShape{shape.height, shape.width});
   std::uint8_t* const out = mask.mutable_data();
   const auto bytes = static_cast<std::size_t>(mask.size());
-  read_interruptible(dataset, [&] { dataset.read_masks({&sample, 1}, {out, bytes}); });
+  read_interruptible(dataset, [&] { dataset.read_field(name, {&sample, 1}, {out, bytes}); });
   return mask;
 }
 
@@ -74,10 +74,9 @@ py::list read_each(const Images& dataset, const IndexArray& samples, const Read&
   return found;
 }
 
-/// What `dataset[sample]` gives: (image, label), or (image, mask); an int or float32 (columns,) as label.
+/// (image, label), of which the label is an int or float32 (columns,).
 py::tuple read_sample(const Images& dataset, std::uint64_t sample) {
   py::array image = read_image(dataset, sample);
-  if (dataset.info().images().has_masks) return py::make_tuple(image, read_mask(dataset, sample));
   const std::span<const float> values = dataset.label_values(sample);
   if (values.empty()) return py::make_tuple(image, dataset.label(sample));
   return py::make_tuple(image, array_of(std::vector<float>(values.begin(), values.end())));
@@ -99,27 +98,25 @@ py::object read_images(const Images& dataset, const IndexArray& samples) {
   return images;
 }
 
-/// uint8 (n, height, width); a list of (height, width) where images have their own sizes.
-py::object read_masks(const Images& dataset, const IndexArray& samples) {
+/// Masks are uint8 (n, height, width), or a list of (height, width) of images of their own sizes. Views are
+/// as the images.
+py::object read_field(const Images& dataset, const std::string& name, const IndexArray& samples) {
   const std::span<const std::uint64_t> all = indices_of(samples);
-  if (dataset.info().images().own_sizes) return read_each(dataset, samples, read_mask);
+  const ImagesInfo& info = dataset.info().images();
+  if (info.own_sizes)
+    return read_each(dataset, samples, [&](const Images& images, std::uint64_t sample) {
+      return read_mask(images, name, sample);
+    });
   const BatchShape shape = dataset.sample_shape();
-  py::array_t<std::uint8_t> masks(
-      ArrayShape{static_cast<py::ssize_t>(all.size()), shape.height, shape.width});
-  std::uint8_t* const out = masks.mutable_data();
-  const auto bytes = static_cast<std::size_t>(masks.size());
-  read_interruptible(dataset, [&] { dataset.read_masks(all, {out, bytes}); });
-  return masks;
-}
-
-/// As the images.
-py::array read_views(const Images& dataset, const IndexArray& samples) {
-  const std::span<const std::uint64_t> all = indices_of(samples);
-  py::array views = empty_images(dataset.sample_shape(), all.size());
-  auto* const out = static_cast<std::uint8_t*>(views.mutable_data());
-  const auto bytes = static_cast<std::size_t>(views.size());
-  read_interruptible(dataset, [&] { dataset.read_views(all, {out, bytes}); });
-  return views;
+  const auto field = std::ranges::find(info.fields, name, &SampleField::name);
+  const bool is_view = field != info.fields.end() && field->role == FieldRole::view;
+  py::array found = is_view ? empty_images(shape, all.size())
+                            : py::array_t<std::uint8_t>(ArrayShape{static_cast<py::ssize_t>(all.size()),
+                                                                   shape.height, shape.width});
+  auto* const out = static_cast<std::uint8_t*>(found.mutable_data());
+  const auto bytes = static_cast<std::size_t>(found.size());
+  read_interruptible(dataset, [&] { dataset.read_field(name, all, {out, bytes}); });
+  return found;
 }
 
 /// int64 (n,), or float32 (n, columns).
@@ -192,8 +189,7 @@ void bind_datasets(py::module_& module) {
            py::arg("paths"), py::arg("options"))
       .def("read", &read_images, py::arg("samples"))
       .def("sample", &read_sample, py::arg("sample"))
-      .def("masks", &read_masks, py::arg("samples"))
-      .def("views", &read_views, py::arg("samples"))
+      .def("field", &read_field, py::arg("name"), py::arg("samples"))
       .def("labels", &read_labels, py::arg("samples"))
       .def("stored_jpeg", &read_jpeg, py::arg("sample"))
       .def("info_json", [](const Images& self) { return pack_info_json(self.info()); })

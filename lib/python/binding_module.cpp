@@ -99,6 +99,7 @@ void bind_stats(py::module_& module) {
       .def_readonly("prefetch", &LoaderStats::prefetch)
       .def_readwrite("transform_ahead", &LoaderStats::transform_ahead)
       .def_readonly("tuning", &LoaderStats::tuning)
+      .def_readonly("has_settled", &LoaderStats::has_settled)
       .def_readwrite("notices", &LoaderStats::notices)
       .def_property_readonly("cache", [](const LoaderStats& stats) { return name_of(stats.cache); })
       .def_property_readonly("wait_fraction", &LoaderStats::wait_fraction)

@@ -191,24 +191,20 @@ py::object OptionDict::take_value(const char* name) {
 
 void OptionDict::finish() const {
   if (left_.empty()) return;
-  std::string expected;
-  for (const std::string& name : taken_) expected.append(expected.empty() ? "" : ", ").append(name);
   const py::object key = py::reinterpret_borrow<py::object>(left_.begin()->first);
   const std::string found = text_in(key).value_or(py::repr(key).cast<std::string>());
-  throw Error(ErrorCode::usage,
-              location_ + found + ": no such option; expected " + expected + did_you_mean(found, taken_));
+  throw Error(ErrorCode::usage, location_ + found + ": no such option; expected " + joined(taken_) +
+                                    did_you_mean(found, taken_));
 }
 
 std::optional<std::size_t> OptionDict::take_index(const char* name, std::span<const std::string_view> words) {
   const py::object value = take_value(name);
   if (value.is_none()) return std::nullopt;
-  std::string expected;
   const std::optional<std::string> text = py::isinstance<py::str>(value) ? text_in(value) : std::nullopt;
-  for (std::size_t index = 0; index < words.size(); ++index) {
+  for (std::size_t index = 0; index < words.size(); ++index)
     if (text == words[index]) return index;
-    expected.append(expected.empty() ? "" : ", ").append(words[index]);
-  }
   const std::vector<std::string> names(words.begin(), words.end());
+  const std::string expected = joined(names);
   if (!text) refuse(name, value, expected);
   throw Error(ErrorCode::usage, location_ + name + ": expected " + expected + ", found " +
                                     py::repr(value).cast<std::string>() + did_you_mean(*text, names));
@@ -259,9 +255,11 @@ ImageLoaderOptions image_loader_options(const py::dict& keywords) {
   from.take("mixture", options.mixture.weights);
   read_fields(from, options);
   const bool normalizes = !options.normalize.mean.empty() || !options.normalize.std.empty();
-  if (normalizes && options.dtype != Dtype::float32)
+  if (normalizes && options.dtype == Dtype::uint8)
     throw Error(ErrorCode::usage,
-                "normalize: is for dtype=\"float32\"; uint8 batches have the pixels as they are");
+                "normalize: is for dtype=\"float32\", \"float16\" or \"bfloat16\"; uint8 batches have the "
+                "pixels as they "
+                "are");
   return options;
 }
 

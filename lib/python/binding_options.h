@@ -43,6 +43,8 @@ class OptionDict {
     if (value.is_none()) return;
     if (std::is_arithmetic_v<Value> && !std::is_same_v<Value, bool> && py::isinstance<py::bool_>(value))
       refuse(name, value, kind_of<Value>());
+    if (std::is_same_v<Value, bool> && py::isinstance<py::float_>(value))  // a probability, say
+      refuse(name, value, kind_of<Value>());
     try {
       if (PyRange_Check(value.ptr()) != 0) throw py::cast_error();  // the cast would list its numbers
       field = value.cast<Value>();
@@ -56,11 +58,13 @@ class OptionDict {
   void take_count(const char* name, Count& field, std::uint64_t min, std::uint64_t max) {
     const bool is_given = has(name);
     const py::object value = is_given ? py::object(left_[name]) : py::none();
-    take(name, field);
-    if (is_given && (field < min || field > max))
+    std::conditional_t<(sizeof(Count) < sizeof(std::uint32_t)), std::uint32_t, Count> number = field;
+    take(name, number);
+    if (is_given && (number < min || number > max))
       refuse(name, value,
              max == UINT64_MAX ? "at least " + std::to_string(min)
                                : "a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+    field = static_cast<Count>(number);
   }
 
   template <class Enum>

@@ -20,12 +20,10 @@
 
 namespace chunkhit {
 
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<PackProgress::Phase>{"listing", "packing",
-                                                                                        "finishing"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<PackSparseProgress::Phase>{
-    "reading", "sorting", "packing", "finishing"};
+constexpr Words<3> words_of(PackProgress::Phase) { return {"listing", "packing", "finishing"}; }
+constexpr Words<4> words_of(PackSparseProgress::Phase) {
+  return {"reading", "sorting", "packing", "finishing"};
+}
 
 namespace {
 
@@ -143,6 +141,36 @@ template <class Value>
   return "Sequence[int]";
 }
 
+/// A folder as it is written for one field, several, or a dict of them by name.
+void take_pairs(OptionDict& from, const char* name, std::vector<std::string>& pairs) {
+  const py::object value = from.take_value(name);
+  if (value.is_none()) return;
+  const auto path_of = [](const py::handle& path) {
+    return py::module_::import("os").attr("fsencode")(path).cast<std::string>();
+  };
+  try {
+    if (py::isinstance<py::dict>(value))
+      for (const auto& [field, folder] : value.cast<py::dict>())
+        pairs.push_back(field.cast<std::string>() + "=" + path_of(folder));
+    else if (py::isinstance<py::list>(value) || py::isinstance<py::tuple>(value))
+      for (const py::handle folder : value) pairs.push_back(path_of(folder));
+    else
+      pairs.push_back(path_of(value));
+  } catch (const py::error_already_set&) {
+    from.refuse(name, value, "a folder, a list of them, or a dict of folders by name");
+  } catch (const py::cast_error&) {
+    from.refuse(name, value, "a folder, a list of them, or a dict of folders by name");
+  }
+}
+template <class Value>
+void take_field(OptionDict& from, const char* name, Value& value, const PairsForm&) {
+  take_pairs(from, name, value);
+}
+template <class Value>
+[[nodiscard]] std::string python_type(const Value&, const PairsForm&) {
+  return "types.Pairs";
+}
+
 template <class Value>
 void take_field(OptionDict& from, const char* name, Value& value, const SharesForm&) {
   py::dict shares;
@@ -183,30 +211,18 @@ PackImagesOptions images_options(OptionDict& from) {
 }
 
 PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
-  PackSparseSpec spec;
-  RatingSplitSpec& split = spec.packs.split;
-  if (from.take_index("preset", std::array<std::string_view, 1>{"vae-cf"})) {
-    spec.packs = vae_cf_spec();
-    if (from.has("validation_users")) split.validation = {};
-    if (from.has("test_users")) split.test = {};
-  }
-  const bool is_validation_given = from.has("validation"), is_test_given = from.has("test");
-  KeywordReader reader(from);
-  show(spec, reader);
-  resolve_split(split, is_validation_given, is_test_given);
-  std::array<std::vector<std::string>, 3> files;
-  take_texts(from, "train_file", files[0]);
-  take_texts(from, "validation_file", files[1]);
-  take_texts(from, "test_file", files[2]);
-  split.files = {files[0].size(), files[1].size(), files[2].size()};
-  if (split.files.count() == 0) return spec;
-  if (!inputs.empty())
-    throw_usage("`inputs`: found " + inputs[0] + " beside a split given as files; give it as `train_file`");
-  if (split.split_by != SplitKind::none && split.split_by != SplitKind::given)
-    throw_usage("`train_file`, `validation_file`, `test_file`: are a split of their own");
-  split.split_by = SplitKind::given;
-  for (const auto& each : files) inputs.insert(inputs.end(), each.begin(), each.end());
-  return spec;
+  const auto list_of = [&](const char* name) {
+    std::vector<std::string> texts;
+    take_texts(from, name, texts);
+    return texts;
+  };
+  const auto read = [&](PackSparseSpec& spec) {
+    KeywordReader reader(from);
+    show(spec, reader);
+  };
+  const bool has_preset = from.take_index("preset", std::array<std::string_view, 1>{"vae-cf"}).has_value();
+  return read_sparse_spec(
+      has_preset, [&](const char* name) { return from.has(name); }, list_of, read, inputs);
 }
 
 PackSparseOptions sparse_options(OptionDict& from) {
@@ -322,7 +338,7 @@ bool bind_run_plan(const py::dict& keywords, const py::object& on_progress) {
   from.take("folder", options.folder);
   from.take("task", options.tasks);
   from.take("root", options.root);
-  from.take("pair", options.pair);
+  take_pairs(from, "pair", options.pair);
   from.take_count("threads", options.threads, 1, kMaxThreads);
   take_bytes(from, "memory_bytes", options.memory_bytes);
   from.finish();

@@ -95,10 +95,6 @@ namespace {
 
 constexpr std::uint64_t kPieceCount = std::uint64_t{1} << 16;
 
-[[noreturn]] void refuse(const ArrayShape& shape, const std::string& what) {
-  throw_bad_data(shape.name + ": " + what);
-}
-
 /// Gives an array's numbers one by one.
 template <class Number>
 class Pieces {
@@ -128,8 +124,8 @@ class Pieces {
 std::uint64_t checked_index(const ArrayShape& shape, std::int64_t index, std::uint64_t end,
                             const char* what) {
   if (index >= 0 && static_cast<std::uint64_t>(index) < end) return static_cast<std::uint64_t>(index);
-  refuse(shape, std::string("has ") + what + ' ' + std::to_string(index) + ", expected " +
-                    (end == 0 ? "none" : "0 to " + std::to_string(end - 1)));
+  throw_bad_data(shape.name + ": has " + what + ' ' + std::to_string(index) + ", expected " +
+                 (end == 0 ? "none" : "0 to " + std::to_string(end - 1)));
 }
 
 /// Walks over compressed rows (or columns).
@@ -156,19 +152,20 @@ class CompressedWalk {
 
  private:
   bool begin_row() {
-    if (!has_begun_ && indptr_.next() != 0) refuse(shape_, "indptr does not begin with 0");
+    if (!has_begun_ && indptr_.next() != 0) throw_bad_data(shape_.name + ": indptr does not begin with 0");
     has_begun_ = true;
     if (rows_begun_ == outer_count_) {
       if (row_end_ != entry_count_)
-        refuse(shape_, "indptr ends with " + std::to_string(row_end_) + ", but there are " +
-                           std::to_string(entry_count_) + " entries");
+        throw_bad_data(shape_.name + ": indptr ends with " + std::to_string(row_end_) + ", but there are " +
+                       std::to_string(entry_count_) + " entries");
       return false;
     }
     const std::int64_t end = indptr_.next();
     if (end < 0 || static_cast<std::uint64_t>(end) < row_end_ ||
         static_cast<std::uint64_t>(end) > entry_count_)
-      refuse(shape_, "indptr has " + std::to_string(end) + " behind " + std::to_string(row_end_) +
-                         "; it must not fall, nor exceed " + std::to_string(entry_count_) + " entries");
+      throw_bad_data(shape_.name + ": indptr has " + std::to_string(end) + " behind " +
+                     std::to_string(row_end_) + "; it must not fall, nor exceed " +
+                     std::to_string(entry_count_) + " entries");
     row_end_ = static_cast<std::uint64_t>(end);
     ++rows_begun_;
     return true;

@@ -337,6 +337,7 @@ void clear_block(RatingBlock& block) {
   block.times.clear();
   block.bad_lines.clear();
   block.more_bad_lines.clear();
+  block.ends_with_long_line = false;
   block.line_count = block.blank_lines = block.comment_lines = block.header_lines = 0;
 }
 

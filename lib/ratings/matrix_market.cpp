@@ -157,7 +157,7 @@ struct EntryLine {
   FieldCursor fields{line};
 
   void refuse(const std::string& what, std::string_view field) {
-    add_bad_line(block, lines.line_number(), fields.column(), what + ", found " + found_text(field), line);
+    add_bad_line(block, lines.line_number(), fields.column(), {what, found_text(field)}, line);
   }
   /// Reads an index of a row or column, from 1, and gives it from 0.
   std::optional<std::uint64_t> read_index(std::uint64_t count, const char* axis) {

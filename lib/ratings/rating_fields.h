@@ -231,9 +231,7 @@ inline constexpr const char* kKeptValue = "a number that 32-bit floats hold (`va
 
 /// What a column holds; names as in messages and flags.
 enum class RatingField : std::uint8_t { user, item, value, time, other };
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<5> kEnumWords<RatingField>{"user", "item", "value",
-                                                                                "time", "other"};
+constexpr Words<5> words_of(RatingField) { return {"user", "item", "value", "time", "other"}; }
 
 /// The fields of a line by what they hold.
 struct RatingFields {

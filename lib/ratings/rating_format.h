@@ -22,9 +22,9 @@ enum class RatingFormat : std::uint8_t {
   hdf5,
   pack,  ///< a folder: a finished pack of pack-sparse
 };
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<8> kEnumWords<RatingFormat>{
-    "text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5", "pack"};
+constexpr Words<8> words_of(RatingFormat) {
+  return {"text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5", "pack"};
+}
 
 /// How much of the beginning of a file is at hand.
 struct TextHead {

@@ -11,6 +11,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -103,23 +104,24 @@ void ReadStats::add_bad_lines(const RatingBlock& block, std::uint64_t line_offse
     InputBadLine bad{inputs_.back().file, line};
     bad.line.line += line_offset;
     const std::string text = bad_line_text(bad);
-    if (line.reason == kLongLine) throw_bad_data(text);
+    const bool is_last = &line == &block.bad_lines.back() && block.more_bad_lines.empty();
+    if (is_last && block.ends_with_long_line) throw_bad_data(text);
     if (limit_.on_error == OnError::fail)
       throw Error(ErrorCode::too_many_rejects, text + " (`on_error` fail)");
     if (is_limited && bad_lines_ >= allowed)
       throw Error(ErrorCode::too_many_rejects, "more than " + count_text(allowed, "bad line") +
                                                    ", which `max_errors` allows; the last: " + text);
     ++bad_lines_;
-    ++bad_kinds_[bad_line_kind(line.reason)];
+    ++bad_kinds_[line.problem.expected];
     if (first_.size() < kMaxBadLines) first_.push_back(std::move(bad));
   }
   for (const auto& [kind, count] : block.more_bad_lines) {
     bad_lines_ += count;
     bad_kinds_[kind] += count;
-    if (kind == bad_line_kind(kLongLine))
-      throw_bad_data(inputs_.back().file + ":" + std::to_string(line_offset + block.line_count) + ": " +
-                     std::string(kLongLine));
   }
+  if (block.ends_with_long_line)
+    throw_bad_data(inputs_.back().file + ":" + std::to_string(line_offset + block.line_count) +
+                   ": line: expected at most 1 MiB, found more");
   if (is_limited && bad_lines_ > allowed)
     throw Error(ErrorCode::too_many_rejects, "more than " + count_text(allowed, "bad line") +
                                                  ", which `max_errors` allows; the last in " +
@@ -159,7 +161,7 @@ RatingInput ReadStats::total() const {
 
 std::string bad_line_text(const InputBadLine& bad) {
   return bad.input + ":" + std::to_string(bad.line.line) + ":" + std::to_string(bad.line.column) + ": " +
-         bad.line.reason;
+         bad.line.problem.reason();
 }
 
 namespace {

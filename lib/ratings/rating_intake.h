@@ -26,9 +26,7 @@
 namespace chunkhit {
 
 enum class TimeUnit : std::uint8_t { seconds, milliseconds, microseconds, nanoseconds };
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<TimeUnit>{"seconds", "milliseconds",
-                                                                             "microseconds", "nanoseconds"};
+constexpr Words<4> words_of(TimeUnit) { return {"seconds", "milliseconds", "microseconds", "nanoseconds"}; }
 
 /// The unit that a time since 1970 has by its size: seconds below 1e11 (the year 5138), milliseconds below
 /// 1e14, microseconds below 1e17. Counters of other things are seconds here.

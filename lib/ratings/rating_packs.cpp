@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"

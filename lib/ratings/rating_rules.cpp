@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/memory_budget.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "types/rating_block.h"
 

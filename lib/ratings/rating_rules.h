@@ -45,9 +45,7 @@ class ItemCounter {
 /// The steps that look at one user alone.
 enum class RowStep : std::uint8_t { input, zeros, duplicates, above };
 inline constexpr std::size_t kRowSteps = 4;
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<kRowSteps> kEnumWords<RowStep>{"input", "zeros",
-                                                                                    "duplicates", "above"};
+constexpr Words<kRowSteps> words_of(RowStep) { return {"input", "zeros", "duplicates", "above"}; }
 
 /// What was left after each of them.
 struct RowStepCounts {

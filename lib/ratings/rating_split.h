@@ -27,8 +27,7 @@ void check_split(const RatingSplitSpec& spec);
 
 /// The packs of a split, and what a user or a rating belongs to.
 enum class Split : std::uint8_t { train, validation, test };
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Split>{"train", "validation", "test"};
+constexpr Words<3> words_of(Split) { return {"train", "validation", "test"}; }
 
 /// What a split takes from elsewhere than the ratings that are left: by the users' numbers.
 struct GivenSplit {

@@ -85,7 +85,7 @@ class TextParser {
     LineCursor lines(text_);
     while (take_numbers(lines), next_line(lines)) {
       if (line_.size() > kMaxLineBytes) {
-        refuse(0, std::string(kLongLine));
+        add_long_line(block_, line_number_, line_);
         break;
       }
       if (!is_skipped()) parse_line();
@@ -149,10 +149,10 @@ class TextParser {
     RatingFields fields;
     if (watches_quotes_)
       if (const std::size_t at = unexpected_quote(); at != std::string_view::npos)
-        return refuse(at, unexpected_quote_text());
+        return refuse(at, {unexpected_quote_text()});
     if (!splitter_.split(line_, fields)) return refuse_split();
     if (has_nul_ && line_.find('\0') != std::string_view::npos)
-      return refuse(line_.find('\0'), "line: expected text, found a NUL byte");
+      return refuse(line_.find('\0'), {"line: expected text", "a NUL byte"});
     const char* const text_end = Splitter::kQuotes ? nullptr : text_.data() + text_.size();
     float value = 1;
     std::int64_t time = 0;
@@ -213,14 +213,14 @@ class TextParser {
     return spec_.quoting == Quoting::letters ? kWholeQuotes : kLateQuote;
   }
 
-  void refuse(std::size_t at, const std::string& reason) {
-    add_bad_line(block_, line_number_, at + 1, reason, line_);
+  void refuse(std::size_t at, LineProblem problem) {
+    add_bad_line(block_, line_number_, at + 1, std::move(problem), line_);
   }
 
   /// Reports why a line cannot be split; a line of blanks alone counts as blank.
   void refuse_split() {
     const SplitError& error = splitter_.error();
-    if (!error.reason.empty()) return refuse(error.at, error.reason);
+    if (!error.reason.empty()) return refuse(error.at, {error.reason});
     if (line_.find_first_not_of(" \t") == std::string_view::npos) {
       ++block_.blank_lines;
       return;
@@ -230,8 +230,9 @@ class TextParser {
                                      ? "at least " + std::to_string(splitter_.column_count()) + " columns"
                                      : std::to_string(spec_.column_count) + " columns, as in the first line";
     const bool has_quotes = !Splitter::kQuotes && line_.find('"') != std::string_view::npos;
-    refuse(line_.size(), "line: expected " + expected + ", found " + std::to_string(error.column_count) +
-                             (has_quotes ? "; `quote` double keeps fields in quotes whole" : ""));
+    refuse(line_.size(), {"line: expected " + expected,
+                          std::to_string(error.column_count) +
+                              (has_quotes ? "; `quote` double keeps fields in quotes whole" : "")});
   }
 
   /// Returns where a field begins in its line, for the column of a message. Unquoted copies are counted off.
@@ -249,12 +250,12 @@ class TextParser {
   }
 
   void refuse_field(RatingField field, std::string_view text, const char* expected) {
-    refuse(offset_of(field, text), name_of(field) + ": expected " + expected + ", found " + found_text(text));
+    refuse(offset_of(field, text), {name_of(field) + ": expected " + expected, found_text(text)});
   }
 
   // The bytes found are not shown: messages are UTF-8 as well.
   void refuse_utf8(RatingField field, std::string_view text) {
-    refuse(offset_of(field, text), name_of(field) + kNotUtf8);
+    refuse(offset_of(field, text), {name_of(field) + kNotUtf8});
   }
 
   static constexpr std::uint64_t kFewOtherLines = 64;
@@ -308,24 +309,24 @@ constexpr std::size_t kFieldBytes = 40;
 }  // namespace
 
 /// Keeps the first bad lines with their text and only counts the others by kind, so that memory is bounded.
-void add_bad_line(RatingBlock& block, std::uint64_t line, std::uint64_t column, const std::string& reason,
+void add_bad_line(RatingBlock& block, std::uint64_t line, std::uint64_t column, LineProblem problem,
                   std::string_view text) {
   if (block.bad_lines.size() == kMaxBadLines) {
-    ++block.more_bad_lines[bad_line_kind(reason)];
+    ++block.more_bad_lines[problem.expected];
     return;
   }
-  block.bad_lines.push_back({line, column, reason, std::string(text.substr(0, kTextBytes))});
+  block.bad_lines.push_back({line, column, std::move(problem), std::string(text.substr(0, kTextBytes))});
+}
+
+void add_long_line(RatingBlock& block, std::uint64_t line, std::string_view text) {
+  add_bad_line(block, line, 1, {"line: expected at most 1 MiB", "more"}, text);
+  block.ends_with_long_line = true;
 }
 
 std::uint64_t bad_line_count(const RatingBlock& block) {
   std::uint64_t count = block.bad_lines.size();
   for (const auto& [kind, more] : block.more_bad_lines) count += more;
   return count;
-}
-
-/// Lines with the same reason are one kind, whatever text was found.
-std::string bad_line_kind(std::string_view reason) {
-  return std::string(reason.substr(0, reason.find(", found ")));
 }
 
 std::string found_text(std::string_view field) {
@@ -351,7 +352,7 @@ class LineParser {
   [[nodiscard]] bool next() {
     while (lines_.next(line_)) {
       if (line_.size() > kMaxLineBytes) {
-        refuse(line_.data(), std::string(kLongLine));
+        add_long_line(block_, lines_.line_count(), line_);
         break;
       }
       if (line_.find_first_not_of(" \t") != std::string_view::npos) return true;
@@ -362,17 +363,17 @@ class LineParser {
     items_.finish();
     return false;
   }
-  void refuse(const char* at, const std::string& reason) {
-    add_bad_line(block_, lines_.line_count(), static_cast<std::uint64_t>(at - line_.data()) + 1, reason,
-                 line_);
+  void refuse(const char* at, LineProblem problem) {
+    add_bad_line(block_, lines_.line_count(), static_cast<std::uint64_t>(at - line_.data()) + 1,
+                 std::move(problem), line_);
   }
   [[nodiscard]] bool is_id(std::string_view id, const char* what) {
     if (!is_utf8(id)) {
-      refuse(id.data(), std::string(what) + kNotUtf8);
+      refuse(id.data(), {std::string(what) + kNotUtf8});
       return false;
     }
     if (!is_missing_id(id) && id.find('\0') == std::string_view::npos) return true;
-    refuse(id.data(), std::string(what) + ": expected an id, found " + found_text(id));
+    refuse(id.data(), {std::string(what) + ": expected an id", found_text(id)});
     return false;
   }
   [[nodiscard]] IdColumn& users() { return users_; }
@@ -446,10 +447,9 @@ class NetflixParser : LineParser {
     const std::size_t first = line_.find(',');
     const std::size_t second = first == std::string_view::npos ? first : line_.find(',', first + 1);
     if (second == std::string_view::npos)
-      return refuse(line_.data(),
-                    "line: expected USER,VALUE,YYYY-MM-DD or ITEM:, found " + found_text(line_));
+      return refuse(line_.data(), {"line: expected USER,VALUE,YYYY-MM-DD or ITEM:", found_text(line_)});
     if (item_.empty())
-      return refuse(line_.data(), "line: expected ITEM: before ratings, found " + found_text(line_));
+      return refuse(line_.data(), {"line: expected ITEM: before ratings", found_text(line_)});
     const std::string_view user = line_.substr(0, first);
     const std::string_view rating = line_.substr(first + 1, second - first - 1);
     const std::string_view day = line_.substr(second + 1);
@@ -457,9 +457,8 @@ class NetflixParser : LineParser {
     std::int64_t time = 0;
     if (!is_id(user, "user")) return;
     if (!parse_value(rating, value))
-      return refuse(rating.data(), "value: expected a number, found " + found_text(rating));
-    if (!parse_day(day, time))
-      return refuse(day.data(), "time: expected YYYY-MM-DD, found " + found_text(day));
+      return refuse(rating.data(), {"value: expected a number", found_text(rating)});
+    if (!parse_day(day, time)) return refuse(day.data(), {"time: expected YYYY-MM-DD", found_text(day)});
     users().append(user);
     items().append_fleeting(item_);
     block_.values.push_back(value);

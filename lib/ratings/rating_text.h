@@ -42,8 +42,6 @@ struct RatingTextSpec {
 
 /// Bytes that a line may have.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
-/// The reason of a bad line that has more; nothing behind it was read.
-inline constexpr std::string_view kLongLine = "line: expected at most 1 MiB, found more";
 
 /// Parses whole lines, the last one perhaps without its end, into `block` (replaced; its memory is used
 /// again). Lines end with LF or CRLF. Bad lines are numbered from 1, the first of `text`. `maps` are empty
@@ -59,14 +57,13 @@ void parse_rating_text(std::string_view text, const RatingTextSpec& spec, Rating
 inline constexpr std::size_t kMaxBadLines = 100;
 
 /// Notes a bad line of a block; `text` is the whole line.
-void add_bad_line(RatingBlock& block, std::uint64_t line, std::uint64_t column, const std::string& reason,
+void add_bad_line(RatingBlock& block, std::uint64_t line, std::uint64_t column, LineProblem problem,
                   std::string_view text);
+/// Notes one of more than kMaxLineBytes.
+void add_long_line(RatingBlock& block, std::uint64_t line, std::string_view text);
 
 /// How many bad lines a block has.
 [[nodiscard]] std::uint64_t bad_line_count(const RatingBlock& block);
-
-/// The part of a reason that lines with the same error share: "value: expected a number".
-[[nodiscard]] std::string bad_line_kind(std::string_view reason);
 
 /// What a field holds, for a message: "nothing", or its first bytes in quotes.
 [[nodiscard]] std::string found_text(std::string_view field);

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "base/throw_error.h"
-#include "base/words.h"
 #include "types/csr_rows.h"
 #include "types/enum_names.h"
 

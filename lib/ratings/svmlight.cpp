@@ -137,7 +137,7 @@ bool SvmlightReader::parse_entry(std::string_view field, std::uint64_t column) {
 
 bool SvmlightReader::fail_at(std::uint64_t column, const char* expected, std::string_view found) {
   error_column_ = column;
-  error_ = std::string(expected) + ", found " + found_text(found);
+  error_ = {std::string(expected), found_text(found)};
   return false;
 }
 

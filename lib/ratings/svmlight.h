@@ -60,7 +60,7 @@ class SvmlightReader : public RatingReader {
   std::vector<Entry> row_;         // of the line that is being read
   std::vector<float> row_labels_;  // of that line
   std::int64_t row_group_ = RowLabels::kNoGroup;
-  std::string error_;
+  LineProblem error_;
   std::uint64_t error_column_ = 0;
   std::uint64_t row_count_ = 0;
   std::uint64_t lowest_index_ = UINT64_MAX;

@@ -47,8 +47,9 @@ struct BatchBuffer {
   std::vector<std::uint64_t> samples;
   std::vector<std::uint64_t> uses;     ///< SampleUse::pass of each
   std::vector<std::uint8_t> left_out;  ///< 1 for a sample that could not be read, by its position
-  ImageBatch batch;                    ///< spans of the above, and of pairs
-  std::optional<BatchMemory> pairs;    ///< masks or views, where the samples have some
+  ImageBatch batch;                    ///< spans of the rest
+  std::vector<BatchMemory> fields;     ///< of each field beside the images
+  std::vector<BatchField> shown;       ///< spans of these
 };
 
 /// What making one slice of a batch took.

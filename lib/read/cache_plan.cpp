@@ -1,6 +1,7 @@
 #include "read/cache_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "base/resources.h"
@@ -37,27 +38,39 @@ std::uint64_t bytes_of(const ChunkSet& chunks, Kept kept) {
   return 0;
 }
 
-/// Of these bytes, what processes have taken already where memory is shared. So much is missing in what is
-/// available, not in what was given.
-std::uint64_t taken_bytes(const ChunkSet& chunks, const CacheSpec& spec, Kept kept) {
-  if (!spec.shares || spec.cache_bytes != 0) return 0;
-  const auto id = arena_id(chunks, kept, spec.checks);
-  return id ? SharedMemory::taken_bytes(*id) : 0;
+constexpr std::array kAllKept{Kept::decoded, Kept::stored, Kept::pixels};
+
+/// What a reader wants, and the processes that share it.
+struct SharedSpec : CacheSpec {
+  std::uint64_t processes = 1;
+  /// By Kept: what they have taken already. So much is missing in what is available, not in what was given.
+  std::array<std::uint64_t, kAllKept.size()> taken{};
+  [[nodiscard]] std::uint64_t taken_bytes(Kept kept) const { return taken[static_cast<std::size_t>(kept)]; }
+};
+
+SharedSpec shared_spec(const ChunkSet& chunks, const CacheSpec& spec, bool shares) {
+  SharedSpec shared{spec};
+  shared.shares = shares;
+  if (!shares) return shared;
+  shared.processes = local_processes();
+  if (spec.cache_bytes != 0) return shared;
+  for (const Kept kept : kAllKept)
+    if (const auto id = arena_id(chunks, kept, spec.checks))
+      shared.taken[static_cast<std::size_t>(kept)] = SharedMemory::taken_bytes(*id);
+  return shared;
 }
 
-std::uint64_t processes_of(const CacheSpec& spec) { return spec.shares ? local_processes() : 1; }
-
-/// What keeping them all takes of this process's memory: where it is shared, its part.
-std::uint64_t part_of_kept(const ChunkSet& chunks, const CacheSpec& spec, Kept kept) {
+/// What keeping them all takes of this process's memory: where it is shared, its share.
+std::uint64_t share_of_kept(const ChunkSet& chunks, const SharedSpec& spec, Kept kept) {
   const std::uint64_t bytes = bytes_of(chunks, kept);
-  return (bytes - std::min(bytes, taken_bytes(chunks, spec, kept))) / processes_of(spec);
+  return (bytes - std::min(bytes, spec.taken_bytes(kept))) / spec.processes;
 }
 
 /// Prefers decoded chunks, then compressed ones in memory, then none, by what fits.
-Cache choose(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_t memory, std::uint64_t room,
+Cache choose(const ChunkSet& chunks, const SharedSpec& spec, std::uint64_t memory, std::uint64_t room,
              std::uint64_t needed) {
-  if (part_of_kept(chunks, spec, Kept::decoded) + room <= memory) return Cache::decoded;
-  if (!chunks.is_raw() && part_of_kept(chunks, spec, Kept::stored) + needed <= memory)
+  if (share_of_kept(chunks, spec, Kept::decoded) + room <= memory) return Cache::decoded;
+  if (!chunks.is_raw() && share_of_kept(chunks, spec, Kept::stored) + needed <= memory)
     return Cache::compressed;
   return Cache::none;
 }
@@ -72,7 +85,7 @@ bool is_worth_reading(const ChunkSet& chunks, const CacheSpec& spec, bool all_st
 }
 
 /// `room`: what the threads need beside the chunks.
-CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_t memory,
+CachePlan plan_chunks(const ChunkSet& chunks, const SharedSpec& spec, std::uint64_t memory,
                       std::uint64_t room) {
   const std::uint64_t chunk_bytes = std::max<std::uint64_t>(1, chunks.max_chunk_bytes());
   const std::uint64_t needed = spec.chunks_needed * chunk_bytes + room;
@@ -81,7 +94,7 @@ CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64
   CachePlan plan;
   plan.cache = spec.cache == Cache::automatic ? choose(chunks, spec, memory, room, needed) : spec.cache;
   if (plan.cache == Cache::decoded) {
-    const std::uint64_t kept = part_of_kept(chunks, spec, Kept::decoded);
+    const std::uint64_t kept = share_of_kept(chunks, spec, Kept::decoded);
     if (kept + room > memory)
       refuse(spec, "cache decoded", kept + room, memory, "give more, or take `cache` none");
     plan.chunks_ahead = static_cast<std::size_t>(max_ahead);
@@ -89,7 +102,7 @@ CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64
   }
   std::uint64_t left = memory;
   if (plan.cache == Cache::compressed) {
-    const std::uint64_t kept = part_of_kept(chunks, spec, Kept::stored);
+    const std::uint64_t kept = share_of_kept(chunks, spec, Kept::stored);
     if (kept + needed > memory)
       refuse(spec, "cache compressed", kept + needed, memory, "give more, or take `cache` none");
     left -= kept;
@@ -115,46 +128,42 @@ CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64
 
 /// Of images of their own sizes, what is stored is kept first, then the pixels of as many as fit beside what
 /// the threads need for decoding.
-CachePlan plan_sized(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_t memory) {
+CachePlan plan_sized(const ChunkSet& chunks, const SharedSpec& spec, std::uint64_t memory) {
   const std::uint64_t decoding = decoding_bytes(chunks, spec.threads);
   if (decoding > memory)
     refuse(spec,
            spec.threads > 1 ? "decoding the largest images on all threads" : "decoding the largest image",
            decoding, memory, spec.threads > 1 ? "give more, or take fewer `threads`" : "give more");
-  const std::uint64_t stored_bytes = part_of_kept(chunks, spec, Kept::decoded);
-  const std::uint64_t pixels = part_of_kept(chunks, spec, Kept::pixels);
+  const std::uint64_t stored_bytes = share_of_kept(chunks, spec, Kept::decoded);
+  const std::uint64_t pixels = share_of_kept(chunks, spec, Kept::pixels);
   if (spec.cache == Cache::compressed && stored_bytes + decoding > memory)
     refuse(spec, "cache compressed", stored_bytes + decoding, memory, "give more, or take `cache` none");
   if (spec.cache == Cache::decoded && spec.keeps_images && stored_bytes + decoding + pixels > memory)
     refuse(spec, "cache decoded", stored_bytes + decoding + pixels, memory,
            "give more, or take `cache` automatic, which keeps the pixels of as many images as fit");
-  CacheSpec stored = spec;
+  SharedSpec stored = spec;
   if (spec.cache == Cache::compressed) stored.cache = Cache::decoded;
   CachePlan plan = plan_chunks(chunks, stored, memory, decoding);
   plan.reported = plan.cache == Cache::decoded ? Cache::compressed : plan.cache;
   if (plan.cache != Cache::decoded || spec.cache == Cache::compressed || !spec.keeps_images) return plan;
-  const std::uint64_t all = bytes_of(chunks, Kept::pixels), left = memory - decoding - stored_bytes;
-  plan.image_bytes =
-      pixels <= left ? all : left * processes_of(spec) + taken_bytes(chunks, spec, Kept::pixels);
+  const std::uint64_t all = bytes_of(chunks, Kept::pixels),
+                      left = memory - std::min(memory, decoding + stored_bytes);
+  plan.own_image_bytes = std::min(all, left);
+  plan.image_bytes = pixels <= left ? all : left * spec.processes + spec.taken_bytes(Kept::pixels);
   if (plan.image_bytes == all) plan.reported = Cache::decoded;
   return plan;
 }
 
-bool can_share_memory(const ChunkSet& chunks) {
-  static const bool can_share = SharedMemory::obstacle().empty();
-  return can_share &&
-         std::ranges::all_of(chunks.parts(), [](const auto& part) { return part->has_hashes(); });
+bool has_hashes(const ChunkSet& chunks) {
+  return std::ranges::all_of(chunks.parts(), [](const auto& part) { return part->has_hashes(); });
 }
 
-}  // namespace
-
-CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
+CachePlan plan_shared(const ChunkSet& chunks, const CacheSpec& spec, bool shares) {
+  SharedSpec wanted = shared_spec(chunks, spec, shares);
   std::uint64_t memory = spec.cache_bytes != 0 ? spec.cache_bytes : memory_share() / 2;
   const std::size_t max_asked = max_asked_chunks(chunks, memory);
   memory -= std::min(memory, max_asked * chunks.max_fetched_bytes());
   CachePlan plan;
-  CacheSpec wanted = spec;
-  wanted.shares = spec.shares && can_share_memory(chunks);
   if (chunks.holds_own_sizes()) {
     plan = plan_sized(chunks, wanted, memory);
   } else {
@@ -163,6 +172,26 @@ CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
     plan.reported = spec.cache == Cache::automatic ? plan.cache : spec.cache;
   }
   plan.max_asked = max_asked;
+  plan.arena = make_arena(chunks, plan.cache, spec.checks, shares);
+  plan.arena_is_shared = plan.arena.is_shared();
+  return plan;
+}
+
+}  // namespace
+
+CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
+  if (!spec.shares || !has_hashes(chunks)) return plan_shared(chunks, spec, false);
+  static const std::string obstacle = SharedMemory::obstacle();
+  std::string notice = obstacle;
+  if (obstacle.empty()) {
+    try {
+      return plan_shared(chunks, spec, true);
+    } catch (const NotShared& error) {
+      notice = error.what();
+    }
+  }
+  CachePlan plan = plan_shared(chunks, spec, false);
+  if (plan.cache != Cache::none || obstacle.empty()) plan.notice = notice;
   return plan;
 }
 

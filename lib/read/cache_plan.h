@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "cache/chunk_cache.h"
 
@@ -27,12 +28,16 @@ struct CachePlan {
   Cache cache = Cache::none;  ///< of chunks; not automatic
   Cache reported =
       Cache::none;  ///< of samples: of images of their own sizes decoded where all pixels are kept
-  std::uint64_t image_bytes = 0;  ///< for the pixels of images of their own sizes
-  std::size_t chunks_ahead = 1;   ///< decoded chunks that may be there at a time
-  std::size_t kept_chunks = 0;    ///< up to so many, those stay that nobody has asked for
-  std::size_t max_asked = 0;      ///< stored chunks that may be on their way: max_asked_chunks
-  bool reads_samples = false;     ///< raw samples are read one by one, and take no memory
-  bool is_unchecked = false;      ///< they have no hashes of their own, and memory is too small for chunks
+  std::uint64_t image_bytes = 0;      ///< for the pixels of images of their own sizes
+  std::uint64_t own_image_bytes = 0;  ///< the same where processes cannot share them
+  std::size_t chunks_ahead = 1;       ///< decoded chunks that may be there at a time
+  std::size_t kept_chunks = 0;        ///< up to so many, those stay that nobody has asked for
+  std::size_t max_asked = 0;          ///< stored chunks that may be on their way: max_asked_chunks
+  bool reads_samples = false;         ///< raw samples are read one by one, and take no memory
+  bool is_unchecked = false;     ///< they have no hashes of their own, and memory is too small for chunks
+  ChunkArena arena;              ///< for `cache`
+  bool arena_is_shared = false;  ///< the processes of this machine have one `arena`
+  std::string notice;            ///< says why it is not shared that was to be
 };
 
 /// Chooses; throws usage, saying what to change, when cache_bytes is too little for what is wanted.

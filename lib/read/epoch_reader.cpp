@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/resources.h"
+#include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -64,14 +65,15 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
       order_(grid_, spec.order, sampling),
       chunks_in_order_(chunks_in_order(spec_, order_)),
       plan_(plan_reader(chunks, chunks_in_order_, spec_)),
-      cache_(chunks, {plan_.cache,
-                      plan_.is_unchecked ? CheckHashes::never : spec.check_hashes,
-                      spec.on_corrupt,
-                      plan_.kept_chunks,
-                      plan_.chunks_ahead,
-                      plan_.reads_samples,
-                      shares_memory(spec),
-                      {spec.cache_dir, spec.cache_disk_bytes, plan_.max_asked}}),
+      cache_(chunks,
+             {plan_.cache,
+              plan_.is_unchecked ? CheckHashes::never : spec.check_hashes,
+              spec.on_corrupt,
+              plan_.kept_chunks,
+              plan_.chunks_ahead,
+              plan_.reads_samples,
+              {spec.cache_dir, spec.cache_disk_bytes, plan_.max_asked}},
+             std::move(plan_.arena)),
       ring_(ring),
       setting_{spec_.threads, spec_.prefetch},
       tuner_(make_tuner(spec_)),
@@ -284,8 +286,8 @@ void EpochReader::restore(const std::string& state) {
 std::uint64_t EpochReader::padded_samples() const {
   const BatchSpec& batches = spec_.batches;
   const bool is_random = std::ranges::any_of(spec_.augment, [](const auto& field) {
-    return field.second != 0 && (field.first == "flip_horizontal" || field.first == "random_crop" ||
-                                 field.first.starts_with("resized_crop"));
+    return field.second != 0 && (field.first.starts_with("flip_") || field.first == "quarter_turns" ||
+                                 field.first == "random_crop" || field.first.starts_with("resized_crop"));
   });
   if (spec_.order.shuffle != Shuffle::none || is_random || batches.drop_last ||
       batches.rank_remainder != RankRemainder::pad)
@@ -318,8 +320,11 @@ LoaderStats EpochReader::stats() const {
   stats.remote_bytes = cache.prepared.remote_bytes;
   stats.disk_chunks = cache.prepared.disk_chunks;
   stats.notices = cache.prepared.notices;
-  if (!cache_.arena_notice().empty()) stats.notices.push_back(cache_.arena_notice());
+  if (!plan_.notice.empty()) stats.notices.push_back(plan_.notice);
   if (std::string notice = old_pack_notice(); !notice.empty()) stats.notices.push_back(std::move(notice));
+  if (spec_.batches.world_size == 1 && all_processes() > 1)
+    stats.notices.push_back("each of " + count_text(all_processes(), "process") +
+                            " reads all samples, as world_size is 1: training needs `rank` and `world_size`");
   if (const std::uint64_t twice = padded_samples(); twice > 0)
     stats.notices.push_back(count_text(twice, "sample") + (twice == 1 ? " is" : " are") +
                             " used twice, by rank_remainder pad: sums of an evaluation count " +
@@ -330,6 +335,7 @@ LoaderStats EpochReader::stats() const {
   stats.threads = setting_.threads;
   stats.prefetch = setting_.prefetch;
   if (tuner_) stats.tuning = tuner_->log();
+  stats.has_settled = tuner_ && tuner_->is_settled();
   return stats;
 }
 

@@ -41,8 +41,10 @@ class EpochReader {
   [[nodiscard]] BatchChunksSpec batch_chunks() const;
   /// Memory for pixels of images of their own sizes, and what tells it from others (arena_id).
   [[nodiscard]] std::uint64_t image_bytes() const { return plan_.image_bytes; }
+  /// The same where they are not shared.
+  [[nodiscard]] std::uint64_t own_image_bytes() const { return plan_.own_image_bytes; }
   [[nodiscard]] std::optional<std::uint64_t> image_arena() const {
-    if (!shares_memory(spec_)) return std::nullopt;
+    if (!plan_.arena_is_shared) return std::nullopt;
     return arena_id(chunks_, Kept::pixels, spec_.check_hashes != CheckHashes::never);
   }
   /// Must be called before the first batch; the assemblers' memory must outlive this.

@@ -18,13 +18,25 @@ namespace {
   for (std::size_t line = 0; line < kLines; ++line) __builtin_prefetch(sample + line * kCacheLineBytes);
 }
 
+/// Shows bytes as values of a type, in the span that the type fills.
+template <class Values>
+void show_values(Bytes bytes, Dtype dtype, Values& values) {
+  if (dtype == Dtype::uint8)
+    values.pixels = bytes;
+  else if (dtype == Dtype::float32)
+    values.values = {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+  else
+    values.half_values = {reinterpret_cast<const std::uint16_t*>(bytes.data()),
+                          bytes.size() / sizeof(std::uint16_t)};
+}
+
 }  // namespace
 
 // Reserves memory for the largest chunk, so that no later chunk allocates.
 ImageBatchAssembler::ImageBatchAssembler(const ImageBatchContext& context)
     : context_(context),
       image_bytes_(context.copier.images().sample_bytes()),
-      pair_bytes_(context.copier.pairs() == nullptr ? 0 : context.copier.pairs()->sample_bytes()),
+      field_outs_(context.copier.field_count()),
       samples_(context.source.chunks(), context.grid, context.cache, context.chunks) {
   stored_.reserve(context.source.chunks().max_stored_bytes());
   if (context.copier.copies()) reads_.reserve(context.chunks.slice_samples);
@@ -123,9 +135,10 @@ bool ImageBatchAssembler::write_sample(std::size_t at, const std::uint8_t* store
   const std::uint64_t number = samples_.number(each);
   const SampleUse use{context_.seed, task.epoch, number, pass + context_.echo * each.repeat};
   std::uint8_t* const out = buffer.pixels.data() + each.at * image_bytes_;
-  std::uint8_t* const pair = pair_bytes_ == 0 ? nullptr : buffer.pairs->data() + each.at * pair_bytes_;
+  for (std::size_t i = 0; i < field_outs_.size(); ++i)
+    field_outs_[i] = buffer.fields[i].data() + each.at * context_.copier.field(i).sample_bytes();
   try {
-    counts_.decode_seconds += context_.copier.write(stored, use, out, pair);
+    counts_.decode_seconds += context_.copier.write(stored, use, out, field_outs_);
   } catch (const ImageError& error) {
     if (context_.cache.skips_corrupt()) return false;
     const ChunkSet& chunks = context_.source.chunks();
@@ -140,9 +153,11 @@ void ImageBatchAssembler::move_sample(std::size_t from, std::size_t to, BatchBuf
   if (from == to) return;
   const std::size_t bytes = image_bytes_, columns = context_.source.label_columns();
   std::memcpy(buffer.pixels.data() + to * bytes, buffer.pixels.data() + from * bytes, bytes);
-  if (pair_bytes_ != 0)
-    std::memcpy(buffer.pairs->data() + to * pair_bytes_, buffer.pairs->data() + from * pair_bytes_,
-                pair_bytes_);
+  for (std::size_t i = 0; i < buffer.fields.size(); ++i) {
+    const std::size_t field_bytes = context_.copier.field(i).sample_bytes();
+    std::uint8_t* const all = buffer.fields[i].data();
+    std::memcpy(all + to * field_bytes, all + from * field_bytes, field_bytes);
+  }
   buffer.samples[to] = buffer.samples[from];
   buffer.uses[to] = buffer.uses[from];
   if (columns == 0) buffer.labels[to] = buffer.labels[from];
@@ -152,12 +167,8 @@ void ImageBatchAssembler::move_sample(std::size_t from, std::size_t to, BatchBuf
 
 void ImageBatchAssembler::show(const BatchTask& task, std::size_t count, BatchBuffer& buffer) const {
   ImageBatch& batch = buffer.batch;
-  const std::size_t bytes = count * image_bytes_;
-  if (context_.copier.images().dtype() == Dtype::uint8)
-    batch.pixels = {buffer.pixels.data(), bytes};
-  else
-    batch.values = {reinterpret_cast<const float*>(buffer.pixels.data()), bytes / sizeof(float)};
-  if (pair_bytes_ != 0) show_pairs(count * pair_bytes_, buffer);
+  show_values({buffer.pixels.data(), count * image_bytes_}, context_.copier.images().dtype(), batch);
+  show_fields(count, buffer);
   batch.samples = std::span(buffer.samples).first(count);
   batch.uses = std::span(buffer.uses).first(count);
   if (context_.source.label_columns() == 0)
@@ -170,14 +181,16 @@ void ImageBatchAssembler::show(const BatchTask& task, std::size_t count, BatchBu
   batch.index = task.index;
 }
 
-void ImageBatchAssembler::show_pairs(std::size_t bytes, BatchBuffer& buffer) const {
-  const std::uint8_t* const data = buffer.pairs->data();
-  if (context_.source.chunks().sample().has_mask)
-    buffer.batch.masks = {data, bytes};
-  else if (context_.copier.images().dtype() == Dtype::uint8)
-    buffer.batch.views = {data, bytes};
-  else
-    buffer.batch.view_values = {reinterpret_cast<const float*>(data), bytes / sizeof(float)};
+void ImageBatchAssembler::show_fields(std::size_t count, BatchBuffer& buffer) const {
+  const std::vector<SampleField>& fields = context_.source.chunks().sample().pairs;
+  buffer.shown.resize(fields.size());
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const SampleWriter& writer = context_.copier.field(i);
+    buffer.shown[i].name = fields[i].name;
+    buffer.shown[i].role = fields[i].role;
+    show_values({buffer.fields[i].data(), count * writer.sample_bytes()}, writer.dtype(), buffer.shown[i]);
+  }
+  buffer.batch.fields = buffer.shown;
 }
 
 void ImageBatchAssembler::copy_label(std::uint64_t sample, std::size_t at, BatchBuffer& buffer) const {

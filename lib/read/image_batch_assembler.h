@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "read/batch_ring.h"
 #include "read/image_source.h"
@@ -39,11 +40,11 @@ class ImageBatchAssembler final : public BatchAssembler {
   [[nodiscard]] std::size_t close_gaps(std::size_t batch_size, BatchBuffer& buffer) const;
   void move_sample(std::size_t from, std::size_t to, BatchBuffer& buffer) const;
   void show(const BatchTask& task, std::size_t count, BatchBuffer& buffer) const;
-  void show_pairs(std::size_t bytes, BatchBuffer& buffer) const;
+  void show_fields(std::size_t count, BatchBuffer& buffer) const;
 
   ImageBatchContext context_;
-  std::size_t image_bytes_;  // of a sample in the batch
-  std::size_t pair_bytes_;   // 0 without masks or views
+  std::size_t image_bytes_;                // of a sample in the batch
+  std::vector<std::uint8_t*> field_outs_;  // of the sample that is written
   BatchSamples samples_;
   ByteBuffer sample_;                          // where samples are read one by one
   std::vector<ChunkCache::SampleRead> reads_;  // straight into the batch

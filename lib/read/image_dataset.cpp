@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/throw_error.h"
+#include "base/words.h"
 #include "chunkhit/dataset.h"
 #include "chunkhit/image_loader.h"
 #include "chunkhit/pack_info.h"
@@ -53,6 +54,23 @@ struct ImageDataset::Impl {
     return offsets;
   }
 
+  void read_field(std::string_view name, std::span<const std::uint64_t> samples,
+                  std::span<std::uint8_t> out) {
+    const std::vector<SampleField>& fields = source.chunks().sample().pairs;
+    const std::size_t field = source.chunks().sample().find(name);
+    if (field == fields.size())
+      throw_usage("read_field: the samples have no field '" + std::string(name) + "', but " +
+                  (fields.empty() ? "images alone" : joined(fields, ", ", &SampleField::name)));
+    const std::unique_ptr<ImageReader> reading = image_reader(source.chunks());
+    const auto bytes_of = [role = fields[field].role](const auto& shape) {
+      return shape.shape_of(role).byte_count();
+    };
+    const std::vector<std::size_t> begins = offsets("read_field", samples, out, bytes_of);
+    visit(samples, [&](std::size_t at, ChunkSet::SampleLocation location, const std::uint8_t* stored) {
+      reading->read_field(location, stored, field, out.data() + begins[at]);
+    });
+  }
+
   ImageSource source;
   std::unique_ptr<const ImageReader> images;  // for shapes; reading takes one for itself
   SampleReader reader;
@@ -92,26 +110,9 @@ void ImageDataset::read(std::span<const std::uint64_t> samples, std::span<std::u
   });
 }
 
-void ImageDataset::read_masks(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const {
-  const ChunkSet& chunks = impl_->source.chunks();
-  if (!chunks.sample().has_mask) throw_usage("read_masks: the samples have no masks");
-  const std::unique_ptr<ImageReader> images = image_reader(chunks);
-  const std::vector<std::size_t> offsets =
-      impl_->offsets("read_masks", samples, out, [](const auto& shape) { return shape.mask_bytes(); });
-  impl_->visit(samples, [&](std::size_t at, ChunkSet::SampleLocation location, const std::uint8_t* stored) {
-    images->read_mask(location, stored, out.data() + offsets[at]);
-  });
-}
-
-void ImageDataset::read_views(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const {
-  const ChunkSet& chunks = impl_->source.chunks();
-  if (!chunks.sample().has_view) throw_usage("read_views: the samples have no views");
-  const std::unique_ptr<ImageReader> images = image_reader(chunks);
-  const std::vector<std::size_t> offsets =
-      impl_->offsets("read_views", samples, out, [](const auto& shape) { return shape.view_bytes(); });
-  impl_->visit(samples, [&](std::size_t at, ChunkSet::SampleLocation location, const std::uint8_t* stored) {
-    images->read_view(location, stored, out.data() + offsets[at]);
-  });
+void ImageDataset::read_field(std::string_view name, std::span<const std::uint64_t> samples,
+                              std::span<std::uint8_t> out) const {
+  impl_->read_field(name, samples, out);
 }
 
 std::int64_t ImageDataset::label(std::uint64_t sample) const {

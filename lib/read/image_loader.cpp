@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/resources.h"
+#include "base/throw_error.h"
+#include "base/words.h"
 #include "chunkhit/loader.h"
 #include "chunkhit/pack_info.h"
 #include "read/batch_ring.h"
@@ -26,14 +28,18 @@ bool resizes(const AugmentSpec& augment) {
 }
 
 /// Lists the augmentation options that a state records: other ones would change the samples after a resume.
-std::vector<std::pair<std::string, double>> augment_fields(const AugmentSpec& augment) {
+std::vector<std::pair<std::string, double>> augment_fields(const ImageLoaderOptions& options) {
+  const AugmentSpec& augment = options.augment;
   std::vector<std::pair<std::string, double>> fields{{"flip_horizontal", augment.flip_horizontal},
                                                      {"crop_height", augment.crop_height},
                                                      {"crop_width", augment.crop_width},
                                                      {"random_crop", augment.random_crop ? 1 : 0},
                                                      {"crop_padding", augment.crop_padding}};
+  if (augment.flip_vertical != 0) fields.emplace_back("flip_vertical", augment.flip_vertical);
+  if (augment.quarter_turns) fields.emplace_back("quarter_turns", 1);
   const ResizedCropSpec& crop = augment.resized_crop;
   if (augment.resize_short != 0) fields.emplace_back("resize_short", augment.resize_short);
+  if (options.mask_padding != 0) fields.emplace_back("mask_padding", options.mask_padding);
   if (resizes(augment)) fields.emplace_back("resample", static_cast<double>(augment.resample));
   if (crop.height == 0) return fields;
   fields.insert(fields.end(), {{"resized_crop.height", crop.height},
@@ -60,7 +66,7 @@ SharedStats stats_to_normalize(const ImageLoaderOptions& options, const ImageSou
 /// Warns of normalization by a pack's own mean and std, which is wrong for validation data.
 std::vector<std::string> normalize_notices(const ImageLoaderOptions& options, const ImageSource& source) {
   const bool is_given = !options.normalize.mean.empty() && !options.normalize.std.empty();
-  if (options.dtype != Dtype::float32 || is_given || !options.normalize_like.empty() ||
+  if (options.dtype == Dtype::uint8 || is_given || !options.normalize_like.empty() ||
       source.info().images().normalize)
     return {};
   return {source.info().path +
@@ -97,14 +103,19 @@ std::vector<std::string> notices_of(const ImageLoaderOptions& options, const Ima
 /// Checks and completes the options: dtype, layout, mean and std of the samples in a batch.
 SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource& source) {
   const bool normalizes = !options.normalize.mean.empty() || !options.normalize.std.empty();
-  require_option(options.dtype == Dtype::float32 || !normalizes,
-                 "normalize: is for dtype float32; uint8 batches have the pixels as they are");
-  require_option(options.dtype == Dtype::float32 || options.normalize_like.empty(),
-                 "normalize_like: is for dtype float32; uint8 batches have the pixels as they are");
-  SampleFormat format{source.chunks().sample(), options.applies_augment ? options.augment : AugmentSpec{},
-                      options.dtype, options.layout.value_or(source.chunks().sample().layout),
-                      options.normalize};
-  if (options.dtype != Dtype::float32) return format;
+  require_option(
+      options.dtype != Dtype::uint8 || !normalizes,
+      "normalize: is for dtype float32, float16 or bfloat16; uint8 batches have the pixels as they are");
+  require_option(
+      options.dtype != Dtype::uint8 || options.normalize_like.empty(),
+      "normalize_like: is for dtype float32, float16 or bfloat16; uint8 batches have the pixels as they are");
+  SampleFormat format{source.chunks().sample(),
+                      options.applies_augment ? options.augment : AugmentSpec{},
+                      options.dtype,
+                      options.layout.value_or(source.chunks().sample().layout),
+                      options.normalize,
+                      options.mask_padding};
+  if (options.dtype == Dtype::uint8) return format;
   require_option(
       options.normalize_like.empty() || (options.normalize.mean.empty() && options.normalize.std.empty()),
       "normalize_like: excludes normalize, which gives mean and std themselves");
@@ -131,9 +142,9 @@ std::size_t batch_bytes(const SampleWriter& writer, std::size_t batch_size) {
 BatchBuffer make_buffer(const ImageSource& source, const ImageCopier& copier, const BatchAllocator& allocator,
                         std::size_t batch_size) {
   BatchBuffer buffer{
-      BatchMemory(allocator, batch_bytes(copier.images(), batch_size)), {}, {}, {}, {}, {}, {}, {}};
-  if (const SampleWriter* const pairs = copier.pairs())
-    buffer.pairs.emplace(allocator, batch_bytes(*pairs, batch_size));
+      BatchMemory(allocator, batch_bytes(copier.images(), batch_size)), {}, {}, {}, {}, {}, {}, {}, {}};
+  for (std::size_t i = 0; i < copier.field_count(); ++i)
+    buffer.fields.emplace_back(allocator, batch_bytes(copier.field(i), batch_size));
   buffer.samples.resize(batch_size);
   buffer.uses.resize(batch_size);
   buffer.left_out.resize(batch_size);
@@ -153,6 +164,14 @@ EpochReaderSpec with_copies(EpochReaderSpec spec, const ImageCopier& copier) {
 
 template class Loader<ImageBatch>;
 
+const BatchField& ImageBatch::field(std::string_view name) const {
+  const auto found = std::ranges::find(fields, name, &BatchField::name);
+  if (found == fields.end())
+    throw_usage("field: '" + std::string(name) + "' is none of the batch's: " +
+                (fields.empty() ? "the pack has images alone" : joined(fields, ", ", &BatchField::name)));
+  return *found;
+}
+
 struct ImageLoader::Images final : Loader<ImageBatch>::Impl {
   Images(const std::vector<std::string>& paths, const ImageLoaderOptions& options,
          const EpochReaderSpec& spec)
@@ -165,15 +184,28 @@ struct ImageLoader::Images final : Loader<ImageBatch>::Impl {
                return make_buffer(source, *copier, allocator, size);
              }) {
     copier->check();
-    decoded_images = with_memory(
-        "cache_bytes: the pixels of the images need more memory than can be had: lower it",
-        [&] { return copier->keep_pixels(core.reader().image_bytes(), core.reader().image_arena()); });
+    keep_pixels();
     core.reader().set_assembler([this] {
       EpochReader& reader = core.reader();
       return std::make_unique<ImageBatchAssembler>(
           ImageBatchContext{source, reader.grid(), reader.cache(), *copier, core.ring(),
                             reader.spec().order.seed, reader.spec().batches.echo, reader.batch_chunks()});
     });
+  }
+
+  void keep_pixels() {
+    const auto keep = [this](std::uint64_t bytes, std::optional<std::uint64_t> arena) {
+      decoded_images =
+          with_memory("cache_bytes: the pixels of the images need more memory than can be had: lower it",
+                      [&] { return copier->keep_pixels(bytes, arena); });
+    };
+    const EpochReader& reader = core.reader();
+    try {
+      keep(reader.image_bytes(), reader.image_arena());
+    } catch (const NotShared& error) {
+      notices.push_back(error.what());
+      keep(reader.own_image_bytes(), std::nullopt);
+    }
   }
 
   [[nodiscard]] BatchCore<ImageBatch>& batches() override { return core; }
@@ -197,7 +229,7 @@ ImageLoader::ImageLoader(const std::string& path, const ImageLoaderOptions& opti
 ImageLoader::ImageLoader(const std::vector<std::string>& paths, const ImageLoaderOptions& options)
     : Loader(with_memory(kNoMemory, [&] {
         EpochReaderSpec spec = epoch_reader_spec(options);
-        spec.augment = augment_fields(options.augment);
+        spec.augment = augment_fields(options);
         if (options.applies_augment && resizes(options.augment)) spec.slice_samples = kSliceSamples;
         return std::make_unique<Images>(paths, options, spec);
       })) {}

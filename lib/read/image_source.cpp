@@ -193,12 +193,14 @@ std::vector<PackColumn> common_columns(const ChunkSet& chunks) {
 }  // namespace
 
 ImageSource::ImageSource(const std::vector<std::string>& paths, const Hdf5Names& names)
-    : ImageSource(open_sources(paths), names) {}
+    : ImageSource{OpeningScope(paths), open_sources(paths), names} {}
 
-ImageSource::ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names)
+ImageSource::ImageSource(const OpeningScope& opening, const std::vector<PackSource>& sources,
+                         const Hdf5Names& names)
     : chunks_(open_all(sources, names, sources_, paths_)),
       info_(source_info(sources.front(), chunks_)),
       classes_(chunks_, sources_) {
+  opening.finish();
   if (chunks_.sample_count() == 0) throw_bad_data(sources.front().path + ": holds no samples");
   label_columns_ = count_label_columns(chunks_);
   auto& images = std::get<ImagesInfo>(info_.contents);

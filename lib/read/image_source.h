@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cache/chunk_set.h"
+#include "cache/shared_opening.h"
 #include "chunkhit/image_loader.h"
 #include "chunkhit/pack_info.h"
 #include "read/pack_source.h"
@@ -79,7 +80,7 @@ class ImageSource {
   [[nodiscard]] ColumnValues column(std::string_view name, std::span<const std::uint64_t> samples) const;
 
  private:
-  ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names);
+  ImageSource(const OpeningScope& opening, const std::vector<PackSource>& sources, const Hdf5Names& names);
 
   std::vector<SourceParts> sources_;  // before chunks_, whose initializer fills it
   std::vector<PathChunks> paths_;     // likewise

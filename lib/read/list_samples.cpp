@@ -1,8 +1,6 @@
 #include "read/list_samples.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstddef>
 #include <filesystem>
 #include <numeric>
@@ -88,15 +86,6 @@ std::vector<std::uint64_t> order_by_row(const ChunkSet& chunks, const Origins& o
   return order;
 }
 
-/// Writes a label so that it is read as the same number, and not as a class.
-std::string label_text(float value, bool is_only_one) {
-  std::array<char, 32> text;
-  const auto written = std::to_chars(text.data(), text.data() + text.size(), value);
-  std::string label(text.data(), written.ptr);
-  if (is_only_one && parse_integer(label)) label += ".0";
-  return label;
-}
-
 std::string recorded(const PackInfo& info, std::string_view name) {
   const auto found = std::ranges::find(info.spec, name, [](const auto& entry) { return entry.first; });
   return found == info.spec.end() ? "" : found->second;
@@ -161,7 +150,9 @@ class SampleLines {
       const std::vector<std::string>& names = source_.info().label_columns;
       return append_csv_field(text += ',', joined_where(names, values, columns_.separator));
     }
-    for (const float value : values) text += ',' + label_text(value, values.size() == 1);
+    // A single whole number would be read as a class.
+    for (const float value : values)
+      text += ',' + (values.size() == 1 ? fraction_text(value) : number_text(value));
   }
   [[nodiscard]] std::string class_text(std::int64_t id) const {
     const auto found = names_.find(id);

@@ -59,6 +59,8 @@ void show(AugmentSpec& augment, Fields& fields) {
   fields(Field{"resize_short", ""}, augment.resize_short, CountForm{});
   fields(Field{"resized_crop", ""}, augment.resized_crop, CodeForm{"types.ResizedCrop"});
   fields(Field{"resample", ""}, augment.resample, WordForm{});
+  fields(Field{"flip_vertical", ""}, augment.flip_vertical, CodeForm{"float"});
+  fields(Field{"quarter_turns", ""}, augment.quarter_turns, SwitchForm{});
 }
 
 template <class Fields>
@@ -225,8 +227,9 @@ void show(Options& options,
   fields(
       Field{
           "augment", "What changes at reading", "",
-          "A dict. flip_horizontal=0.5 is the probability of mirroring an image. crop_height= and "
-          "crop_width= "
+          "A dict. flip_horizontal=0.5 and flip_vertical=0.5 are probabilities of mirroring an image left to "
+          "right and top to bottom. quarter_turns=True then turns it by 0, 90, 180 or 270 degrees, each "
+          "equally likely; samples must be square. crop_height= and crop_width= "
           "crop to so many pixels, from the center, or with random_crop=True anywhere, after crop_padding= "
           "pixels of zeros were added on each side. resized_crop=dict(height=224, width=224, area=(0.08, 1), "
           "aspect=(3/4, 4/3)) is torchvision's RandomResizedCrop. resize_short=256 with crop_height and "
@@ -235,18 +238,25 @@ void show(Options& options,
           "filter "
           "of the last two. Their pixels equal those of torchvision on PIL images: alpha weighs colors"},
       options.augment, CodeForm{"types.Augment"});
-  fields(Field{"dtype", "Type of pixels; float32 is normalized", "",
-               "\"uint8\", or \"float32\": (x / 255 - mean) / std. Also numpy.float32 or torch.float32"},
-         options.dtype, WordForm{});
+  fields(Field{"mask_padding", "Class id of masks where augment pads or crops beyond the image: 0 to 255", "",
+               "255, say, with ignore_index=255 of the loss. Images have zeros there"},
+         options.mask_padding, CountForm{0, 255});
   fields(
       Field{
-          "normalize", "Mean and std of float32", "",
+          "dtype", "Pixel type, floats normalized", "",
+          "\"uint8\", or \"float32\": (x / 255 - mean) / std. \"float16\" and \"bfloat16\" are these values, "
+          "rounded to nearest even. Also types of NumPy or torch, as torch.bfloat16. NumPy has no bfloat16: "
+          "its arrays are uint16, the bits"},
+      options.dtype, WordForm{});
+  fields(
+      Field{
+          "normalize", "Mean and std of floats", "",
           "dict(mean=[...], std=[...]) per channel in 0..1; mean 0 and std 1 give x / 255. None: the "
           "statistics that the packs of a split share, those of its first pack. A pack without a split uses "
           "its own, which stats() notes"},
       options.normalize, CodeForm{"types.Normalize"});
   fields(Field{"normalize_like", "Pack whose mean and std normalize this one", "PACK",
-               "The training pack, say; for float32"},
+               "The training pack, say; for floats"},
          options.normalize_like, PathForm{});
   fields(Field{"layout", "Axis order of batches", "", "\"nhwc\" or \"nchw\"; None: as stored"},
          options.layout, OptionalWordForm{});

@@ -16,11 +16,13 @@
 #include "base/aside_name.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/throw_error.h"
 #include "chunk/chunk_plan.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
 #include "manifest/part_match.h"
+#include "manifest/split_packs.h"
 #include "transform/orientation.h"
 
 namespace chunkhit {
@@ -32,8 +34,7 @@ void set_shape(ImagesInfo& info, const SampleShape& sample) {
   info.width = sample.width;
   info.channels = sample.channels;
   info.layout = sample.layout;
-  info.has_masks = sample.has_mask;
-  info.has_views = sample.has_view;
+  info.fields = sample.pairs;
 }
 
 /// Predicts how well the chunks fit HDF5's chunk cache, by default and with the advised settings.
@@ -157,7 +158,7 @@ PackInfo single_part_info(const std::string& path, const Hdf5Names& names) {
 
 namespace {
 
-std::vector<std::pair<std::string, std::string>> pairs_of(const std::vector<SpecEntry>& spec) {
+std::vector<std::pair<std::string, std::string>> pairs_of(const RecordedSpec& spec) {
   std::vector<std::pair<std::string, std::string>> pairs;
   pairs.reserve(spec.size());
   for (const SpecEntry& entry : spec) pairs.emplace_back(entry.name, entry.value);
@@ -251,14 +252,17 @@ PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest
   MatrixInfo matrix{.columns = manifest.columns,
                     .matrices = manifest.matrices,
                     .values = {manifest.value_type, manifest.scale},
-                    .split_name = {},
+                    .split_name = manifest.spec.get("split-name"),
                     .chunk_rows = manifest.chunk_rows,
                     .stats = manifest.stats,
                     .item_columns = manifest.item_columns,
                     .user_columns = manifest.user_columns,
                     .times = manifest.times};
-  for (const SpecEntry& entry : manifest.spec)
-    if (entry.name == "split-name") matrix.split_name = entry.value;
+  std::uint64_t kept = 0;
+  for (const PackMatrix& each : matrix.matrices)  // X is of training, but of users that are held out
+    if (each.name == "held_out" || manifest.spec.get("split-by").starts_with("users")) kept += each.nnz;
+  if (matrix.split_name != "train" && !matrix.split_name.empty())
+    matrix.lost = lost_ratings_text(matrix.split_name, matrix.stats, kept);
   info.contents = std::move(matrix);
   return info;
 }
@@ -365,6 +369,16 @@ std::vector<std::uint64_t> read_label_counts(const std::filesystem::path& folder
 
 }  // namespace
 
+const ImagesInfo& PackInfo::images() const {
+  if (is_matrix()) throw_usage(path + ": holds rows of a matrix, expected images");
+  return std::get<ImagesInfo>(contents);
+}
+
+const MatrixInfo& PackInfo::matrix() const {
+  if (!is_matrix()) throw_usage(path + ": holds images, expected rows of a matrix");
+  return std::get<MatrixInfo>(contents);
+}
+
 PackInfo read_pack_info(const std::string& path, const Hdf5Names& names) {
   const PackSource source = open_source(path);
   check_names({&source, 1}, names);
@@ -424,7 +438,7 @@ std::optional<UnfinishedPack> read_unfinished_pack(const std::string& path) {
   UnfinishedPack pack;
   pack.path = path;
   std::time_t last_write = 0;
-  for (const auto& entry : fs::directory_iterator(path, error)) {
+  for (const auto& entry : FolderEntries(path)) {
     const std::string name = entry.path().filename().string();
     struct stat status {};
     if (::lstat(entry.path().c_str(), &status) == 0 && S_ISREG(status.st_mode))

@@ -27,8 +27,7 @@ namespace fs = std::filesystem;
 /// Counts the parts of a plan's pack that have a record.
 std::uint64_t count_records(const fs::path& folder) {
   std::uint64_t count = 0;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
+  for (const auto& entry : FolderEntries(folder)) {
     const std::string name = entry.path().filename().string();
     count += name.starts_with("part-") && name.ends_with(".json") ? 1 : 0;
   }
@@ -57,7 +56,7 @@ std::string planned_text(const fs::path& folder) {
   std::vector<std::string> packs;
   bool parts = false;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+  for (const auto& entry : FolderEntries(folder)) {
     if (std::filesystem::exists(entry.path() / kManifestName, error))
       packs.push_back(entry.path().filename().string());
     parts = parts || entry.path().filename().string().starts_with("part-");
@@ -141,7 +140,7 @@ FoundPack find_pack(const std::string& path) {
   try {
     const std::optional<AnyManifest> read = find_manifest(path);
     if (!read || read->manifest().is_merged) return found;
-    found.split_name = spec_value(read->manifest().spec, "split-name");
+    found.split_name = read->manifest().spec.get("split-name");
     if (!found.split_name.empty()) found.expected = split_pack_names(read->manifest().spec);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;
@@ -153,7 +152,7 @@ FoundPack find_pack(const std::string& path) {
 bool holds_pack(const fs::path& folder) {
   std::error_code error;
   if (fs::exists(folder / kManifestName, error)) return true;
-  for (const auto& entry : fs::directory_iterator(folder, error))
+  for (const auto& entry : FolderEntries(folder))
     if (entry.path().filename().string().starts_with("part-")) return true;
   return false;
 }
@@ -267,11 +266,11 @@ std::vector<std::string> packs_of(const std::string& path) {
   std::vector<std::string> packs;
   if (!fs::is_directory(path, error) || holds_pack(path)) return {path};
   const auto add_packs = [&](const fs::path& folder) {
-    for (const auto& entry : fs::directory_iterator(folder, error))
+    for (const auto& entry : FolderEntries(folder))
       if (entry.is_directory(error) && holds_pack(entry.path())) packs.push_back(entry.path().string());
   };
   add_packs(path);
-  for (const auto& entry : fs::directory_iterator(path, error))
+  for (const auto& entry : FolderEntries(path))
     if (entry.is_directory(error) && !holds_pack(entry.path())) add_packs(entry.path());
   std::sort(packs.begin(), packs.end());
   return packs.empty() ? std::vector{path} : packs;

@@ -127,10 +127,9 @@ CachePlan plan_reader(const ChunkSet& chunks, std::uint64_t in_order, EpochReade
   std::optional<CachePlan> first = plan_for(chunks, in_order, spec, spec.threads);
   for (; !first; first = plan_for(chunks, in_order, spec, spec.threads)) spec.threads /= 2;
   for (; spec.max_threads > spec.threads; spec.max_threads = std::max(spec.threads, spec.max_threads / 2))
-    if (const auto plan = plan_for(chunks, in_order, spec, spec.max_threads);
-        plan && is_as_good(*plan, *first))
-      return *plan;
-  return *first;
+    if (auto plan = plan_for(chunks, in_order, spec, spec.max_threads); plan && is_as_good(*plan, *first))
+      return *std::move(plan);
+  return *std::move(first);
 }
 
 }  // namespace chunkhit

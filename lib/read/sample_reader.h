@@ -48,14 +48,15 @@ class SampleReader {
                                   .in_order = false,
                                   .checks = options.check_hashes != CheckHashes::never,
                                   .shares = true})),
-        cache_(chunks, {plan_.cache,
-                        options.check_hashes,
-                        OnCorrupt::fail,
-                        plan_.kept_chunks,
-                        1,
-                        plan_.reads_samples,
-                        true,
-                        {options.cache_dir, options.cache_disk_bytes, plan_.max_asked}}) {}
+        cache_(chunks,
+               {plan_.cache,
+                options.check_hashes,
+                OnCorrupt::fail,
+                plan_.kept_chunks,
+                1,
+                plan_.reads_samples,
+                {options.cache_dir, options.cache_disk_bytes, plan_.max_asked}},
+               std::move(plan_.arena)) {}
 
   /// Calls use(at, location, chunk) for each of `samples`, samples[at], in the order of chunks, so that each
   /// chunk is asked for once; `chunk` is what ChunkCache::Pin gives.

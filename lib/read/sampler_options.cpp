@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -23,11 +22,6 @@ namespace chunkhit {
 namespace {
 
 using Samples = std::vector<std::uint64_t>;
-
-std::string number_of(double value) {
-  std::array<char, 32> text;
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
 
 /// What samples are chosen by.
 struct Choosable {
@@ -139,7 +133,7 @@ Samples samples_of_classes(const std::vector<std::string>& classes, const Choosa
 Samples samples_in_range(const std::array<double, 2>& range, const Choosable& from) {
   const double low = range[0], high = range[1];
   if (!(low <= high))
-    throw_usage("subset: labels from " + number_of(low) + " to " + number_of(high) +
+    throw_usage("subset: labels from " + number_text(low) + " to " + number_text(high) +
                 ", expected two numbers, the lesser first");
   if (!from.has_classes && from.label_count != 1)
     throw_usage("subset: a label range needs one label a sample, " + from.path + " has " +
@@ -149,8 +143,8 @@ Samples samples_in_range(const std::array<double, 2>& range, const Choosable& fr
     return low <= label && label <= high;
   });
   if (samples.empty())
-    throw_usage("subset: no sample of " + from.path + " has a label from " + number_of(low) + " to " +
-                number_of(high));
+    throw_usage("subset: no sample of " + from.path + " has a label from " + number_text(low) + " to " +
+                number_text(high));
   return samples;
 }
 
@@ -255,7 +249,7 @@ std::optional<Samples> subset_of(const SubsetSpec& spec, const Choosable& from) 
 
 void check_weight(double weight, const std::string& what) {
   if (!(weight >= 0) || !std::isfinite(weight))
-    throw_usage("sampler: " + what + ": weight " + number_of(weight) + ", expected a finite number from 0");
+    throw_usage("sampler: " + what + ": weight " + number_text(weight) + ", expected a finite number from 0");
 }
 
 std::vector<double> checked_weights(const std::vector<double>& weights, const Choosable& from) {

@@ -24,7 +24,7 @@ namespace chunkhit {
 namespace {
 
 /// Beside the pixels.
-constexpr std::uint64_t kBytesOfSample = ChunkArena::kStateBytes;
+constexpr std::uint64_t kBytesOfSample = ChunkArena::kStateBytes + sizeof(std::uint64_t);
 
 /// The bytes of an image's pixels; 0 where it is stored as these.
 std::uint64_t pixel_bytes(const ChunkSet& chunks, ChunkSet::SampleLocation location) {
@@ -187,7 +187,7 @@ SampleFormat finish_format(SampleFormat format) {
       augment.resize_short < std::max(augment.crop_height, augment.crop_width))
     throw_usage("augment.resize_short: " + std::to_string(augment.resize_short) +
                 " pixels, expected at least the larger side of the random crop");
-  format.augment = {};
+  format.augment = ResizedCrop::rest(augment);
   return format;
 }
 
@@ -273,7 +273,7 @@ void SizedImageWriter::resize(ImageView pixels, const ResizedPart& part, const S
   const ResizedCanvas canvas = resized_crop_.canvas(part.request);
   const Rect& window = part.request.window;
   if (canvas.height != window.height || canvas.width != window.width)
-    std::memset(resized, 0, row_bytes * shape.height);
+    std::memset(resized, finish_.padding(), row_bytes * shape.height);
   const std::size_t paste = canvas.paste_y * row_bytes + std::size_t{canvas.paste_x} * shape.channels;
   own.resampler.resample(part.request, pixels, resized + paste, row_bytes);
   if (!finish_.copies()) finish_.write(resized, use, out);
@@ -289,27 +289,29 @@ std::uint64_t DecodedImages::bytes_of_all(const ChunkSet& chunks) {
 }
 
 // Shared memory has room for every image, so that processes may choose other numbers of them. Pages that
-// nobody writes to take no memory.
+// nobody writes to take no memory: those of chosen images lie together.
 DecodedImages::DecodedImages(const ChunkSet& chunks, std::uint64_t bytes, std::optional<std::uint64_t> id) {
   const std::uint64_t samples = chunks.sample_count();
   if (bytes <= samples * kBytesOfSample) return;
-  const std::uint64_t room = bytes - samples * kBytesOfSample;
-  is_chosen_.resize(samples);
-  std::vector<std::uint64_t> sizes(samples);
+  std::uint64_t left = bytes - samples * kBytesOfSample;
+  std::vector<std::uint64_t> places(samples, kNotChosen), sizes;
   // Images are chosen by a permutation of all, so that each batch has about the same share of them.
   const Permutation choice(samples, random_bits(0, Purpose::decoded_images, 0));
-  std::uint64_t taken = 0;
   for (std::uint64_t i = 0; i < samples; ++i) {
     const std::uint64_t sample = choice(i);
     const std::uint64_t pixels = pixel_bytes(chunks, chunks.find_sample(sample));
-    const bool is_chosen = pixels != 0 && pixels <= room - taken;
-    if (is_chosen || id) sizes[sample] = pixels;
-    if (!is_chosen) continue;
-    is_chosen_[sample] = true;
-    taken += pixels;
-    ++count_;
+    if (pixels == 0) continue;
+    const bool is_chosen = pixels <= left;
+    if (is_chosen) {
+      places[sample] = sizes.size();
+      left -= pixels;
+      ++count_;
+    }
+    if (is_chosen || id) sizes.push_back(pixels);
   }
-  if (taken > 0) arena_ = ChunkArena(sizes, id);
+  if (count_ == 0) return;
+  arena_ = ChunkArena(sizes, id);
+  places_ = std::move(places);
 }
 
 }  // namespace chunkhit

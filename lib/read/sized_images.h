@@ -86,24 +86,27 @@ class DecodedImages {
   /// may throw. Null where the image was not chosen, or a thread of any process decodes it now.
   template <class Decode>
   [[nodiscard]] const std::uint8_t* find(std::uint64_t sample, Decode decode) {
-    if (is_chosen_.empty() || !is_chosen_[sample]) return nullptr;
-    std::uint8_t* const pixels = arena_.chunk(sample);
-    if (arena_.is_ready(sample)) return pixels;
-    const ChunkArena::Claim claim = arena_.try_claim(sample);
+    const std::uint64_t place = places_.empty() ? kNotChosen : places_[sample];
+    if (place == kNotChosen) return nullptr;
+    std::uint8_t* const pixels = arena_.chunk(place);
+    if (arena_.is_ready(place)) return pixels;
+    const ChunkArena::Claim claim = arena_.try_claim(place);
     if (claim != ChunkArena::Claim::own) return claim == ChunkArena::Claim::filled ? pixels : nullptr;
     try {
       decode(pixels);
     } catch (...) {
-      arena_.give_up(sample);
+      arena_.give_up(place);
       throw;
     }
-    arena_.finish(sample);
+    arena_.finish(place);
     return pixels;
   }
 
  private:
-  std::vector<bool> is_chosen_;  // each sample; empty where none is
-  ChunkArena arena_;             // a chunk a sample
+  static constexpr std::uint64_t kNotChosen = ~std::uint64_t{0};
+  std::vector<std::uint64_t>
+      places_;        // of each sample in `arena_`, or kNotChosen; empty where none is chosen
+  ChunkArena arena_;  // a chunk a sample, in the order of choice
   std::uint64_t count_ = 0;
 };
 
@@ -121,7 +124,7 @@ class SizedImageWriter {
   /// where they are there. Returns the seconds of decoding. Throws as SizedImageDecoder.
   double write(const StoredImage& image, DecodedImages& decoded, const SampleUse& use,
                std::uint8_t* out) const;
-  /// Writes the same part of the image's mask; the format is that of masks (`mask_format`). Throws the same.
+  /// Writes the same part of the image's mask; the format is that of masks (`pair_format`). Throws the same.
   void write_mask(const StoredImage& image, const SampleUse& use, std::uint8_t* out) const;
 
  private:

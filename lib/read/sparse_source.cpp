@@ -169,8 +169,7 @@ namespace {
 /// A pack of a split lists the values of all its packs: batches find those that it has.
 float magnitude_of(const MatrixManifest& pack) {
   float magnitude = 0;
-  if (std::ranges::find(pack.spec, std::string_view("split-name"), &SpecEntry::name) != pack.spec.end())
-    return magnitude;
+  if (pack.spec.has("split-name")) return magnitude;
   for (const ValueCount& each : pack.stats.values)
     magnitude = std::max(magnitude, each.value < 0 ? -each.value / 2 : each.value);
   return magnitude;
@@ -252,14 +251,10 @@ std::vector<std::uint64_t> read_item_counts(const std::string& folder, const Mat
   return parse_item_counts(as_text(bytes), path, manifest.columns);
 }
 
-bool is_split(const MatrixManifest& manifest) {
-  return std::ranges::any_of(manifest.spec,
-                             [](const SpecEntry& entry) { return entry.name == "split-name"; });
-}
-
 /// Returns whether two packs count the ratings of the same training matrix, as the packs of a split do.
 bool share_counts(const MatrixManifest& a, const MatrixManifest& b) {
-  return is_split(a) && is_split(b) && a.input_xxh3 == b.input_xxh3 && a.items.xxh3 == b.items.xxh3;
+  return a.spec.has("split-name") && b.spec.has("split-name") && a.input_xxh3 == b.input_xxh3 &&
+         a.items.xxh3 == b.items.xxh3;
 }
 
 /// Adds up the ratings of all packs' training matrices, each once; none where a source is a single part.
@@ -282,10 +277,10 @@ std::vector<std::uint64_t> sum_item_counts(const std::vector<PackSource>& source
 }  // namespace
 
 SparseSource::SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes, bool reads_times)
-    : SparseSource(open_sources(paths), cache_bytes, reads_times) {}
+    : SparseSource{OpeningScope(paths), open_sources(paths), cache_bytes, reads_times} {}
 
-SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t cache_bytes,
-                           bool reads_times)
+SparseSource::SparseSource(const OpeningScope& opening, const std::vector<PackSource>& sources,
+                           std::uint64_t cache_bytes, bool reads_times)
     : chunks_(open_all(sources, cache_bytes, known_magnitude_)),
       row_ids_(chunks_, IdAxis::row),
       column_ids_(chunks_, IdAxis::column),
@@ -305,6 +300,7 @@ SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t
     }
   item_counts_ = sum_item_counts(sources);
   add_columns(sources);
+  opening.finish();
   // A single pack's manifest knows the longest row exactly, which keeps batch buffers small.
   if (sources.size() > 1 || !first.matrix) return;
   longest_row_ = 0;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cache/chunk_set.h"
+#include "cache/shared_opening.h"
 #include "chunkhit/loader.h"
 #include "chunkhit/pack_info.h"
 #include "chunkhit/sparse_loader.h"
@@ -117,7 +118,8 @@ class SparseSource {
   [[nodiscard]] const ListColumns& user_columns() const { return user_columns_; }
 
  private:
-  SparseSource(const std::vector<PackSource>& sources, std::uint64_t cache_bytes, bool reads_times);
+  SparseSource(const OpeningScope& opening, const std::vector<PackSource>& sources, std::uint64_t cache_bytes,
+               bool reads_times);
 
   void add_columns(const std::vector<PackSource>& sources);
 

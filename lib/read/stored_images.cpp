@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "read/sized_images.h"
 
@@ -18,11 +19,9 @@ class FixedReader final : public ImageReader {
   void read(Location, const std::uint8_t* stored, std::uint8_t* out) override {
     std::memcpy(out, stored, sample_.pixel_bytes());
   }
-  void read_mask(Location, const std::uint8_t* stored, std::uint8_t* out) override {
-    std::memcpy(out, stored + sample_.pixel_bytes(), sample_.mask_bytes());
-  }
-  void read_view(Location, const std::uint8_t* stored, std::uint8_t* out) override {
-    std::memcpy(out, stored + sample_.pixel_bytes(), sample_.view_bytes());
+  void read_field(Location, const std::uint8_t* stored, std::size_t field, std::uint8_t* out) override {
+    const std::uint64_t begin = sample_.offset_of(field);
+    std::memcpy(out, stored + begin, sample_.offset_of(field + 1) - begin);
   }
 
  private:
@@ -42,13 +41,9 @@ class SizedReader final : public ImageReader {
   void read(Location location, const std::uint8_t* stored, std::uint8_t* out) override {
     decoder_.decode_whole(stored_image(chunks_, location, stored), chunks_.sample().channels, out);
   }
-  void read_mask(Location location, const std::uint8_t* stored, std::uint8_t* out) override {
+  void read_field(Location location, const std::uint8_t* stored, std::size_t, std::uint8_t* out) override {
     const ImageView mask = decoder_.decode_mask(stored_image(chunks_, location, stored));
     std::copy_n(mask.pixels, mask.row_bytes * mask.height, out);
-  }
-  /// A part with such images is rejected when it is opened.
-  void read_view(Location, const std::uint8_t*, std::uint8_t*) override {
-    throw ImageError("images of their own sizes have no views");
   }
   [[nodiscard]] bool is_jpeg(Location location) const override {
     return stored_image(chunks_, location).kind == PayloadKind::jpeg;
@@ -65,31 +60,33 @@ class SizedReader final : public ImageReader {
   SizedImageDecoder decoder_;
 };
 
-/// Copies by a writer of images, and one of their masks or views: of the same boxes and flips.
+/// Copies by a writer of images, and one of each field: of the same boxes and flips.
 template <class Writer>
 class CopierOf : public ImageCopier {
  public:
   CopierOf(const ChunkSet& chunks, const SampleFormat& format) : chunks_(chunks), images_(format) {
-    if (chunks.sample().has_mask) pairs_.emplace(mask_format(format));
-    if (chunks.sample().has_view) pairs_.emplace(format);
+    for (const SampleField& field : chunks.sample().pairs)
+      fields_.emplace_back(pair_format(format, field.role));
   }
+  [[nodiscard]] std::size_t field_count() const final { return fields_.size(); }
 
  protected:
   const ChunkSet& chunks_;
   Writer images_;
-  std::optional<Writer> pairs_;
+  std::vector<Writer> fields_;
 };
 
 class FixedCopier final : public CopierOf<SampleWriter> {
  public:
   using CopierOf::CopierOf;
   [[nodiscard]] const SampleWriter& images() const override { return images_; }
-  [[nodiscard]] const SampleWriter* pairs() const override { return pairs_ ? &*pairs_ : nullptr; }
-  [[nodiscard]] bool copies() const override { return !pairs_ && images_.copies(); }
+  [[nodiscard]] const SampleWriter& field(std::size_t index) const override { return fields_[index]; }
+  [[nodiscard]] bool copies() const override { return fields_.empty() && images_.copies(); }
   double write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out,
-               std::uint8_t* pair) override {
+               std::span<std::uint8_t* const> fields) override {
     images_.write(stored, use, out);
-    if (pair != nullptr) pairs_->write(stored + chunks_.sample().pixel_bytes(), use, pair);
+    for (std::size_t i = 0; i < fields_.size(); ++i)
+      fields_[i].write(stored + chunks_.sample().offset_of(i), use, fields[i]);
     return 0;
   }
 };
@@ -101,12 +98,14 @@ class SizedCopier final : public CopierOf<SizedImageWriter> {
     for (const auto& part : chunks_.parts()) images_.check(*part);
   }
   [[nodiscard]] const SampleWriter& images() const override { return images_.finish(); }
-  [[nodiscard]] const SampleWriter* pairs() const override { return pairs_ ? &pairs_->finish() : nullptr; }
+  [[nodiscard]] const SampleWriter& field(std::size_t index) const override {
+    return fields_[index].finish();
+  }
   double write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out,
-               std::uint8_t* pair) override {
+               std::span<std::uint8_t* const> fields) override {
     const StoredImage image = stored_image(chunks_, chunks_.find_sample(use.sample), stored);
     const double seconds = images_.write(image, kept_, use, out);
-    if (pair != nullptr) pairs_->write_mask(image, use, pair);
+    for (std::size_t i = 0; i < fields_.size(); ++i) fields_[i].write_mask(image, use, fields[i]);
     return seconds;
   }
   std::uint64_t keep_pixels(std::uint64_t bytes, std::optional<std::uint64_t> arena) override {

@@ -14,10 +14,51 @@ namespace {
 
 std::string shape_text(const SampleShape& sample) {
   return std::to_string(sample.height) + "x" + std::to_string(sample.width) + "x" +
-         std::to_string(sample.channels) + " " + name_of(sample.layout) +
-         (sample.has_mask   ? " with masks"
-          : sample.has_view ? " with views"
-                            : "");
+         std::to_string(sample.channels) + " " + name_of(sample.layout) + fields_text(sample);
+}
+
+// Of several fields, or of one of another name: their number in the upper half of the code. Bit i of the
+// lower half says whether field i is a view. Their names stand in the index.
+constexpr std::uint32_t kFieldsShift = 16;
+
+std::uint32_t fields_code(const SampleShape& sample) {
+  if (sample.pairs.empty()) return 0;
+  if (sample.has_usual_fields()) return traits_of(sample.pairs.front().role).code;
+  auto code = static_cast<std::uint32_t>(sample.pairs.size()) << kFieldsShift;
+  for (std::size_t i = 0; i < sample.pairs.size(); ++i)
+    if (sample.pairs[i].role == FieldRole::view) code |= 1u << i;
+  return code;
+}
+
+std::vector<SampleField> fields_of_code(std::uint32_t code) {
+  for (const RoleTraits& field : kRoles)
+    if (field.code == code) return {{field.name, field.role}};
+  const std::uint32_t count = code >> kFieldsShift;
+  if (count == 0 && code < kRoles.front().code) return {};
+  if (count == 0 || count > kMaxFields || (code & ((1u << kFieldsShift) - 1)) >> count != 0)
+    throw_bad_data("fields " + std::to_string(code) + ", which this reader does not know");
+  std::vector<SampleField> fields(count);
+  for (std::uint32_t i = 0; i < count; ++i)
+    fields[i].role = (code >> i & 1) != 0 ? FieldRole::view : FieldRole::mask;
+  return fields;
+}
+
+void append_field_names(const std::vector<SampleField>& fields, ByteBuffer& bytes) {
+  TextList names;
+  for (const SampleField& field : fields) names.add(field.name);
+  append_little(bytes, std::uint64_t{names.text.size()});
+  for (const Bytes more : {bytes_of(names.ends), as_bytes(names.text)})
+    bytes.insert(bytes.end(), more.begin(), more.end());
+}
+
+void decode_field_names(IndexCursor& cursor, std::vector<SampleField>& fields) {
+  const std::uint64_t text_bytes = cursor.number();
+  auto ends = cursor.numbers<std::uint64_t>(fields.size());
+  const TextList names = cursor.names(std::move(ends), text_bytes);
+  for (std::size_t i = 0; i < fields.size(); ++i) fields[i].name = names[i];
+  if (const std::string problem = fields_problem(fields); !problem.empty())
+    throw_bad_index("fields: " + problem);
+  if (fields.size() == 1 && has_usual_name(fields.front())) throw_bad_index("fields: expected no name");
 }
 
 Labels decode_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64_t sample_count,
@@ -42,9 +83,7 @@ void ImageSamples::encode(PartSpecBytes& bytes) const {
   store_little(bytes.data() + 16, sample.height);
   store_little(bytes.data() + 20, sample.width);
   store_little(bytes.data() + 24, sample.channels);
-  store_little(bytes.data() + kFieldsAt, sample.has_view   ? kImageAndView
-                                         : sample.has_mask ? kImageAndMask
-                                                           : 0);
+  store_little(bytes.data() + kFieldsAt, fields_code(sample));
 }
 
 void ImageSamples::decode(const PartSpecBytes& bytes) {
@@ -53,12 +92,7 @@ void ImageSamples::decode(const PartSpecBytes& bytes) {
     throw_bad_data("layout " + std::to_string(layout) + ", expected 0 or 1");
   sample = {load_little<std::uint32_t>(bytes.data() + 16), load_little<std::uint32_t>(bytes.data() + 20),
             load_little<std::uint32_t>(bytes.data() + 24), static_cast<Layout>(layout)};
-  const auto fields = load_little<std::uint32_t>(bytes.data() + kFieldsAt);
-  if (fields > kImageAndView)
-    throw_bad_data(std::to_string(fields) + " fields a sample, this reader knows up to " +
-                   std::to_string(kImageAndView));
-  sample.has_mask = fields == kImageAndMask;
-  sample.has_view = fields == kImageAndView;
+  sample.pairs = fields_of_code(load_little<std::uint32_t>(bytes.data() + kFieldsAt));
 }
 
 ByteBuffer ImageSamples::encode_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
@@ -89,6 +123,7 @@ ByteBuffer ImageSamples::encode_index(const PartSpec& spec, const std::vector<St
   append(bytes_of(samples.mean));
   append(bytes_of(samples.std));
   for (const TextList* names : {&samples.files, &class_names, &columns}) append(as_bytes(names->text));
+  if (!sample.has_usual_fields()) append_field_names(sample.pairs, bytes);
   append_columns(samples.columns, bytes);
   return bytes;
 }
@@ -112,6 +147,7 @@ void ImageSamples::decode_index(Bytes index, const IndexLimits&, PartContents& c
   samples.files = cursor.names(std::move(file_ends), file_text_bytes);
   contents.spec.images().classes = list_of(cursor.names(std::move(class_ends), class_text_bytes));
   contents.spec.label_columns = list_of(cursor.names(std::move(column_ends), column_text_bytes));
+  if (!sample.has_usual_fields()) decode_field_names(cursor, contents.spec.images().sample.pairs);
   if (cursor.left() != 0) samples.columns = decode_columns(cursor, sample_count);
   if (cursor.left() != 0) throw_bad_index(std::to_string(cursor.left()) + " bytes too many");
 }

@@ -6,6 +6,7 @@
 #include "base/per_thread.h"
 #include "base/resources.h"
 #include "base/throw_error.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "store/hdf5/image_part.h"
 #include "store/hdf5/matrix.h"
@@ -353,12 +354,10 @@ void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored
 std::span<const Container> containers() { return kContainers; }
 
 const Container& container(std::string_view name) {
-  std::string names;
-  for (const Container& row : kContainers) {
+  for (const Container& row : kContainers)
     if (row.name == name) return row;
-    names += (names.empty() ? "" : ", ") + std::string(row.name);
-  }
-  throw_usage("container \"" + std::string(name) + "\": expected one of " + names);
+  throw_usage("container \"" + std::string(name) + "\": expected one of " +
+              joined(kContainers, ", ", &Container::name));
 }
 
 const Container& container_of(const std::string& path) {

@@ -76,8 +76,6 @@ void append_chunks(ByteBuffer& bytes, const std::vector<StoredChunk>& chunks);
 // What a sample consists of, in bytes 28–31 of a spec of images; 0 stands for an image of the part's shape.
 inline constexpr std::size_t kFieldsAt = 28;
 inline constexpr std::uint32_t kImageAlone = 1;
-inline constexpr std::uint32_t kImageAndMask = 2;
-inline constexpr std::uint32_t kImageAndView = 3;
 
 /// Writes all of a spec but the names of classes and columns and the cache advice.
 [[nodiscard]] PartSpecBytes encode_part_spec(const PartSpec& spec);

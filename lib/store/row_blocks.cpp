@@ -1,8 +1,6 @@
 // Rows of matrices: their spec, their index (ids as numbers where they are, in planes of bytes, compressed)
 // and their rules. Layout: schemas/shard.md.
-#include <array>
 #include <bit>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -134,12 +132,7 @@ TextList decode_texts(IndexCursor& cursor, std::uint64_t count) {
 TextList decimal_names(const Integers& integers) {
   TextList names;
   names.ends.reserve(integers.size());
-  std::array<char, 24> digits{};
-  const auto text_of = [&](std::uint64_t integer) {
-    const auto end =
-        std::to_chars(digits.data(), digits.data() + digits.size(), static_cast<std::int64_t>(integer)).ptr;
-    return std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data()));
-  };
+  const auto text_of = [](std::uint64_t integer) { return number_text(static_cast<std::int64_t>(integer)); };
   std::size_t text_bytes = 0;
   for (const std::uint64_t integer : integers) text_bytes += text_of(integer).size();
   names.text.reserve(text_bytes);

@@ -64,7 +64,7 @@ void check_sizes(const PartContents& contents) {
   for (const std::size_t found : {sizes.payload_bytes.size(), sizes.heights.size(), sizes.widths.size(),
                                   sizes.kinds.size(), sizes.orientations.size(), sizes.payload_xxh3.size()})
     check_count("sizes of images", found, count);
-  check_count("sizes of masks", sizes.mask_bytes.size(), sample.has_mask ? count : 0);
+  check_count("sizes of masks", sizes.mask_bytes.size(), sample.pairs.empty() ? 0 : count);
   for (std::size_t i = 0; i < count; ++i) {
     try {
       check_size(sizes, i, sample.channels);
@@ -78,14 +78,18 @@ void check_sizes(const PartContents& contents) {
 
 void SizedSamples::encode(PartSpecBytes& bytes) const {
   ImageSamples::encode(bytes);
-  if (!sample.has_mask) store_little(bytes.data() + kFieldsAt, kImageAlone);
+  if (sample.pairs.empty()) store_little(bytes.data() + kFieldsAt, kImageAlone);
 }
 
 void SizedSamples::decode(const PartSpecBytes& bytes) {
   ImageSamples::decode(bytes);
   if (load_little<std::uint32_t>(bytes.data() + kFieldsAt) == 0)
     throw_bad_data("0 fields a sample, expected at least " + std::to_string(kImageAlone));
-  if (sample.has_view) throw_bad_data("views, which images of their own sizes cannot have");
+  if (!sample.has_usual_fields())
+    throw_bad_data("other fields than `mask`, which images of their own sizes cannot have");
+  for (const SampleField& field : sample.pairs)
+    if (!traits_of(field.role).fits_own_sizes)
+      throw_bad_data(plural_of(field) + ", which images of their own sizes cannot have");
 }
 
 void SizedSamples::append_more(const PartSpec&, const std::vector<StoredChunk>&, const PartSamples& samples,
@@ -110,7 +114,7 @@ void SizedSamples::decode_more(IndexCursor& cursor, PartContents& contents) cons
   const std::uint64_t bytes = sample_count * kPlaneBytes;
   require_zeros(cursor.take(round_up(bytes, 8) - bytes, 1));
   sizes.payload_xxh3 = cursor.numbers<std::uint64_t>(sample_count);
-  if (!sample.has_mask) return;
+  if (sample.pairs.empty()) return;
   sizes.mask_bytes = cursor.numbers<std::uint32_t>(sample_count);
   if (sample_count % 2 != 0) require_zeros(cursor.take(1, sizeof(std::uint32_t)));
 }

@@ -23,6 +23,7 @@ enum class Dtype;
 enum class Duplicates;
 enum class Encoding : std::uint8_t;
 enum class Exif;
+enum class FieldRole;
 enum class Filter;
 enum class Header : std::uint8_t;
 enum class ItemOrder;
@@ -33,7 +34,6 @@ enum class OnCorrupt;
 enum class OnError;
 enum class Order;
 enum class Quoting : std::uint8_t;
-enum class PairKind;
 enum class RankRemainder;
 enum class RowNorm;
 enum class SharedRows : std::uint8_t;
@@ -50,84 +50,49 @@ enum class Zeros;
 template <std::size_t kCount>
 using Words = std::array<std::string_view, kCount>;
 
-/// Words of an enum's values, in their order from 0. A value beyond them cannot be asked for. Specializations
-/// say that they are hidden, because GCC exports them otherwise, whatever -fvisibility is.
-template <class Enum>
-inline constexpr Words<0> kEnumWords{};
+// Words of the values of each enum, in their order from 0.
 
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<Cache>{"automatic", "decoded",
-                                                                          "compressed", "none"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<Channels>{"rgb", "gray", "rgba", "keep"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Check>{"whole", "region"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<CheckHashes>{"always", "never"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<ColumnType>{"int64", "float64", "text"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Decode>{"exact", "fast"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Dtype>{"uint8", "float32"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<5> kEnumWords<Duplicates>{"error", "sum", "last",
-                                                                               "first", "max"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<EmptyLabels>{"zeros", "reject"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Exif>{"apply", "ignore"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<6> kEnumWords<Filter>{"bilinear", "bicubic", "lanczos",
-                                                                           "box",      "hamming", "nearest"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Header>{"auto", "yes", "no"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<ItemOrder>{"popularity", "first",
-                                                                              "sorted"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<LabelType>{"auto", "classes", "numbers"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Layout>{"nhwc", "nchw"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<OnCorrupt>{"fail", "skip"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<OnError>{"skip", "fail"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Order>{"shuffle", "input"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<PairKind>{"mask", "view"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Quoting>{"none", "double", "auto"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Encoding>{"utf-8", "latin-1"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<RankRemainder>{"pad", "drop"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<RowNorm>{"none", "l1", "l2"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<SharedRows>{"error", "join", "file-name"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Shares>{"batch", "epoch"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Shuffle>{"none", "window", "global"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Sizes>{"fixed", "own"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<SparseFormat>{"dense_f32", "dense_f16",
-                                                                                 "dense_u8", "csr"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<7> kEnumWords<SplitKind>{
-    "none", "users", "users-by-id", "ratio", "leave-one-out", "time", "given"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<SplitOrder>{"auto", "time", "input",
-                                                                               "random"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<Store>{"jpeg", "photo", "zstd", "raw"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<ValueType>{"none", "u8", "u16", "f32"};
-template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Zeros>{"drop", "keep"};
+constexpr Words<4> words_of(Cache) { return {"automatic", "decoded", "compressed", "none"}; }
+constexpr Words<4> words_of(Channels) { return {"rgb", "gray", "rgba", "keep"}; }
+constexpr Words<2> words_of(Check) { return {"whole", "region"}; }
+constexpr Words<2> words_of(CheckHashes) { return {"always", "never"}; }
+constexpr Words<3> words_of(ColumnType) { return {"int64", "float64", "text"}; }
+constexpr Words<2> words_of(Decode) { return {"exact", "fast"}; }
+constexpr Words<4> words_of(Dtype) { return {"uint8", "float32", "float16", "bfloat16"}; }
+constexpr Words<5> words_of(Duplicates) { return {"error", "sum", "last", "first", "max"}; }
+constexpr Words<2> words_of(EmptyLabels) { return {"zeros", "reject"}; }
+constexpr Words<2> words_of(Exif) { return {"apply", "ignore"}; }
+constexpr Words<6> words_of(Filter) {
+  return {"bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"};
+}
+constexpr Words<3> words_of(Header) { return {"auto", "yes", "no"}; }
+constexpr Words<3> words_of(ItemOrder) { return {"popularity", "first", "sorted"}; }
+constexpr Words<3> words_of(LabelType) { return {"auto", "classes", "numbers"}; }
+constexpr Words<2> words_of(Layout) { return {"nhwc", "nchw"}; }
+constexpr Words<2> words_of(OnCorrupt) { return {"fail", "skip"}; }
+constexpr Words<2> words_of(OnError) { return {"skip", "fail"}; }
+constexpr Words<2> words_of(Order) { return {"shuffle", "input"}; }
+constexpr Words<2> words_of(FieldRole) { return {"mask", "view"}; }
+constexpr Words<3> words_of(Quoting) { return {"none", "double", "auto"}; }
+constexpr Words<2> words_of(Encoding) { return {"utf-8", "latin-1"}; }
+constexpr Words<2> words_of(RankRemainder) { return {"pad", "drop"}; }
+constexpr Words<3> words_of(RowNorm) { return {"none", "l1", "l2"}; }
+constexpr Words<3> words_of(SharedRows) { return {"error", "join", "file-name"}; }
+constexpr Words<2> words_of(Shares) { return {"batch", "epoch"}; }
+constexpr Words<3> words_of(Shuffle) { return {"none", "window", "global"}; }
+constexpr Words<2> words_of(Sizes) { return {"fixed", "own"}; }
+constexpr Words<4> words_of(SparseFormat) { return {"dense_f32", "dense_f16", "dense_u8", "csr"}; }
+constexpr Words<7> words_of(SplitKind) {
+  return {"none", "users", "users-by-id", "ratio", "leave-one-out", "time", "given"};
+}
+constexpr Words<4> words_of(SplitOrder) { return {"auto", "time", "input", "random"}; }
+constexpr Words<4> words_of(Store) { return {"jpeg", "photo", "zstd", "raw"}; }
+constexpr Words<4> words_of(ValueType) { return {"none", "u8", "u16", "f32"}; }
+constexpr Words<2> words_of(Zeros) { return {"drop", "keep"}; }
+
+/// Words of an enum's values. Hidden, because GCC exports it otherwise, whatever -fvisibility is.
+template <class Enum>
+[[gnu::visibility("hidden")]] inline constexpr auto kEnumWords = words_of(Enum());
 
 /// Returns the word of a value.
 template <class Enum>

@@ -6,19 +6,11 @@
 #include <cmath>
 #include <system_error>
 
+#include "base/text.h"
 #include "base/throw_error.h"
-#include "base/words.h"
 
 namespace chunkhit {
 namespace {
-
-/// True when all of `text` is one number of the kind of `value`.
-template <class Number>
-bool read_number(std::string_view text, Number& value) {
-  const char* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  return read.ec == std::errc() && read.ptr == end;
-}
 
 /// The pieces between delimiters that are not empty.
 std::vector<std::string> cut(const std::string& text, char delimiter) {
@@ -46,14 +38,14 @@ void refuse_text(const std::string& name, const std::string& expected, const std
 std::uint64_t parse_count(const std::string& name, const std::string& text, std::uint64_t min,
                           std::uint64_t max) {
   std::uint64_t count = 0;
-  if (!read_number(text, count) || count < min || count > max)
+  if (!parse_all(text, count) || count < min || count > max)
     refuse_text(name, "a whole number from " + std::to_string(min) + " to " + std::to_string(max), text);
   return count;
 }
 
 std::uint64_t parse_bytes(const std::string& name, const std::string& text) {
   std::uint64_t whole = 0;
-  if (read_number(text, whole) && whole <= INT64_MAX) return whole;
+  if (parse_all(text, whole) && whole <= INT64_MAX) return whole;
   double value = 0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
   std::string unit(end.ptr, text.data() + text.size());
@@ -74,9 +66,9 @@ std::pair<std::uint32_t, std::uint32_t> parse_size(const std::string& name, cons
   std::pair<std::uint32_t, std::uint32_t> size{0, 0};
   const std::size_t cross = text.find('x');
   const bool is_pair = cross != std::string::npos;
-  if (!read_number(std::string_view(text).substr(0, cross), size.first) || size.first < 1 ||
+  if (!parse_all(std::string_view(text).substr(0, cross), size.first) || size.first < 1 ||
       size.first > kMaxSide ||
-      (is_pair && (!read_number(std::string_view(text).substr(cross + 1), size.second) || size.second < 1 ||
+      (is_pair && (!parse_all(std::string_view(text).substr(cross + 1), size.second) || size.second < 1 ||
                    size.second > kMaxSide)))
     refuse_text(name, "WxH or N, with sides of 1 to 65535 pixels", text);
   return size;
@@ -92,7 +84,7 @@ std::pair<std::uint64_t, double> parse_amount(const std::string& name, const std
   double share = 0;
   const bool is_percent = text.ends_with('%');
   const bool is_number =
-      read_number(std::string_view(text).substr(0, text.size() - (is_percent ? 1 : 0)), share);
+      parse_all(std::string_view(text).substr(0, text.size() - (is_percent ? 1 : 0)), share);
   if (is_percent) share /= 100;
   if (!is_number || !(share >= 0 && share <= 1))
     refuse_text(name, "a count or a share like 0.1 or 10%", text);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/words.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -76,9 +77,7 @@ struct WordForm {
   }
   template <class Enum>
   [[nodiscard]] static std::string words() {
-    std::string all;
-    for (const std::string_view word : kEnumWords<Enum>) all.append(all.empty() ? "" : ", ").append(word);
-    return all;
+    return joined(kEnumWords<Enum>);
   }
 };
 

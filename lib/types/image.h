@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/bytes.h"
-#include "chunkhit/pack_info.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 
@@ -54,29 +54,6 @@ struct Image {
   [[nodiscard]] std::uint8_t* row(std::uint32_t y) { return pixels.data() + y * row_bytes(); }
   [[nodiscard]] const std::uint8_t* row(std::uint32_t y) const { return pixels.data() + y * row_bytes(); }
   [[nodiscard]] ImageView view() const { return {pixels.data(), width, height, channels, row_bytes()}; }
-};
-
-/// The shape of one sample of 8-bit values: an image, and behind it a mask where it has one, of as many rows
-/// and columns, a class id each; or a view, a second image of the same shape.
-struct SampleShape {
-  std::uint32_t height = 0;
-  std::uint32_t width = 0;
-  std::uint32_t channels = 0;
-  Layout layout = Layout::nhwc;
-  bool has_mask = false;
-  bool has_view = false;
-  [[nodiscard]] bool has_pair() const { return has_mask || has_view; }
-  /// Bytes of a pixel, and of its class or of the view's.
-  [[nodiscard]] std::uint64_t values() const {
-    return std::uint64_t{channels} * (has_view ? 2 : 1) + (has_mask ? 1 : 0);
-  }
-  [[nodiscard]] std::uint64_t pixel_bytes() const { return std::uint64_t{height} * width * channels; }
-  [[nodiscard]] std::uint64_t mask_bytes() const { return has_mask ? std::uint64_t{height} * width : 0; }
-  [[nodiscard]] std::uint64_t view_bytes() const { return has_view ? pixel_bytes() : 0; }
-  [[nodiscard]] std::uint64_t byte_count() const { return pixel_bytes() + mask_bytes() + view_bytes(); }
-  /// The mask's own shape, as that of a gray image.
-  [[nodiscard]] SampleShape mask() const { return {height, width, 1, Layout::nhwc}; }
-  bool operator==(const SampleShape&) const = default;
 };
 
 }  // namespace chunkhit

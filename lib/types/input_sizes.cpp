@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/text.h"
 #include "base/words.h"
 
 namespace chunkhit {

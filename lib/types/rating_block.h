@@ -68,12 +68,21 @@ struct BlockIds {
   [[nodiscard]] bool are_text() const { return !texts.empty(); }
 };
 
+/// Why a line gives no rating.
+struct LineProblem {
+  std::string expected;    ///< "value: expected a number", equal in all lines with the same problem
+  std::string found = {};  ///< "\"x\"", or nothing
+  [[nodiscard]] std::string reason() const {
+    return found.empty() ? expected : expected + ", found " + found;
+  }
+};
+
 /// A line, or an entry, that gives no rating.
 struct BadLine {
   std::uint64_t line = 0;    ///< line of the file, from 1
   std::uint64_t column = 0;  ///< column in bytes, from 1
-  std::string reason;        ///< "value: expected a number, found \"x\""
-  std::string text;          ///< the line, at most 200 bytes of it
+  LineProblem problem;
+  std::string text;  ///< the line, at most 200 bytes of it
 };
 
 /// Ratings of a block, in the input's order. Vectors of ratings are as long as users.of_rating.
@@ -83,10 +92,11 @@ struct RatingBlock {
   std::vector<float> values;                            ///< empty: every value is 1
   std::vector<std::int64_t> times;                      ///< empty: there are none
   std::vector<BadLine> bad_lines;                       ///< the first kMaxBadLines
-  std::map<std::string, std::uint64_t> more_bad_lines;  ///< count of the others by kind (bad_line_kind)
-  std::uint64_t line_count = 0;                         ///< all of them, bad and skipped ones too
-  std::uint64_t blank_lines = 0;                        ///< skipped
-  std::uint64_t comment_lines = 0;                      ///< skipped
+  std::map<std::string, std::uint64_t> more_bad_lines;  ///< count of the others by LineProblem::expected
+  bool ends_with_long_line = false;  ///< the last line is bad, and nothing behind it was read
+  std::uint64_t line_count = 0;      ///< all of them, bad and skipped ones too
+  std::uint64_t blank_lines = 0;     ///< skipped
+  std::uint64_t comment_lines = 0;   ///< skipped
   std::uint64_t header_lines =
       0;  ///< skipped: the file's first, and those of files that were put one behind the other
   std::uint64_t cut_times = 0;   ///< times that had a fraction, which was dropped

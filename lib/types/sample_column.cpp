@@ -2,22 +2,15 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
 #include "base/text.h"
+#include "base/words.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
-namespace {
-
-std::string shortest_text(auto number) {
-  char digits[32];
-  return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
-}
-
-}  // namespace
 
 void SampleColumn::append(const SampleColumn& from, std::size_t index) {
   std::visit(
@@ -33,12 +26,10 @@ void SampleColumn::append(const SampleColumn& from, std::size_t index) {
 
 std::string SampleColumn::value_text(std::size_t index) const {
   if (const auto* const integers = std::get_if<std::vector<std::int64_t>>(&values))
-    return shortest_text((*integers)[index]);
+    return number_text((*integers)[index]);
   if (const auto* const texts = std::get_if<TextList>(&values)) return std::string((*texts)[index]);
   const double number = std::get<std::vector<double>>(values)[index];
-  if (std::isnan(number)) return "";
-  const std::string text = shortest_text(number);
-  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+  return std::isnan(number) ? "" : fraction_text(number);
 }
 
 bool SampleColumn::append_text(std::string_view text) {
@@ -72,6 +63,13 @@ std::vector<std::string> column_names(const std::vector<PackColumn>& columns) {
   names.reserve(columns.size());
   for (const PackColumn& column : columns) names.push_back(column.name);
   return names;
+}
+
+std::string columns_text(const std::vector<PackColumn>& columns) {
+  const auto text_of = [](const PackColumn& column) {
+    return column.name + " (" + name_of(column.type) + ")";
+  };
+  return columns.empty() ? "none" : joined(columns, ", ", text_of);
 }
 
 bool are_equal(const SampleColumn& a, const SampleColumn& b) {

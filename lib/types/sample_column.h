@@ -38,6 +38,9 @@ struct SampleColumn {
 /// Names of columns, in their order.
 [[nodiscard]] std::vector<std::string> column_names(const std::vector<PackColumn>& columns);
 
+/// Writes names and types of columns: "width (i64), name (text)"; "none" without columns.
+[[nodiscard]] std::string columns_text(const std::vector<PackColumn>& columns);
+
 /// Whether two columns hold the same values; missing numbers (NaN) are equal.
 [[nodiscard]] bool are_equal(const SampleColumn& a, const SampleColumn& b);
 

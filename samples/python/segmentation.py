@@ -99,9 +99,9 @@ def train(model, loader, epochs):
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.01, total_steps=epochs * len(loader))
     model.train()
     for epoch in range(epochs):
-        for images, masks in loader.epoch(epoch):
+        for batch in loader.epoch(epoch):
             optimizer.zero_grad()
-            loss = functional.cross_entropy(model(images), masks.long())
+            loss = functional.cross_entropy(model(batch.images), batch.masks.long())
             loss.backward()
             optimizer.step()
             schedule.step()
@@ -114,8 +114,8 @@ def intersection_over_union(model, loader):
     confusion = torch.zeros(count * count, dtype=torch.long)
     model.eval()
     with torch.no_grad():
-        for images, masks in loader:
-            pairs = count * masks.long() + model(images).argmax(1)
+        for batch in loader:
+            pairs = count * batch.masks.long() + model(batch.images).argmax(1)
             confusion += torch.bincount(pairs.flatten(), minlength=count * count).cpu()
     confusion = confusion.view(count, count)
     right = confusion.diagonal()

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -42,10 +43,18 @@ std::vector<AugmentSpec> augments(const SampleShape& shape) {
           {0.5, height, width, true, 4},
           {0.5, 1, 2, true, 3},
           {0, height + 3, width + 4, false, 2},
-          {0.5, height + 5, width + 2, false, 0}};
+          {0.5, height + 5, width + 2, false, 0},
+          {.flip_vertical = 0.5},
+          {.flip_horizontal = 0.5,
+           .crop_height = std::min(height, width),
+           .crop_width = std::min(height, width),
+           .random_crop = true,
+           .crop_padding = 2,
+           .flip_vertical = 0.3,
+           .quarter_turns = true}};
 }
 
-constexpr std::size_t kBatch = 3;
+constexpr std::size_t kBatch = 6;
 
 /// Writes a batch as so many lanes do, one after the other.
 template <class Value>
@@ -59,7 +68,8 @@ std::vector<Value> written_by_rows(const SampleFormat& format, const std::vector
                                             format.normalize.mean.data(),
                                             format.normalize.std.data(),
                                             written.data(),
-                                            shape};
+                                            shape,
+                                            format.padding};
   for (std::size_t row = 0; row < kBatch * shape.height; ++row)
     for (std::uint32_t lane = 0; lane < lane_count; ++lane)
       cuda::ImageRow<Value>(images, row).write(lane, lane_count);
@@ -100,6 +110,9 @@ TEST(DeviceRows, AreTheLoadersBitForBit) {
                                      std::to_string(augment.crop_padding);
             SampleFormat format{{height, width, channels, stored}, augment, Dtype::uint8, layout, {}};
             expect_loaders_batch<std::uint8_t>(format, name + " u8");
+            format.padding = 255;
+            expect_loaders_batch<std::uint8_t>(format, name + " padded with 255");
+            format.padding = 0;
             format.dtype = Dtype::float32;
             format.normalize = normalize_of(channels);
             expect_loaders_batch<float>(format, name + " f32");
@@ -131,6 +144,8 @@ TEST(DeviceRows, ChooseTheLoadersCrops) {
       ASSERT_EQ(found.top, expected.top) << i;
       ASSERT_EQ(found.left, expected.left) << i;
       ASSERT_EQ(found.flipped, expected.flipped) << i;
+      ASSERT_EQ(found.upside_down, expected.upside_down) << i;
+      ASSERT_EQ(found.transposed, expected.transposed) << i;
     }
   }
 }

@@ -51,6 +51,10 @@ TEST(AllowedCpus, AreSharedByTheProcessesOfATraining) {
     }
     ::unsetenv(name);
   }
+  EXPECT_EQ(all_processes(), 1u);
+  ::setenv("WORLD_SIZE", "8192", 1);
+  EXPECT_EQ(all_processes(), 8192u);
+  ::unsetenv("WORLD_SIZE");
 }
 
 }  // namespace

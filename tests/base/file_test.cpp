@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <set>
 
@@ -49,6 +51,25 @@ TEST(FileDescriptor, ClosesWhatItOwnsOnce) {
   const int kept = FileDescriptor(::open("/dev/null", O_RDONLY)).release();
   EXPECT_TRUE(is_open(kept));
   ::close(kept);
+}
+
+TEST(FolderEntries, EndWhereAFolderCannotBeListedAnyFurther) {
+  const TemporaryFolder folder;
+  static_cast<void>(folder.write("data", ""));
+  for (const auto& entry : FolderEntries(folder.path())) EXPECT_EQ(entry.path().filename(), "data");
+  for (const auto& entry : FolderEntries(folder.path() + "/none")) FAIL() << entry.path();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : FolderEntries("/proc/" + std::to_string(child) + "/fd")) {
+    if (count++ > 0) continue;
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+  EXPECT_GT(count, 0u);
 }
 
 TEST(InputFile, ReadsAtAnyOffset) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/half_float.h"
 #include "batch/sparse_values.h"
 #include "support/stored_rows.h"
 

@@ -59,7 +59,7 @@ std::string error_of(ChunkCache& cache, const ChunkSet& chunks, std::size_t chun
 }
 
 std::uint64_t fetches_of_two_passes(const ChunkSet& chunks, const ChunkCacheSpec& spec) {
-  ChunkCache cache(chunks, spec);
+  ChunkCache cache(chunks, spec, make_arena(chunks, spec.cache, true, false));
   for (int pass = 0; pass < 2; ++pass)
     for (std::size_t chunk = 0; chunk < chunks.chunk_count(); ++chunk)
       EXPECT_FALSE(read_chunk(cache, chunks, chunk).empty());
@@ -94,7 +94,7 @@ TEST(ChunkCache, ComparesWhatItReadsFromAFileAndTrustsItsMemory) {
                              {{.cache = Cache::compressed}, false},
                              {{.cache = Cache::none, .kept_chunks = 9}, false},
                              {{.cache = Cache::none}, true}}) {
-      ChunkCache cache(chunks, each.spec);
+      ChunkCache cache(chunks, each.spec, make_arena(chunks, each.spec.cache, true, false));
       EXPECT_EQ(error_of(cache, chunks, 2), "");
       const ChangedReads changed(at);
       EXPECT_EQ(error_of(cache, chunks, 2).empty(), !each.notices) << static_cast<int>(each.spec.cache);

@@ -2,6 +2,7 @@
 import gzip
 import os
 import random
+import shutil
 import struct
 import tarfile
 
@@ -28,7 +29,7 @@ def write_table(path, header, rows):
 
 
 def write_photos():
-    """photos/, tags.csv, icons/, scans/, imagenet/, streets/, segmented/, noisy/, clean/, shards/, MNIST's files and train.h5."""
+    """photos/, tags.csv, icons/, scans/, imagenet/, streets/, segmented/, noisy/, clean/, rooms/, shards/, MNIST's files and train.h5."""
     write_images("photos", NAMES)
     write_table("photos/labels.csv", "file,label,age,city", (f"{name},{name[:3]},{index},Rome" for index, name in enumerate(NAMES)))
     write_table("tags.csv", "file,tags", (f"{name},{('ant', 'bee', 'ant bee wasp')[index % 3]}" for index, name in enumerate(NAMES)))
@@ -45,6 +46,10 @@ def write_photos():
     write_table("streets/train.csv", "image,mask", (f"images/{index}.jpg,masks/{index}.png" for index in range(16)))
     write_images("noisy", [f"{index}.jpg" for index in range(16)])
     write_images("clean", [f"{index}.png" for index in range(16)])
+    shutil.copytree("streets/images", "rooms/images")
+    shutil.copytree("streets/images", "rooms/depth")
+    for masks in ("classes", "instances"):
+        shutil.copytree("streets/masks", f"rooms/{masks}")
     os.mkdir("segmented")
     with tarfile.open("segmented/000.tar", "w") as tar:
         for index in range(16):

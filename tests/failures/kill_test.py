@@ -68,7 +68,7 @@ with Workspace() as space:
                 time.sleep(0.0005)  # on a busy machine the moments below may all come before it handles signals
             process.send_signal(number)
             begun = time.perf_counter()
-            result = process.wait(timeout=20)
+            result = process.wait(timeout=60)
             stopped = stopped or result == code
             results.append(result)
             check(result in (0, code, -number), "exit", result)

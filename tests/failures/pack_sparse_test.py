@@ -1,5 +1,6 @@
 """pack-sparse end to end: what is packed is what was read, for every format and split."""
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -235,6 +236,7 @@ def test_a_test_that_lost_most_of_its_ratings_was_not_odd(space):
           "and held-out ratings; 5 users are left out\n" in said, said)  # new items are not rare ones: no advice on these
     check(words in run("pack-info", space("new/test")), run("pack-info", space("new/test")))
     check("warning" not in run("pack-info", space("new/train")), "train")
+    check([json.loads(run("pack-info", "--json", space(f"new/{name}")))["lost"] for name in ("train", "test")] == ["", f"test {words}"], "json")
 
 
 def test_more_was_asked_for_where_more_did_not_help(space):

@@ -49,7 +49,7 @@ def test_first_signal_stops_cleanly(space):
         held = HeldRun(space, space("stopped"))
         held.send(number)
         held.said("once more to stop at once")
-        check(held.process.wait(timeout=10) == code, "it must not wait for the rest of its list:", held.process.returncode)
+        check(held.process.wait(timeout=60) == code, "it must not wait for the rest of its list:", held.process.returncode)
         text = held.process.stdout.read().decode()
         check("nothing was packed yet, rerun the same command" in text, text)
         check("every row was rejected" not in text, "stopped before the first part", text)
@@ -91,7 +91,7 @@ def test_a_signal_waited_for_a_list_that_never_came(space):
                     writer.write(said)
                 time.sleep(0.2)
                 process.send_signal(number)
-                check(process.wait(timeout=10) == code, command, said, "exit", process.returncode)
+                check(process.wait(timeout=60) == code, command, said, "exit", process.returncode)
                 text = process.stdout.read()
                 check(b"nothing was packed yet" in text and b"the same command" in text, command, text)
                 if said:

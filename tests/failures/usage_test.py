@@ -27,6 +27,8 @@ with Workspace() as space:
                              ([root, labels, "-o", space("x")], "expected one folder, or archives alone"),
                              # These had no effect, without a word.
                              ([root, "-o", space("x"), "--pad-color", "white", "--resize", "8x8"], "--pad-color: is for --fit, which pads"),
+                             ([root, "-o", space("x"), "--mask-pad", "255", "--resize", "8x8"],
+                              "--mask-pad: is for --fit and --crop, which pad; loaders have mask_padding"),
                              ([root, "-o", space("x"), "--resample", "lanczos", "--crop", "4"],
                               "--resample: is for images that are resized: give --resize or --fit, or with --sizes own --max-side or --short-side"),
                              ([root, "-o", space("x"), "--resample", "box", "--sizes", "own"], "or with --sizes own --max-side or --short-side"),

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "decode/class_ids.h"
 #include "decode/formats.h"
 #include "decode/image_decoder.h"
 #include "fuzz/picked_plan.h"
@@ -48,9 +49,11 @@ void decode_region(Bytes input) {
 
 void decode_mask(Bytes file) {
   try {
-    const std::unique_ptr<OpenedImage> opened = open_png_indices(file);
+    DecodeMonitor monitor({.max_pixels = 4'000'000});
+    const std::unique_ptr<OpenedImage> opened = open_class_ids(file, monitor);
     const ImageHeader& header = opened->header;
-    if (std::uint64_t{header.width} * header.height > 4'000'000) return;
+    const std::uint64_t pixel_count = std::uint64_t{header.width} * header.height;
+    if (pixel_count == 0 || pixel_count > 4'000'000) return;
     Image image;
     opened->decode({1, {0, 0, header.width, header.height}, 1}, image);
     require(image.pixels.size() == std::size_t{header.width} * header.height);

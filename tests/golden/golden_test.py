@@ -4,7 +4,8 @@ differ; those of earlier ones are named.
 Usage: golden_test.py BIN [--record NAME]; --record adds NAME.tar.xz, for a release or a new layout. 0.1.0 has no
 merged ratings, 0.1.0-ratings has them, and a plan of ratings, which is no longer finished; both have no images of their own sizes, 0.1.0-own-sizes has;
 these three have no states, 0.1.0-states has; all four have no times of ratings, 0.1.0-times has; all five have no masks, 0.1.0-masks
-has; all six have no views, 0.1.0-views has; none of them has hashes of samples, 0.2.0 has."""
+has; all six have no views, 0.1.0-views has; none of them has hashes of samples, 0.2.0 has;
+none of these has several fields, 0.2.0-fields has."""
 import json
 import os
 import re
@@ -40,8 +41,10 @@ PACKS = {
     "masks-shard": [*IMAGES, "--pair", "masks", "--container", "shard"],
     "masks-hdf5": [*IMAGES, "--pair", "masks", "--codec", "deflate", "--part-bytes", "3600"],
     "masks-own-sizes": ["pack-images", "images", "--labels", "images/labels.csv", "--pair", "masks", "--sizes", "own", "--progress", "none"],
-    "views-shard": [*IMAGES, "--pair", "views", "--pair-kind", "view", "--container", "shard"],
-    "views-hdf5": [*IMAGES, "--pair", "views", "--pair-kind", "view", "--codec", "deflate", "--part-bytes", "4600"],
+    "views-shard": [*IMAGES, "--pair", "views:view", "--container", "shard"],
+    "views-hdf5": [*IMAGES, "--pair", "views:view", "--codec", "deflate", "--part-bytes", "4600"],
+    "fields-shard": [*IMAGES, "--pair", "masks", "--pair", "depth=views:view", "--container", "shard"],
+    "fields-hdf5": [*IMAGES, "--pair", "kinds=masks", "--pair", "views:view", "--codec", "none", "--part-bytes", "4600"],
     "ratings-shard": [*RATINGS, *SPLIT],
     "times-shard": ["pack-sparse", "timed.csv", *RATINGS[2:], *SPLIT, "--keep-times"],
     "times-hdf5": ["pack-sparse", "timed.csv", "--progress", "none", *SPLIT, "--keep-times", "--container", "hdf5"],

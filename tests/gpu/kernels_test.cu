@@ -89,7 +89,9 @@ std::string name_of(const Case& each) {
 /// The pixel of an image that its crop asks for, 0 in the padding.
 std::uint8_t pixel_at(const Case& each, const std::vector<std::uint8_t>& stored, const cuda::Crop& crop,
                       std::size_t n, std::size_t y, std::size_t x, std::size_t c) {
-  const std::int64_t row = crop.top + static_cast<std::int64_t>(y);
+  if (crop.transposed) std::swap(y, x);
+  const std::int64_t row =
+      crop.top + static_cast<std::int64_t>(crop.upside_down ? each.written.height - 1 - y : y);
   const std::int64_t column =
       crop.left + static_cast<std::int64_t>(crop.flipped ? each.written.width - 1 - x : x);
   if (row < 0 || row >= each.stored.height || column < 0 || column >= each.stored.width) return 0;
@@ -157,7 +159,14 @@ std::vector<Case> cases() {
                 .crop_height = height,
                 .crop_width = width,
                 .random_crop = true,
-                .crop_padding = 4}}) {
+                .crop_padding = 4},
+                AugmentSpec{.flip_horizontal = 0.5, .flip_vertical = 0.5},
+                AugmentSpec{.crop_height = height,
+                .crop_width = height,
+                .random_crop = true,
+                .crop_padding = height,
+                .flip_vertical = 0.5,
+                .quarter_turns = true}}) {
             const BatchShape from{5, height, width, channels, stored};
             BatchShape to = from;
             to.layout = written;

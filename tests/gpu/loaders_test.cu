@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -47,16 +46,6 @@ Bytes bytes_of(std::span<const Value> values) {
   return {begin, begin + values.size_bytes()};
 }
 
-template <class Value>
-Bytes rounded_bytes(std::span<const float> values) {
-  Bytes bytes(values.size() * sizeof(Value));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const Value value = cuda::Rounding<Value>::of(values[i]);
-    std::memcpy(&bytes[i * sizeof(Value)], &value, sizeof(Value));
-  }
-  return bytes;
-}
-
 struct ReadBatch {
   std::uint64_t index;
   Bytes pixels, labels, samples, masks;
@@ -68,17 +57,8 @@ std::size_t value_bytes(DeviceDtype dtype) {
 }
 
 Bytes expected_pixels(const chunkhit::ImageBatch& batch, DeviceDtype dtype) {
-  switch (dtype) {
-    case DeviceDtype::uint8:
-      return bytes_of(batch.pixels);
-    case DeviceDtype::float16:
-      return rounded_bytes<__half>(batch.values);
-    case DeviceDtype::bfloat16:
-      return rounded_bytes<__nv_bfloat16>(batch.values);
-    case DeviceDtype::float32:
-      break;
-  }
-  return bytes_of(batch.values);
+  if (dtype == DeviceDtype::uint8) return bytes_of(batch.pixels);
+  return dtype == DeviceDtype::float32 ? bytes_of(batch.values) : bytes_of(batch.half_values);
 }
 
 /// The batches that are left of an epoch, as the CPU's loader makes them.
@@ -87,7 +67,8 @@ std::vector<ReadBatch> batches_of(ImageLoader& loader, std::uint64_t epoch, Devi
   for (const chunkhit::ImageBatch& batch : loader.epoch(epoch))
     found.push_back({batch.index, expected_pixels(batch, dtype),
                      batch.labels.empty() ? bytes_of(batch.label_values) : bytes_of(batch.labels),
-                     bytes_of(batch.samples), bytes_of(batch.masks)});
+                     bytes_of(batch.samples),
+                     batch.fields.empty() ? Bytes() : bytes_of(batch.field("mask").pixels)});
   return found;
 }
 
@@ -118,7 +99,19 @@ std::vector<ReadBatch> batches_of(cuda::DeviceImageLoader& loader, std::uint64_t
 }
 
 ImageLoaderOptions cpu_options(ImageLoaderOptions options, DeviceDtype dtype) {
-  if (dtype != DeviceDtype::uint8) options.dtype = Dtype::float32;
+  switch (dtype) {
+    case DeviceDtype::uint8:
+      break;
+    case DeviceDtype::float16:
+      options.dtype = Dtype::float16;
+      break;
+    case DeviceDtype::bfloat16:
+      options.dtype = Dtype::bfloat16;
+      break;
+    case DeviceDtype::float32:
+      options.dtype = Dtype::float32;
+      break;
+  }
   return options;
 }
 
@@ -140,6 +133,8 @@ void check_images(const std::string& pack, const ImageLoaderOptions& options, De
 std::vector<AugmentSpec> augments(const chunkhit::ImagesInfo& info) {
   AugmentSpec resized{.flip_horizontal = 0.5};
   resized.resized_crop = {.height = 4, .width = 6};
+  AugmentSpec turned{.flip_vertical = 0.5, .quarter_turns = true};
+  turned.resized_crop = {.height = 5, .width = 5};
   return {{},
           {.flip_horizontal = 0.5},
           {.crop_height = info.height - 1, .crop_width = info.width - 2},
@@ -148,7 +143,15 @@ std::vector<AugmentSpec> augments(const chunkhit::ImagesInfo& info) {
            .crop_width = info.width,
            .random_crop = true,
            .crop_padding = 3},
-          resized};
+          {.flip_horizontal = 0.5, .flip_vertical = 0.5},
+          {.crop_height = info.height - 2,
+           .crop_width = info.height - 2,
+           .random_crop = true,
+           .crop_padding = 1,
+           .flip_vertical = 0.5,
+           .quarter_turns = true},
+          resized,
+          turned};
 }
 
 void check_all_images(const std::string& packs) {
@@ -165,6 +168,7 @@ void check_all_images(const std::string& packs) {
             options.layout = layout;
             options.prefetch = static_cast<std::uint32_t>(1 + number % 3);
             options.threads = 2;
+            options.mask_padding = 200;
             if (dtype != DeviceDtype::uint8) options.normalize = {{0.5f, 0.25f, 0.125f}, {0.3f, 0.7f, 1.1f}};
             check_images(packs + "/" + name, options, dtype, 1 + number % 4,
                          name + " case " + std::to_string(number));
@@ -380,6 +384,8 @@ void check_messages(const std::string& packs) {
   expect_error("is above 1", [&] { open({.normalize = {{9, 9, 9}, {1, 1, 1}}}); });
   expect_error("for dtype float32", [&] { open({.normalize = {{0, 0, 0}, {1, 1, 1}}}, DeviceDtype::uint8); });
   expect_error("flip_horizontal: must be", [&] { open_augmented({.flip_horizontal = 2}); });
+  expect_error("flip_vertical: must be", [&] { open_augmented({.flip_vertical = -1}); });
+  expect_error("quarter_turns: needs square", [&] { open_augmented({.quarter_turns = true}); });
   expect_error("goes with crop_width", [&] { open_augmented({.crop_height = 2}); });
   expect_error("random_crop: needs", [&] { open_augmented({.random_crop = true}); });
   expect_error("crop_padding: needs", [&] { open_augmented({.crop_padding = 1}); });

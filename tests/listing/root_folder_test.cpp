@@ -31,9 +31,9 @@ namespace fs = std::filesystem;
 /// Opens and reads: the file's text, or what is wrong in square brackets.
 std::string content(const RootFolder& root, std::string_view path) {
   const RootFolder::File file = root.open(path);
-  if (!file.error.empty()) return '[' + file.error + ']';
+  if (file.error) return '[' + file.error.reason() + ']';
   ByteBuffer buffer;
-  const std::string error = file.read(buffer);
+  const std::string error = file.read(buffer).reason();
   return error.empty() ? std::string(as_text(buffer)) : '[' + error + ']';
 }
 
@@ -87,7 +87,7 @@ TEST_F(RootFolderTest, TellsTheBytesBeforeReadingThem) { EXPECT_EQ(root.open("ca
 TEST_F(RootFolderTest, ReusesTheBufferForASmallerFile) {
   outside.write("root/small", "ab");
   ByteBuffer buffer(100, 'x');
-  EXPECT_EQ(root.open("small").read(buffer), "");
+  EXPECT_FALSE(root.open("small").read(buffer));
   EXPECT_EQ(as_text(buffer), "ab");
 }
 
@@ -120,7 +120,7 @@ TEST_F(RootFolderTest, FollowsLinksOutOnlyWhereThatIsAskedFor) {
   EXPECT_EQ(content(following, "cat/a.jpg"), "pixels");
   for (const std::string& out : {std::string("../secret"), std::string("cat/../../secret"), secret})
     EXPECT_EQ(content(following, out), kLeadsOut) << out;
-  EXPECT_EQ(RootFolder("/proc/self", true).open("root/etc/passwd").error,
+  EXPECT_EQ(RootFolder("/proc/self", true).open("root/etc/passwd").error.reason(),
             "symbolic links that go round in circles or lead through /proc");
 }
 
@@ -169,7 +169,7 @@ TEST_F(RootFolderTest, RefusesADeviceAndProcLinks) {
   fs::create_symlink("/dev/zero", path + "/zero");
   EXPECT_EQ(content(root, "zero"), kLeadsOut);
   EXPECT_EQ(content(RootFolder("/dev"), "zero"), "[not a regular file]");
-  const std::string error = RootFolder("/proc/self").open("root/etc/passwd").error;
+  const std::string error = RootFolder("/proc/self").open("root/etc/passwd").error.reason();
   EXPECT_EQ(error, "symbolic links that go round in circles or lead through /proc");
 }
 
@@ -179,7 +179,7 @@ TEST_F(RootFolderTest, SeesAFileThatChangesWhileItIsRead) {
     const RootFolder::File opened = root.open("changing");
     fs::resize_file(path + "/changing", new_size);
     ByteBuffer buffer;
-    EXPECT_EQ(opened.read(buffer), "changed while it was read") << new_size;
+    EXPECT_EQ(opened.read(buffer).kind, FileError::Kind::changed) << new_size;
   }
 }
 

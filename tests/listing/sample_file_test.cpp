@@ -26,9 +26,9 @@ struct SampleFileTest : testing::Test {
   [[nodiscard]] std::string content(std::size_t index) const {
     try {
       const SampleFile sample = open_sample(root, list, index);
-      if (!sample.error.empty()) return '[' + sample.error + ']';
+      if (sample.error) return '[' + sample.error.reason() + ']';
       ByteBuffer buffer;
-      const std::string error = sample.read(buffer);
+      const std::string error = sample.read(buffer).reason();
       return error.empty() ? std::string(as_text(buffer)) : '[' + error + ']';
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::bad_data);

@@ -216,6 +216,25 @@ TEST(Manifest, RefusesAnUnknownKindOfLabels) {
             "m: labels: kind: expected class_id or numbers, found images");
 }
 
+TEST(Manifest, ListsFieldsThatAreNotOneOfItsUsualName) {
+  Manifest manifest = small_manifest();
+  manifest.sample.pairs = {{"mask", FieldRole::mask}, {"depth", FieldRole::view}};
+  manifest.chunk_bytes = manifest.chunk_samples * manifest.sample.byte_count();
+  const std::string text = manifest_text(manifest);
+  EXPECT_EQ(parse_manifest(text, "m").sample, manifest.sample);
+  EXPECT_EQ(error_of(edited(text, "\"version\": 5", "\"version\": 3")), "m: version: expected 5, found 3");
+  EXPECT_EQ(error_of(edited(text, "\"name\": \"depth\"", "\"name\": \"mask\"")),
+            "m: sample: fields: mask: is the name of a mask, found a view");
+  EXPECT_EQ(error_of(edited(text, "\"role\": \"view\"", "\"role\": \"text\"")),
+            "m: sample: fields: role: expected mask or view, found text");
+  EXPECT_EQ(error_of(edited(text, "\"fields\"", "\"mask\": \"uint8\", \"fields\"")),
+            "m: sample: has fields beside a mask or view, expected one of them");
+  manifest.sample.pairs.pop_back();
+  EXPECT_EQ(error_of(edited(manifest_text(manifest), "\"mask\": \"uint8\"",
+                            "\"fields\": [{\"name\": \"mask\", \"role\": \"mask\"}]")),
+            "m: sample: fields: expected several, or a name of its own");
+}
+
 TEST(Manifest, RefusesListsOfAnotherType) {
   const std::string text = manifest_text(small_manifest());
   EXPECT_EQ(error_of(edited(text, "\"classes\": [", "\"classes\": null, \"were\": [")),

@@ -369,11 +369,12 @@ def test_a_full_disk_leaves_no_ratings(ratings, tmp_path):
         assert os.listdir(tmp_path) == []
 
 
-SLOW = """
-import sys, time
+HELD = """
+import sys, threading
 from chunkhit import _export_images, export
-encode = _export_images.png
-_export_images.png = lambda pixels: time.sleep(0.05) or encode(pixels)
+encode, end, go_on = _export_images.png, export.end, threading.Event()
+_export_images.png = lambda pixels: go_on.wait() and encode(pixels)
+export.end = lambda *signal: go_on.set() or end(*signal)
 sys.exit(export.main(sys.argv[1:]))
 """
 
@@ -381,7 +382,7 @@ sys.exit(export.main(sys.argv[1:]))
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("output", ["out.tar", "out"])
 def test_a_signal_leaves_nothing(packs, tmp_path, output, number):
-    run = subprocess.Popen([sys.executable, "-c", SLOW, packs / "hdf5", "-o", tmp_path / output], stderr=subprocess.PIPE)
+    run = subprocess.Popen([sys.executable, "-c", HELD, packs / "hdf5", "-o", tmp_path / output], stderr=subprocess.PIPE)
     deadline = time.monotonic() + 30
     while not os.listdir(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -392,7 +393,7 @@ def test_a_signal_leaves_nothing(packs, tmp_path, output, number):
 
 @pytest.mark.parametrize("output", ["out.tar", "out"])
 def test_what_a_killed_export_left_is_removed_by_the_next(packs, tmp_path, output):
-    run = subprocess.Popen([sys.executable, "-c", SLOW, packs / "hdf5", "-o", tmp_path / output], stderr=subprocess.PIPE)
+    run = subprocess.Popen([sys.executable, "-c", HELD, packs / "hdf5", "-o", tmp_path / output], stderr=subprocess.PIPE)
     deadline = time.monotonic() + 30
     while not os.listdir(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from masks_test import COUNT, FORMS, pairs, resized  # noqa: F401: a fixture
+from masks_test import COUNT, FORMS, masked, pairs, resized  # noqa: F401: a fixture
 
 
 def write_csv(path, rows, header=("image", "mask", "label")):
@@ -43,8 +43,8 @@ def options_of(root, **more):
 
 
 def check_masks(pack, known, count=COUNT, size=None):
-    dataset = chunkhit.ImageDataset(pack)
-    assert len(dataset) == count and dataset.info["masks"]
+    dataset = masked(pack)
+    assert len(dataset) == count and dataset.info["fields"] == {"mask": "mask"}
     for key, image, mask in zip(dataset.keys(), *dataset[:]):
         expected = known[key]
         if size:
@@ -137,7 +137,7 @@ def test_rows_that_are_no_samples_are_rejects(named, tmp_path):
     assert sorted(reasons) == [0, 2, 3, 5, 6, 9]
     for row, words in ((0, "mask is missing"), (2, "its mask segmentation/none.png: no such file"),
                        (3, "its mask segmentation/small.png: has 3 x 4 pixels, expected"), (5, "leads out of the root folder"),
-                       (6, "has colors, expected one value"), (9, "label is not an integer")):
+                       (6, "has colors: red 66, green 194, blue 247 at (0, 0): expected one value"), (9, "label is not an integer")):
         assert words in reasons[row], reasons[row]
     check_masks(tmp_path / "out", known, COUNT - 5 + 360)
 
@@ -168,7 +168,7 @@ def test_a_plan_has_the_masks_of_its_rows(named, tmp_path):
         chunkhit.run_plan(tmp_path / "one", task=task, progress=False)
     check_masks(tmp_path / "one", known, size=(48, 40))
     os.rename(root, tmp_path / "there")
-    with pytest.raises(chunkhit.Error, match="its mask segmentation/.*no such file.*pair names the folder of the masks"):
+    with pytest.raises(chunkhit.Error, match="its mask segmentation/.*no such file.*pair names the folder of the field"):
         chunkhit.run_plan(tmp_path / "two", root=tmp_path / "there", pair=tmp_path / "there/segmentation", progress=False)
     chunkhit.run_plan(tmp_path / "two", root=tmp_path / "there", progress=False)
     check_masks(tmp_path / "two", known, size=(48, 40))

@@ -68,6 +68,10 @@ def pack(folder, out, container="hdf5", sizes="fixed", **options):
     return report
 
 
+def masked(path):
+    return chunkhit.ImageDataset(path, fields=("image", "mask"))
+
+
 def resized(array, size, resample):
     return np.asarray(Image.fromarray(array).resize(size, resample))
 
@@ -76,8 +80,8 @@ def resized(array, size, resample):
 def test_samples_are_those_of_pillow(pairs, tmp_path, container, sizes):
     folder, arrays = pairs
     pack(folder, tmp_path / "out", container, sizes, chunk_bytes=100_000 if sizes == "own" else 0)
-    dataset = chunkhit.ImageDataset(tmp_path / "out")
-    assert dataset.info["masks"]
+    dataset = masked(tmp_path / "out")
+    assert dataset.info["fields"] == {"mask": "mask"}
     for number, key in enumerate(dataset.keys()):
         image, mask = arrays[key]
         if sizes == "fixed":
@@ -85,6 +89,10 @@ def test_samples_are_those_of_pillow(pairs, tmp_path, container, sizes):
         found_image, found_mask = dataset[number]
         np.testing.assert_array_equal(found_image, image)
         np.testing.assert_array_equal(found_mask, mask)
+    assert dataset[:][1][3].tolist() == chunkhit.ImageDataset(tmp_path / "out").masks([3])[0].tolist()
+    image, label = chunkhit.ImageDataset(tmp_path / "out")[3]
+    np.testing.assert_array_equal(image, dataset[3][0])
+    assert label == chunkhit.ImageDataset(tmp_path / "out").labels()[3]
     images, masks = dataset[[3, 1]]
     np.testing.assert_array_equal(masks[1], dataset[1][1])
     np.testing.assert_array_equal(images[0], dataset[3][0])
@@ -104,7 +112,8 @@ def test_crops_and_flips_are_those_of_the_image(pairs, tmp_path, layout, codec):
     augment = dict(flip_horizontal=0.5, crop_height=41, crop_width=37, random_crop=True, crop_padding=3)
     loader = chunkhit.ImageLoader(tmp_path / "out", batch_size=7, shuffle="window", seed=3, augment=augment, layout="nhwc")
     seen = 0
-    for images, masks in loader:
+    for batch in loader:
+        images, masks = batch["image"], batch["mask"]
         assert masks.shape == images.shape[:3]
         np.testing.assert_array_equal(masks, images[..., 0])
         seen += len(masks)
@@ -134,7 +143,7 @@ def test_random_resized_crops_take_the_nearest_class(pairs, tmp_path, container,
     pack(folder, tmp_path / "out", container, sizes)
     loader = chunkhit.ImageLoader(tmp_path / "out", batch_size=8, shuffle="window", seed=3,
                                   augment=dict(resized_crop=dict(height=29, width=31), flip_horizontal=0.5))
-    stored = dict(zip(loader_keys(tmp_path / "out"), chunkhit.ImageDataset(tmp_path / "out")[:][1]))
+    stored = dict(zip(loader_keys(tmp_path / "out"), masked(tmp_path / "out")[:][1]))
     for batch in loader.epoch(2):
         for key, mask in zip(batch.keys, batch.masks):
             rows, columns = boxes[key]
@@ -149,7 +158,7 @@ def test_h5py_reads_both(pairs, tmp_path):
     folder, _ = pairs
     for codec in ("none", "deflate"):
         pack(folder, tmp_path / codec, codec=codec, chunk_samples=7)
-        images, masks = chunkhit.ImageDataset(tmp_path / codec)[:]
+        images, masks = masked(tmp_path / codec)[:]
         with h5py.File(tmp_path / codec / "part-00000.h5") as file:
             np.testing.assert_array_equal(file["images"][:], images)
             np.testing.assert_array_equal(file["masks"][:], masks)
@@ -161,8 +170,8 @@ def test_bad_masks_are_rejects(pairs, tmp_path):
     masks = write_masks(arrays, tmp_path / "masks")
     os.remove(masks / "a/000.png")
     Image.new("L", (3, 4)).save(masks / "b/001.png")
-    Image.new("RGB", arrays["a/002.jpg"][1].shape[::-1]).save(masks / "a/002.png")
-    Image.fromarray(np.zeros(arrays["b/003.png"][1].shape, np.uint16)).save(masks / "b/003.png")
+    Image.new("RGB", arrays["a/002.jpg"][1].shape[::-1], (1, 2, 1)).save(masks / "a/002.png")
+    Image.fromarray(np.full(arrays["b/003.png"][1].shape, 256, np.uint16)).save(masks / "b/003.png")
     with open(masks / "a/004.png", "r+b") as file:
         file.truncate(100)
     os.rename(masks / "b/005.png", masks / "b/005.jpg")
@@ -173,10 +182,10 @@ def test_bad_masks_are_rejects(pairs, tmp_path):
     with open(tmp_path / "out" / "rejects.csv") as file:
         reasons = {line.split(",")[1]: line for line in file.read().splitlines()[1:]}
     assert report["samples"] == COUNT - 6
-    for name, words in (("a/000.png", "has no mask: expected a/000.png, or .npy, .bmp, .gif"),
-                        ("b/001.jpg", "its mask b/001.png: has 3 x 4 pixels, expected"), ("a/002.jpg", "has colors, expected one value"),
-                        ("b/003.png", "has 16 bits a pixel, expected at most 8"), ("a/004.jpg", "truncated"),
-                        ("b/005.jpg", "its mask b/005.jpg: is of another type, expected PNG")):
+    for name, words in (("a/000.png", "has no mask: expected a/000.png, or .npy, .bmp, .gif, .tif, .tiff, .pgm, in"),
+                        ("b/001.jpg", "its mask b/001.png: has 3 x 4 pixels, expected"), ("a/002.jpg", "green 2, blue 1 at (0, 0): expected one"),
+                        ("b/003.png", "value 256 at (0, 0) does not fit 8 bits"), ("a/004.jpg", "truncated"),
+                        ("b/005.jpg", "its mask b/005.jpg: is a JPEG, which changes values along edges")):
         assert words in reasons[name], reasons[name]
 
 
@@ -191,7 +200,7 @@ def test_masks_beside_the_images_and_twice(pairs, tmp_path):
         if int(file[2:5]) % 2:
             np.save(f"{stem}.npy", np.zeros_like(mask))
     chunkhit.pack_images(tmp_path / "all", tmp_path / "out", pair=tmp_path / "all", include=["*.jpg"], sizes="own", progress=False)
-    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    dataset = masked(tmp_path / "out")
     by_number = {file[2:5]: mask for file, (_, mask) in arrays.items()}
     for key, mask in zip(dataset.keys(), dataset[:][1]):
         np.testing.assert_array_equal(mask, by_number[key[:3]])
@@ -217,8 +226,8 @@ def test_masks_of_which_none_has_an_images_name_are_an_error_at_once(pairs, tmp_
     first = next(iter(arrays))
     way = f"mask_column names the column of masks in {tmp_path}/list.csv" if has_table else \
         "labels takes a CSV of images and masks, whose column mask_column names"
-    assert str(error.value) == (f"pair: none of {COUNT} images has a mask: {first} needs {first[:-4]}.png, .npy, .bmp or .gif in {tmp_path}/masks, "
-                                f"which holds {holds}; {way}")
+    assert str(error.value) == (f"pair: none of {COUNT} images has a mask: {first} needs {first[:-4]}.png, .npy, .bmp, .gif, .tif, .tiff or .pgm in "
+                                f"{tmp_path}/masks, which holds {holds}; {way}")
     assert error.value.code == "bad_data" and not (tmp_path / "out").exists()
 
 
@@ -235,7 +244,7 @@ def test_a_changed_mask_is_packed_again(pairs, tmp_path):
     assert pack_again() == first
     Image.fromarray(arrays["a/000.png"][1] // 2 + 100).save(masks / "a/000.png")
     assert pack_again() > first
-    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    dataset = masked(tmp_path / "out")
     assert dataset[dataset.keys().index("a/000.png")][1].min() >= 100
 
 
@@ -250,9 +259,9 @@ def test_plans_and_merges_keep_masks(pairs, tmp_path, monkeypatch):
             chunkhit.run_plan(tmp_path / name, task=task, progress=False)
     chunkhit.merge_packs([tmp_path / "one", tmp_path / "two"], tmp_path / "both")
     assert chunkhit.verify_pack(tmp_path / "both")["problems"] == []
-    images, masks = chunkhit.ImageDataset(tmp_path / "both")[:]
+    images, masks = masked(tmp_path / "both")[:]
     np.testing.assert_array_equal(masks[:COUNT], masks[COUNT:])
-    np.testing.assert_array_equal(masks[:COUNT], chunkhit.ImageDataset(tmp_path / "one")[:][1])
+    np.testing.assert_array_equal(masks[:COUNT], masked(tmp_path / "one")[:][1])
 
 
 def test_a_plan_runs_where_images_and_masks_lie_elsewhere(pairs, tmp_path):
@@ -263,12 +272,12 @@ def test_a_plan_runs_where_images_and_masks_lie_elsewhere(pairs, tmp_path):
     os.rename(tmp_path / "here", tmp_path / "there")
     with pytest.raises(chunkhit.Error) as error:
         chunkhit.run_plan(tmp_path / "pack", root=tmp_path / "there/images", progress=False)
-    assert error.value.code == "try_again" and "pair names the folder of the masks" in str(error.value)
+    assert error.value.code == "try_again" and "pair names the folder of the field" in str(error.value)
     with pytest.raises(chunkhit.Error, match="has no mask") as error:
         chunkhit.run_plan(tmp_path / "pack", root=tmp_path / "there/images", pair=tmp_path / "there", progress=False)
     assert error.value.code == "try_again"
     chunkhit.run_plan(tmp_path / "pack", root=tmp_path / "there/images", pair=tmp_path / "there/masks", progress=False)
-    assert len(chunkhit.ImageDataset(tmp_path / "pack")[:][1]) == COUNT
+    assert len(masked(tmp_path / "pack")[:][1]) == COUNT
     chunkhit.pack_images(tmp_path / "there/images", tmp_path / "plain", resize=(48, 40), plan=1)
     with pytest.raises(chunkhit.Error, match="have no masks"):
         chunkhit.run_plan(tmp_path / "plain", pair=tmp_path / "there/masks", progress=False)
@@ -285,7 +294,7 @@ def test_a_flat_folder_needs_no_classes(pairs, tmp_path):
             (tmp_path / kind / ("more" if number > 5 else ".") / source.name).write_bytes(source.read_bytes())
     info = chunkhit.pack_images(tmp_path / "images", tmp_path / "out", pair=tmp_path / "masks", sizes="own", order="input", progress=False)
     assert info["samples"] == 8 and [each["id"] for each in info["classes"]] == [-1]
-    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    dataset = masked(tmp_path / "out")
     assert sorted(dataset.keys())[-2:] == ["more/006.png", "more/007.jpg"] and set(dataset.labels()) == {-1}
     for key, mask in zip(dataset.keys(), dataset[:][1]):
         number = int(key.split("/")[-1][:3])
@@ -303,14 +312,14 @@ def test_a_program_adds_masks(pairs, tmp_path, container, sizes):
             given = Image.open(folder / "masks" / f"{file.rsplit('.', 1)[0]}.png") if number % 2 else mask
             writer.add(image, key=file, mask=given)
     pack(folder, tmp_path / "packed", container, sizes)
-    packed, written = (chunkhit.ImageDataset(tmp_path / name) for name in ("packed", "written"))
+    packed, written = (masked(tmp_path / name) for name in ("packed", "written"))
     masks = dict(zip(packed.keys(), packed[:][1]))
     for key, image, mask in zip(written.keys(), *written[:]):
         np.testing.assert_array_equal(mask, masks[key])
         if sizes == "own":
             np.testing.assert_array_equal(image, arrays[key][0])
     chunkhit.pack_dataset([arrays[file] for file in arrays], tmp_path / "dataset", **options)
-    again = chunkhit.ImageDataset(tmp_path / "dataset")
+    again = masked(tmp_path / "dataset")
     files = list(arrays)
     for key, mask in zip(again.keys(), again[:][1]):
         np.testing.assert_array_equal(mask, masks[files[int(key)]])
@@ -338,15 +347,23 @@ def test_torch_gives_tensors_of_both(pairs, tmp_path):
     import chunkhit.torch
     folder, _ = pairs
     pack(folder, tmp_path / "out")
-    loader = chunkhit.torch.ImageLoader(tmp_path / "out", batch_size=8, dtype="float32", transform=lambda images, masks: (images * 2, masks + 1))
+
+    def change(images, *, batch):
+        return {"image": images * 2, "mask": batch.masks + 1}
+
+    loader = chunkhit.torch.ImageLoader(tmp_path / "out", batch_size=8, dtype="float32", transform=change)
     batch = next(iter(loader))
-    images, masks = batch
+    images, labels = batch
+    masks = batch["mask"]
+    assert torch.equal(labels, batch.labels) and torch.equal(masks, batch.masks)
     assert images.dtype == torch.float32 and masks.dtype == torch.uint8 and masks.shape == (8, 40, 48)
     expected = chunkhit.ImageDataset(tmp_path / "out").masks(batch.samples.numpy())
     assert torch.equal(masks, torch.from_numpy(expected) + 1)
     assert batch.labels.shape == (8,) and batch.labels.dtype == torch.int64
-    with pytest.raises(chunkhit.Error, match="expected .images, masks."):
-        next(iter(chunkhit.torch.ImageLoader(tmp_path / "out", batch_size=8, transform=lambda images, masks: images)))
+    with pytest.raises(chunkhit.Error, match="expected .images, labels. or a dict"):
+        next(iter(chunkhit.torch.ImageLoader(tmp_path / "out", batch_size=8, transform=lambda images, labels: images)))
+    with pytest.raises(chunkhit.Error, match="transform: returns the field view; the batch has image, label, mask"):
+        next(iter(chunkhit.torch.ImageLoader(tmp_path / "out", batch_size=8, transform=lambda images: {"view": images})))
 
 
 def test_damaged_masks_are_found(pairs, tmp_path):
@@ -385,7 +402,7 @@ def test_what_changed_is_seen_and_nothing_else(pairs, tmp_path):
     np.save(old, arrays["a/000.png"][1] + 100)
     os.utime(old, (1e9, 1e9))
     assert pack_again() > first
-    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    dataset = masked(tmp_path / "out")
     assert dataset[dataset.keys().index("000.png")][1].min() >= 100
 
 
@@ -418,14 +435,15 @@ def test_messages_name_masks(pairs, tmp_path):
     chunkhit.pack_images(folder / "images", tmp_path / "without", resize=(48, 40), progress=False)
     with pytest.raises(chunkhit.Error, match="40x48x3 nhwc, expected 40x48x3 nhwc with masks"):
         chunkhit.ImageLoader([tmp_path / "with", tmp_path / "without"])
-    with pytest.raises(chunkhit.Error, match="or with masks, have their own labels only"):
+    with pytest.raises(chunkhit.Error, match="or with masks or views, have their own labels only"):
         chunkhit.ImageDataset(tmp_path / "with/part-00000.h5", labels="rows")
     with chunkhit.ImageWriter(tmp_path / "out") as writer:
-        with pytest.raises(chunkhit.Error, match="mask: expected uint8, found int64"):
-            writer.add(arrays["a/000.png"][0], mask=arrays["a/000.png"][1].astype(np.int64))
+        with pytest.raises(chunkhit.Error, match="mask: expected class ids, bool or integers, found float64"):
+            writer.add(arrays["a/000.png"][0], mask=arrays["a/000.png"][1].astype(np.float64))
         writer.close()
     batch = next(iter(chunkhit.ImageLoader(tmp_path / "without", batch_size=4)))
-    assert type(batch)(batch).labels is batch.labels, "as tools that move batches make them again"
+    again = type(batch)(batch)
+    assert again.labels is batch.labels and again["image"] is batch.images and again.masks is None, "as tools that move batches make them again"
 
 
 def test_images_of_one_shape_and_of_their_own_sizes_are_no_one_source(pairs, tmp_path):

@@ -224,7 +224,7 @@ def test_a_mask_beside_a_label_was_dropped(tmp_path):
     with pytest.raises(chunkhit.Error, match="sample 0: has 'mask', which may be a mask: mask='mask' packs it"):
         chunkhit.pack_dataset(dicts, tmp_path / "lost")
     chunkhit.pack_dataset(dicts, tmp_path / "without", mask="")
-    assert not chunkhit.pack_info(tmp_path / "without").get("masks")
+    assert not chunkhit.pack_info(tmp_path / "without").get("fields")
 
 
 def test_names_of_classes_of_concatenated_datasets_were_lost(tmp_path):
@@ -249,4 +249,4 @@ def test_names_of_classes_of_concatenated_datasets_were_lost(tmp_path):
 def test_its_signature_lists_no_options_of_files():
     import inspect
     names = set(inspect.signature(chunkhit.pack_dataset).parameters)
-    assert not names & {"pair", "pair_kind", "mask_column", "labels", "empty_labels", "include"} and "split_group" in names
+    assert not names & {"pair", "mask_column", "labels", "empty_labels", "include"} and "split_group" in names

@@ -1,4 +1,6 @@
 """Packs on servers: nginx over http and https, and a server that faults."""
+import concurrent.futures
+import contextlib
 import os
 import re
 import signal
@@ -144,7 +146,7 @@ def later(fault, path="part-00000"):
     ({"ignores_range": True}, "bad_data", "does not support range requests"),
     ({"etag": '"other"'}, "bad_data", 'has ETag "other", expected .*: it was replaced since it was opened'),
     ({"longer": 5}, "bad_data", r"has \d+ bytes, expected \d+: it was replaced since it was opened"),
-    ({"delay": 30}, "try_again", r"tried \d+ times? in"),
+    ({"silent": True}, "try_again", r"tried \d+ times? in"),
     ({"cut": 0}, "try_again", r"tried \d+ times? in"),
 ])
 def test_says_what_a_server_did_wrong(packs, monkeypatch, fault, code, message):
@@ -359,12 +361,11 @@ def test_processes_share_the_disk_cache(packs, nginx, tmp_path):
 def test_a_process_that_does_not_go_on_holds_nobody_up(packs, nginx, tmp_path):
     url, cache = f"{nginx.url}/images/shard", tmp_path / "cache"
     options = dict(batch_size=4, shuffle="window", window_chunks=2, cache="none", cache_dir=cache, threads=2)
-    stopped = iter(chunkhit.ImageLoader(url, **options).epoch(0))
-    next(stopped)  # it has asked for all chunks ahead
-    loader = chunkhit.ImageLoader(url, seed=8, **options)
-    begin = time.monotonic()
-    assert_equal(batches(loader), batches(chunkhit.ImageLoader(packs / "shard", seed=8, **{**options, "cache_dir": ""})))
-    assert time.monotonic() - begin < 5  # not 10 s a chunk
+    stopped = chunkhit.ImageLoader(url, **options)
+    next(stopped.epoch(0))  # it has asked for all chunks ahead
+    with concurrent.futures.ThreadPoolExecutor(1) as reading, contextlib.closing(stopped):
+        found = reading.submit(batches, chunkhit.ImageLoader(url, seed=8, **options)).result(timeout=60)  # not 10 s a chunk
+    assert_equal(found, batches(chunkhit.ImageLoader(packs / "shard", seed=8, **{**options, "cache_dir": ""})))
 
 
 def test_a_killed_process_leaves_a_usable_cache(packs, nginx, tmp_path):

@@ -15,8 +15,9 @@ import pytest
 from PIL import Image
 
 import chunkhit
+from chunkhit._pages import shown
 from chunkhit.report import write_report
-from chunkhit.report._page import short_name, shown
+from chunkhit.report._page import short_name
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import browser  # noqa: E402

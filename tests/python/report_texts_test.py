@@ -4,9 +4,10 @@ import types
 import numpy as np
 import pytest
 
+from chunkhit._pages import shown
 from chunkhit.report import write_report
 from chunkhit.report._image_scan import spread_samples
-from chunkhit.report._page import bytes_text, short_name, shown
+from chunkhit.report._page import bytes_text, short_name
 from chunkhit.report._perceptual import MAX_BITS, different_bits, near_pairs, perceptual_hash
 
 

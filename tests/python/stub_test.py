@@ -138,7 +138,7 @@ def test_infos_have_the_keys_that_help_explains(packs, ratings, tmp_path):
     with chunkhit.ImageWriter(tmp_path / "labels", label_column=["a", "b"]) as writer:
         writer.add(np.zeros((4, 4, 3), np.uint8), [0, 1])
     shutil.copytree(packs / "images", tmp_path / "images")
-    chunkhit.pack_images(packs / "images", tmp_path / "viewed", pair=tmp_path / "images", pair_kind="view")
+    chunkhit.pack_images(packs / "images", tmp_path / "viewed", pair={"view": tmp_path / "images"})
     images = [tmp_path / "labels", tmp_path / "masked", tmp_path / "viewed", packs / "hdf5", packs / "shard", packs / "hdf5/part-00000.h5", tmp_path / "own", tmp_path / "split/a",
               tmp_path / "kept", tmp_path / "merged"]
     for paths, info, reader in ((images, chunkhit.ImageInfo, chunkhit.ImageDataset),

@@ -60,7 +60,8 @@ def stand_in(monkeypatch):
 
 
 @pytest.mark.parametrize("layout", ["nchw", "nhwc", None])
-@pytest.mark.parametrize("dtype, normalize", [("uint8", None), ("float32", None), ("float32", dict(mean=[0.5, 0.25, 0], std=[1, 2, 4]))])
+@pytest.mark.parametrize("dtype, normalize", [("uint8", None), ("float32", None), ("float32", dict(mean=[0.5, 0.25, 0], std=[1, 2, 4])),
+                                              ("float16", None), ("bfloat16", dict(mean=[0.5, 0.25, 0], std=[1, 2, 4]))])
 def test_gives_the_images_of_the_cpu(packs, stand_in, dtype, layout, normalize):
     options = dict(batch_size=16, shuffle="window", seed=3, dtype=dtype, layout=layout, normalize=normalize)
     there = chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", **options)
@@ -147,7 +148,7 @@ def test_a_batch_for_which_memory_was_wanting_is_not_lost(packs, stand_in, monke
 def test_says_what_is_not_made_on_a_device(packs, ratings, stand_in):
     with pytest.raises(chunkhit.Error, match="normalize: is for dtype=\"float32\""):
         chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", normalize=dict(mean=[0, 0, 0], std=[1, 1, 1]))
-    with pytest.raises(chunkhit.Error, match="dtype: expected uint8, float32, found 'float16'"):
-        chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", dtype="float16")
+    with pytest.raises(chunkhit.Error, match="dtype: expected uint8, float32, float16, bfloat16, found 'float64'"):
+        chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", dtype="float64")
     with pytest.raises(chunkhit.Error, match="dense_u8 is not made on a device"):
         chunkhit.torch.SparseLoader(ratings[0] / "whole", device="cuda", format="dense_u8")

@@ -1,9 +1,10 @@
-"""sample_transform= of chunkhit.torch.ImageLoader: a function of one image, on threads ahead of time."""
+"""sample_transform= of chunkhit.torch.ImageLoader: a function of one sample, on threads ahead of time."""
 import re
 import threading
 
 import numpy as np
 import pytest
+from PIL import Image
 
 torch = pytest.importorskip("torch")
 transforms = pytest.importorskip("torchvision").transforms
@@ -141,14 +142,88 @@ def test_a_notice_says_what_draws_once_for_a_whole_batch(packs):
         assert loader_of(packs, function, **options).stats().notices == []
 
 
-def test_is_not_for_packs_with_masks(tmp_path):
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """Packs whose masks are the red channel of their images, and whose views are these, inverted."""
+    folder = tmp_path_factory.mktemp("pairs")
+    random = np.random.default_rng(6)
+    for kind in ("images", "masks", "views"):
+        (folder / kind).mkdir()
+    for number in range(30):
+        pixels = random.integers(0, 256, (6, 8, 3), np.uint8)
+        for kind, array in (("images", pixels), ("masks", pixels[..., 0]), ("views", 255 - pixels)):
+            Image.fromarray(array).save(folder / f"{kind}/{number:02}.png")
+    for kind in ("mask", "view"):
+        chunkhit.pack_images(folder / "images", folder / kind, pair={kind: folder / f"{kind}s"}, chunk_samples=7, progress=False)
+    return folder
+
+
+def test_an_image_is_not_changed_without_its_mask_or_view(packs, pairs):
     """Images were changed and their masks were not, without a word."""
-    with chunkhit.ImageWriter(tmp_path / "pack") as writer:
-        for _ in range(4):
-            writer.add(np.zeros((6, 8, 3), np.uint8), mask=np.zeros((6, 8), np.uint8))
-    with pytest.raises(chunkhit.Error, match="without their masks") as error:
-        chunkhit.torch.ImageLoader(tmp_path / "pack", sample_transform=lambda image: image)
-    assert error.value.code == "usage"
+    for kind in ("mask", "view"):
+        message = raised("usage", chunkhit.torch.ImageLoader, pairs / kind, sample_transform=lambda image, *, seed: image)
+        assert f"without their {kind}: give it a keyword-only parameter {kind}, as def change(image, *, {kind}, seed)" in message
+        function = eval(f"lambda image, *, {kind}: image")
+        assert raised("usage", loader_of, packs, function) == f"sample_transform: takes {kind}, and the samples have no field {kind}"
+        optional = eval(f"lambda image, *, {kind}=None: image")
+        assert torch.equal(next(iter(loader_of(packs, optional))).images, next(iter(loader_of(packs))).images)
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize("kind", ["mask", "view"])
+def test_all_fields_of_a_sample_are_changed_by_one_seed(pairs, kind, layout):
+    rows = 1 if layout == "nchw" else 0
+    seen = {}
+
+    def shifted(array, seed, axis):
+        return array.roll(np.random.default_rng(seed).integers(1, 6).item(), axis)
+
+    def shift(image, pair, seed):
+        seen[seed] = np.random.default_rng(seed).integers(1, 6).item()
+        return {"image": shifted(image, seed, rows), kind: shifted(pair, seed, 0 if kind == "mask" else rows)}
+
+    function = {"mask": lambda image, *, mask, seed: shift(image, mask, seed), "view": lambda image, *, view, seed: shift(image, view, seed)}
+    augment = dict(flip_horizontal=0.5)
+    options = dict(layout=layout, augment=augment, **OPTIONS)
+    changed = chunkhit.torch.ImageLoader(pairs / kind, sample_transform=function[kind], **options)
+    plain = chunkhit.torch.ImageLoader(pairs / kind, **options)
+    for epoch in range(2):
+        for found, expected in zip(changed.epoch(epoch), plain.epoch(epoch), strict=True):
+            assert torch.equal(found.labels, expected.labels) and found.samples.tolist() == expected.samples.tolist()
+            red = found.images[:, 0] if layout == "nchw" else found.images[..., 0]
+            assert torch.equal(found[kind], red if kind == "mask" else 255 - found.images)
+            assert not torch.equal(found.images, expected.images)
+            assert torch.equal(found.images.sum((1, 2, 3)), expected.images.sum((1, 2, 3)))
+    assert len(seen) == 60 and set(seen.values()) == set(range(1, 6))
+
+
+def test_fields_that_are_left_out_stay_as_they_are(pairs):
+    def count(image, *, mask, label, seed):
+        assert int(label) == -1 and mask.shape == (6, 8) and mask.dtype == torch.uint8
+        return {"label": int(mask.sum()), "mask": (mask > 127)[::2].to(torch.int64)}
+
+    changed = chunkhit.torch.ImageLoader(pairs / "mask", sample_transform=count, **OPTIONS)
+    for found, plain in zip(changed, chunkhit.torch.ImageLoader(pairs / "mask", **OPTIONS), strict=True):
+        assert torch.equal(found.images, plain.images)
+        assert found.labels.dtype == torch.int64 and found.labels.tolist() == plain.masks.sum((1, 2)).tolist()
+        assert torch.equal(found.masks, (plain.masks > 127)[:, ::2].to(torch.int64))
+    alone = chunkhit.torch.ImageLoader(pairs / "view", sample_transform=lambda image, *, view: 255 - image, **OPTIONS)
+    for found, plain in zip(alone, chunkhit.torch.ImageLoader(pairs / "view", **OPTIONS), strict=True):
+        assert torch.equal(found.images, found.views) and torch.equal(found.views, plain.views)
+
+
+@pytest.mark.parametrize("function, message", [
+    (lambda image, *, mask: {"image": image, "mask": None}, "sample_transform: expected a tensor or an array as mask, found NoneType"),
+    (lambda image, *, mask: {"mask": mask[:1 + int(mask[0, 0]) % 2]}, "sample_transform: expected masks of one shape and type, found ("),
+    (lambda image, *, mask: {"mask": mask, **({"image": image} if mask[0, 0] % 2 else {})},
+     "sample_transform: expected the same fields of each sample, found ")])
+def test_fields_that_make_no_batch_are_an_error(pairs, function, message):
+    assert message in raised("usage", list, chunkhit.torch.ImageLoader(pairs / "mask", sample_transform=function, **OPTIONS))
+
+
+def test_a_field_that_samples_do_not_have_is_named(packs):
+    with pytest.raises(chunkhit.Error, match="sample_transform: returns the field mask; the samples have image, label"):
+        next(iter(loader_of(packs, lambda image: {"mask": image})))
 
 
 @pytest.mark.parametrize("options", [dict(sampler={"a": 1, "b": 9}), dict(echo=2), dict(sampler=[1 + 9 * (n == 3) for n in range(100)])])

@@ -48,9 +48,9 @@ def test_a_dtype_is_as_good_as_its_name(packs, dtype):
     assert next(iter(chunkhit.torch.ImageLoader(packs / "hdf5", dtype=torch.uint8))).images.dtype == torch.uint8
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, "float16", np.int64, float, 3])
+@pytest.mark.parametrize("dtype", [torch.float64, "float64", "half", ["float16"], np.int64, float, 3])
 def test_a_dtype_that_loaders_do_not_make_is_named(packs, dtype):
-    with pytest.raises(chunkhit.Error, match="dtype: expected uint8, float32, found ") as caught:
+    with pytest.raises(chunkhit.Error, match="dtype: expected uint8, float32, float16, bfloat16, found ") as caught:
         chunkhit.torch.ImageLoader(packs / "hdf5", dtype=dtype)
     assert caught.value.code == "usage"
 
@@ -187,16 +187,24 @@ def test_a_dataset_gives_tensors_with_channels_first(packs, pack):
     batches = list(DataLoader(dataset, batch_size=16, num_workers=2))
     np.testing.assert_array_equal(torch.cat([images for images, _ in batches]).permute(0, 2, 3, 1).numpy(), stored[:][0])
     np.testing.assert_array_equal(torch.cat([labels for _, labels in batches]).numpy(), stored.labels())
+    assert isinstance(dataset, torch.utils.data.Dataset)
+    np.testing.assert_array_equal((dataset + dataset)[len(dataset) + 3][0], dataset[3][0])
     half = chunkhit.torch.ImageDataset(packs / pack, transform=lambda image: image / 2)
     torch.testing.assert_close(half[3][0], dataset[3][0] / 2)
     torch.testing.assert_close(half.__getitems__([3])[0][0], dataset[3][0] / 2)
 
 
 def test_a_dataset_gives_masks_and_images_of_their_own_sizes(masked):
-    stored, dataset = chunkhit.ImageDataset(masked / "pack"), chunkhit.torch.ImageDataset(masked / "pack")
+    stored, dataset = (kind(masked / "pack", fields=["image", "mask"]) for kind in (chunkhit.ImageDataset, chunkhit.torch.ImageDataset))
     for (image, mask), (pixels, expected) in zip([dataset[7], *zip(*dataset[2:5])], [stored[7], *zip(*stored[2:5])]):
         np.testing.assert_array_equal(image.permute(1, 2, 0).numpy(), pixels)
         np.testing.assert_array_equal(mask.numpy(), expected)
+    image, label = chunkhit.torch.ImageDataset(masked / "pack", fields=["label", "image"])[7][::-1]
+    assert label == stored.labels()[7]
+    np.testing.assert_array_equal(image.permute(1, 2, 0).numpy(), stored[7][0])
+    for fields, words in (("image", "expected a list of names"), (["depth"], "mask, not depth"), (["view"], "mask, not view")):
+        with pytest.raises(chunkhit.Error, match=words):
+            chunkhit.ImageDataset(masked / "pack", fields=fields)
 
 
 def test_a_dataset_of_ratings_is_that_of_arrays():

@@ -51,6 +51,8 @@ loader = chunkhit.ImageLoader({"a": 0.7, "b": 0.3}, shares="epoch", augment={"re
 loader = chunkhit.ImageLoader([pathlib.Path("a"), pathlib.Path("b")], dtype="float32", normalize=dict(mean=(0, 0, 0)))
 chunkhit.ImageLoader("a", sampler=[1.0, 2], subset=[1, 2], dtype=np.float32)
 chunkhit.torch.ImageLoader("a", dtype=torch.float32)
+chunkhit.torch.ImageLoader("a", dtype=torch.bfloat16, augment={"flip_vertical": 0.5, "quarter_turns": True})
+chunkhit.ImageLoader("a", dtype=np.float16)
 print(loader.info["classes"][0]["name"].upper(), chunkhit.SparseDataset("b").info["matrices"][0]["nnz"])
 
 
@@ -114,7 +116,8 @@ chunkhit.ImageLoader("a", augment={"resized_crop": {"height": 5, "width": 5, "sc
 chunkhit.ImageLoader("a", augment={"resample": "cubic"})
 chunkhit.ImageLoader("a", normalize={"average": [0, 0, 0]})
 chunkhit.ImageLoader("a", layout="NCHW")
-chunkhit.ImageLoader("a", dtype="float16")
+chunkhit.ImageLoader("a", dtype="float64")
+chunkhit.ImageLoader("a", augment={"quarter_turns": 0.5})
 chunkhit.ImageLoader("a", dtype=np.int64)
 chunkhit.torch.ImageLoader("a", dtype=torch.float16, layout="NCHW")
 chunkhit.ImageLoader("a").info["clases"]
@@ -173,6 +176,6 @@ def test_the_package_and_right_uses_of_it_pass_mypy_strict(findings):
 @pytest.mark.deep
 def test_mypy_finds_each_wrong_use(findings):
     uses = [number for number, line in enumerate(WRONG.splitlines(), 1) if line.startswith("chunkhit")]
-    assert len(uses) == 40
+    assert len(uses) == 41
     found = findings(PACKAGE, "--follow-imports=silent", "wrong.py")
     assert sorted({int(line) for _, line, _ in found}) == uses

@@ -36,7 +36,7 @@ def twins(tmp_path_factory):
 
 def pack(folder, out, container="hdf5", **options):
     options = {"resize": SIZE, **options}
-    report = chunkhit.pack_images(folder / "noisy", out, pair=folder / "clean", pair_kind="view", container=container, progress=False, **options)
+    report = chunkhit.pack_images(folder / "noisy", out, pair={"view": folder / "clean"}, container=container, progress=False, **options)
     assert chunkhit.verify_pack(out)["problems"] == []
     return report
 
@@ -48,7 +48,7 @@ def resized(array):
 def both(path):
     """Images and views by the name of the image."""
     dataset = chunkhit.ImageDataset(path)
-    assert dataset.info["views"] and "masks" not in dataset.info
+    assert dataset.info["fields"] == {"view": "view"}
     images, labels = dataset[:]
     assert set(labels) == {-1}
     return dict(zip(dataset.keys(), zip(images, dataset.views(slice(None)))))
@@ -103,7 +103,7 @@ def test_where_views_are_the_images_the_images_are_the_views(twins, tmp_path, au
     """Both in uint8 and float32, to the last bit: what is done to an image is done to a view."""
     folder, _ = twins
     for name, kinds in (("there", ("noisy", "clean")), ("back", ("clean", "noisy"))):
-        chunkhit.pack_images(folder / kinds[0], tmp_path / name, pair=folder / kinds[1], pair_kind="view", resize=SIZE, order="input", progress=False)
+        chunkhit.pack_images(folder / kinds[0], tmp_path / name, pair={"view": folder / kinds[1]}, resize=SIZE, order="input", progress=False)
     for options in (dict(), dict(dtype="float32", normalize=dict(mean=[0.1, 0.2, 0.3], std=[0.4, 0.5, 0.6]))):
         there, back = (chunkhit.ImageLoader(tmp_path / name, batch_size=8, shuffle="window", seed=5, augment=augment, **options)
                        for name in ("there", "back"))
@@ -162,7 +162,7 @@ def test_bad_views_are_rejects(twins, tmp_path):
     turned = Image.Exif()
     turned[0x112] = 3  # upside down
     Image.fromarray(list(known.values())[4][1]).save(tmp_path / "clean/4.png", exif=turned)
-    chunkhit.pack_images(tmp_path / "noisy", tmp_path / "out", pair=tmp_path / "clean", pair_kind="view", resize=SIZE, max_errors=5, progress=False)
+    chunkhit.pack_images(tmp_path / "noisy", tmp_path / "out", pair={"view": tmp_path / "clean"}, resize=SIZE, max_errors=5, progress=False)
     reasons = (tmp_path / "out/rejects.csv").read_text()
     for words in ("has no view: expected 1.png, or of another extension", "its view 2.png: has ", "its view 3.png: "):
         assert words in reasons, reasons
@@ -190,7 +190,7 @@ def test_a_changed_view_is_packed_again(twins, tmp_path):
 def test_plans_and_merges_keep_views(twins, tmp_path):
     folder, known = twins
     for seed, name in enumerate(("one", "two")):
-        chunkhit.pack_images(folder / "noisy", tmp_path / name, seed=seed, pair=folder / "clean", pair_kind="view", resize=SIZE, plan=2,
+        chunkhit.pack_images(folder / "noisy", tmp_path / name, seed=seed, pair={"view": folder / "clean"}, resize=SIZE, plan=2,
                              part_bytes=100_000)
         for task in (0, 1, None):
             chunkhit.run_plan(tmp_path / name, task=task, progress=False)
@@ -213,7 +213,7 @@ def test_torch_gives_tensors_of_both(twins, tmp_path):
     assert torch.equal(batch.views, torch.from_numpy(np.ascontiguousarray(expected))), "a transform leaves views as they are"
     images, labels = batch
     assert images.shape == batch.views.shape and labels.dtype == torch.int64
-    with pytest.raises(chunkhit.Error, match="without their views"):
+    with pytest.raises(chunkhit.Error, match="without their view:"):
         chunkhit.torch.ImageLoader(tmp_path / "out", batch_size=8, sample_transform=lambda image: image)
 
 
@@ -230,18 +230,16 @@ def test_damaged_views_are_found(twins, tmp_path):
 
 def test_what_views_do_not_go_with_is_an_error(twins, tmp_path):
     folder, _ = twins
-    for options, words in ((dict(sizes="own"), "pair_kind view: is for sizes fixed"), (dict(mask_column="x"), "excludes mask_column"),
-                           (dict(pair=None), "is for pair, the folder of the views")):
+    for options, words in ((dict(sizes="own"), "images of their own sizes have one field, a mask"),
+                           (dict(mask_column="x"), "found class folders")):
         with pytest.raises(chunkhit.Error, match=words) as error:
-            chunkhit.pack_images(folder / "noisy", tmp_path / "out", **{**dict(pair=folder / "clean"), "pair_kind": "view", **options})
+            chunkhit.pack_images(folder / "noisy", tmp_path / "out", pair={"view": folder / "clean"}, **options)
         assert error.value.code == "usage"
-    with pytest.raises(chunkhit.Error, match="pair_kind: no such option"):
-        chunkhit.ImageWriter(tmp_path / "out", pair_kind="view")
     pack(folder, tmp_path / "out")
-    with pytest.raises(chunkhit.Error, match="has views, which are not exported"):
+    with pytest.raises(chunkhit.Error, match="has view, which are not exported"):
         chunkhit.export_pack(tmp_path / "out", tmp_path / "out.tar")
     assert not (tmp_path / "out.tar").exists()
     chunkhit.pack_images(folder / "noisy", tmp_path / "plain", resize=SIZE, progress=False)
     assert next(iter(chunkhit.ImageLoader(tmp_path / "plain", batch_size=4))).views is None
-    with pytest.raises(chunkhit.Error, match="read_views: the samples have no views"):
+    with pytest.raises(chunkhit.Error, match="read_field: the samples have no field 'view', but images alone"):
         chunkhit.ImageDataset(tmp_path / "plain").views([0])

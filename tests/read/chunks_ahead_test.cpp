@@ -28,7 +28,7 @@ namespace {
 
 std::atomic<std::chrono::milliseconds> read_delay{};
 
-/// Holds reads of chunk 0 back until `others` chunks behind it were read, or for ten seconds.
+/// Holds reads of chunk 0 back until `others` chunks behind it were read, or for a minute.
 class SlowChunk {
  public:
   SlowChunk(const std::string& part, std::size_t others)
@@ -56,7 +56,7 @@ class SlowChunk {
     if (offset < chunks_[0].offset) return;
     if (offset < chunks_[0].offset + chunks_[0].stored_bytes) {
       const auto is_done = [&] { return read_.size() >= others_; };
-      if (!changed.wait_for(lock, std::chrono::seconds(10), is_done)) timed_out_ = true;
+      if (!changed.wait_for(lock, std::chrono::minutes(1), is_done)) timed_out_ = true;
       return;
     }
     read_.insert(offset);

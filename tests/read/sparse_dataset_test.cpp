@@ -128,6 +128,7 @@ TEST(SparseDataset, OfHdf5TellsItsEntries) {
   const MatrixShape shape = known_shape(ValueType::u8, 2);
   const SparseDataset dataset(write_hdf5(folder, shape));
   ASSERT_TRUE(dataset.info().is_matrix());
+  EXPECT_THROW(static_cast<void>(dataset.info().images()), Error);
   ASSERT_EQ(dataset.info().matrix().matrices.size(), 2);
   for (const int matrix : {0, 1}) {
     const CsrRows rows = known_rows(shape, matrix, 0, kRows);

@@ -242,5 +242,28 @@ TEST(SparseLoader, SharesAnEpochAmongRanksAndEchoes) {
   EXPECT_EQ(std::ranges::count(seen, 0), kRows % 3);
 }
 
+TEST(SparseLoader, RanksReadEachChunkOnce) {
+  const TemporaryFolder folder;
+  const std::string path = write_shard(folder, known_shape(ValueType::u8, 1));
+  constexpr std::uint64_t kEpochs = 3, kRanks = 3, kChunks = (kRows + kKnownChunkRows - 1) / kKnownChunkRows;
+  std::uint64_t fetches = 0;
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    SparseLoader loader(path, {.batch_size = 7,
+                               .shuffle = Shuffle::window,
+                               .window_chunks = 3,
+                               .rank = rank,
+                               .world_size = kRanks,
+                               .format = SparseFormat::csr,
+                               .cache = Cache::none,
+                               .threads = 1,
+                               .prefetch = 1});
+    for (std::uint64_t epoch = 0; epoch < kEpochs; ++epoch)
+      for ([[maybe_unused]] const SparseBatch& batch : loader.epoch(epoch)) continue;
+    fetches += loader.stats().chunk_fetches;
+  }
+  // The epoch behind the last one is read ahead.
+  EXPECT_LE(fetches, (kEpochs + 1) * (kChunks + kRanks - 1));
+}
+
 }  // namespace
 }  // namespace chunkhit

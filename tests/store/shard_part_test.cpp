@@ -93,6 +93,28 @@ TEST(Shard, RefusesAnotherKind) {
             "shard header: kind 4, expected 1 (images), 2 (matrices) or 3 (images of their own sizes)");
 }
 
+TEST(Shard, RefusesFieldsThatItDoesNotKnow) {
+  for (const std::uint32_t fields : {4u, 9u << 16, 2u << 16 | 4, ~0u}) {
+    ForgedShard shard;
+    store_little(reinterpret_cast<std::uint8_t*>(shard.bytes.data()) + 60, fields);
+    EXPECT_EQ(shard.error(), "fields " + std::to_string(fields) + ", which this reader does not know");
+  }
+}
+
+TEST(Shard, FieldsComeBackByTheirNames) {
+  const TemporaryFolder folder;
+  PartSpec spec = known_spec({20, 17, 3, Layout::nhwc}, "zstd");
+  std::vector<SampleField>& fields = spec.images().sample.pairs;
+  fields = {{"mask", FieldRole::mask}, {"depth", FieldRole::view}, {"parts", FieldRole::mask}};
+  write_known_part(container("shard"), folder.path("part.zst"), spec, 10);
+  EXPECT_EQ(open_shard(folder.path("part.zst"))->spec().images().sample, spec.images().sample);
+  for (const char* bad : {"mask", "rows", "No", ""}) {
+    fields[2].name = bad;
+    EXPECT_THROW(write_known_part(container("shard"), folder.path("bad.zst"), spec, 10), Error)
+        << bad;  // reads it back
+  }
+}
+
 TEST(Shard, RefusesAHeaderWithoutItsHash) {
   ForgedShard shard;
   shard.bytes[700] = 1;

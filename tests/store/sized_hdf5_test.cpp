@@ -135,7 +135,7 @@ TEST(SizedHdf5, HasItsOwnLabelsOnly) {
   const WrittenPart part;
   EXPECT_EQ(error_of(part.path, {.labels = "labels"}), "");
   EXPECT_EQ(error_of(part.path, {.labels = "rows"}),
-            "images of their own sizes, or with masks, have their own labels only");
+            "images of their own sizes, or with masks or views, have their own labels only");
 }
 
 TEST(SizedHdf5, NeedsASpecOfItsKind) {

@@ -41,6 +41,9 @@ def errors_of(path):
     if ".so" not in os.path.basename(path) and "PIE" not in dynamic:
         yield "is not position-independent"
     symbols = read("--dyn-syms", path)
+    if "__cxa_thread_atexit" in symbols:
+        # Where memory lacks, the C library ends the process there.
+        yield "has a thread_local with a destructor: use PerThread, or a pointer"
     if os.path.getsize(path) < 2 << 20:
         return  # too little code to need either, as the Python binding
     if "__stack_chk_fail" not in symbols:

@@ -7,7 +7,7 @@ import math
 BITS = (1 << 64) - 1
 STRIDE = 0x9E3779B97F4A7C15
 EPOCH_ORDER, WINDOW_ORDER, ECHO_ORDER, FLIP, CROP, RESIZED_CROP, DRAW, CHOICE, MIXTURE = 3, 4, 5, 6, 7, 12, 14, 15, 16
-RANK_ORDER, STREAM_ORDER = 17, 18
+RANK_ORDER, STREAM_ORDER, FLIP_VERTICAL, QUARTER_TURNS = 17, 18, 19, 20
 
 
 def mix_bits(bits):
@@ -267,6 +267,15 @@ def share(bits):
 
 def is_flipped(probability, seed, epoch, sample, echo_pass=0):
     return share(random_bits(seed, FLIP, use_of(epoch, sample, echo_pass))) < probability
+
+
+def is_flipped_vertically(probability, seed, epoch, sample, echo_pass=0):
+    return share(random_bits(seed, FLIP_VERTICAL, use_of(epoch, sample, echo_pass))) < probability
+
+
+def quarter_turns(seed, epoch, sample, echo_pass=0):
+    """Counterclockwise, as numpy.rot90 counts them."""
+    return below(4, seed, QUARTER_TURNS, use_of(epoch, sample, echo_pass))
 
 
 def log(x):

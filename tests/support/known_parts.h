@@ -73,6 +73,7 @@ inline PartSpec known_spec(const SampleShape& shape, const std::string& filter,
 inline void append_known_chunk(ChunkWriter& writer, const Container& kind, const PartSpec& spec,
                                std::uint64_t first, std::uint64_t count) {
   ByteBuffer raw = known_samples(spec.images().sample, first, count);
+  raw.resize(count * spec.images().sample.byte_count());  // where there are fields behind the images
   if (kind.pads_last_chunk) {
     const std::size_t filled = raw.size();
     raw.resize(spec.chunk_samples * spec.images().sample.byte_count());

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "batch/sparse_values.h"
+#include "base/half_float.h"
 #include "chunkhit/sparse_loader.h"
 #include "known_matrices.h"
 #include "temporary_folder.h"

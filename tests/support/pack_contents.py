@@ -29,8 +29,11 @@ def contents(pack):
         ids = "\n".join([*map(str, rows.row_ids()), *map(str, rows.column_ids())])
         return {**found, "rows": len(rows), "ids": hashlib.sha256(ids.encode()).hexdigest()}
     images = chunkhit.ImageDataset(pack)
-    pixels, labels = zip(*(images[index] for index in range(len(images))))  # labels: masks, where the pack has some
-    if info.get("views"):
+    pixels, labels = zip(*(images[index] for index in range(len(images))))
+    if "mask" in info.get("fields", {}):
+        labels = images.masks(slice(None))  # under this name, as the goldens have them
+    if "view" in info.get("fields", {}):
         found["views"] = hash_of(images.views(slice(None)))
-    return {**found, "samples": len(images), "pixels": hash_of(*(pixels if info.get("own_sizes") else [np.stack(pixels)])), "labels": hash_of(*(labels if info.get("own_sizes") and info.get("masks") else [np.stack(labels)])),
+    found.update({name: hash_of(images.field(name, slice(None))) for name in info.get("fields", {}) if name not in ("mask", "view")})
+    return {**found, "samples": len(images), "pixels": hash_of(*(pixels if info.get("own_sizes") else [np.stack(pixels)])), "labels": hash_of(*(labels if info.get("own_sizes") and "mask" in info.get("fields", {}) else [np.stack(labels)])),
             "classes": [each["name"] for each in info["classes"]]}

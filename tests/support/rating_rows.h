@@ -33,7 +33,7 @@ inline std::vector<std::string> rating_rows(const RatingBlock& block) {
 inline std::vector<std::string> bad_rows(const RatingBlock& block) {
   std::vector<std::string> rows;
   for (const BadLine& bad : block.bad_lines)
-    rows.push_back(std::to_string(bad.line) + ":" + std::to_string(bad.column) + ": " + bad.reason);
+    rows.push_back(std::to_string(bad.line) + ":" + std::to_string(bad.column) + ": " + bad.problem.reason());
   return rows;
 }
 

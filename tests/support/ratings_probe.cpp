@@ -34,7 +34,7 @@ void print_block(const RatingBlock& block) {
                 static_cast<double>(block.values.empty() ? 1 : block.values[i]));
   for (const BadLine& bad : block.bad_lines)
     std::printf("#bad %zu:%zu: %s\n", static_cast<std::size_t>(bad.line),
-                static_cast<std::size_t>(bad.column), bad.reason.c_str());
+                static_cast<std::size_t>(bad.column), bad.problem.reason().c_str());
 }
 
 void print_facts(const MatrixFacts& facts) {

@@ -32,7 +32,8 @@ inline ReadRatings read_all(RatingReader& reader) {
       all.ratings.push_back(id_of(block.users, i) + ' ' + id_of(block.items, i) + ' ' + value);
     }
     for (const BadLine& bad : block.bad_lines)
-      all.bad_lines.push_back(std::to_string(bad.line) + ':' + std::to_string(bad.column) + ' ' + bad.reason);
+      all.bad_lines.push_back(std::to_string(bad.line) + ':' + std::to_string(bad.column) + ' ' +
+                              bad.problem.reason());
     all.line_count += block.line_count;
   }
   all.facts = reader.facts();

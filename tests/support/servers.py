@@ -114,10 +114,12 @@ class Nginx:
 
 
 class FaultServer:
-    """A server of a folder; `fault(path, first, last, number)` names what to do with a request, or None."""
+    """A server of a folder; `fault(path, first, last, number)` names what to do with a request, or None. It is silent, where that
+    is the fault, until `go_on` is set. `has_failed` is set once a request got no bytes."""
 
     def __init__(self, root, fault=lambda path, first, last, number: None):
         self.root, self.fault, self.number = pathlib.Path(root), fault, 0
+        self.has_failed, self.go_on = threading.Event(), threading.Event()
         self.lock = threading.Lock()
         outer = self
 
@@ -125,7 +127,8 @@ class FaultServer:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
-                outer.answer(self)
+                with contextlib.suppress(ConnectionError):
+                    outer.answer(self)
 
             def log_message(self, *_):
                 pass
@@ -145,6 +148,10 @@ class FaultServer:
         asked = re.fullmatch(r"bytes=(\d+)-(\d+)", request.headers.get("Range", ""))
         first, last = (int(asked[1]), min(int(asked[2]), len(data) - 1)) if asked else (0, len(data) - 1)
         fault = self.fault(request.path, first, last, number) or {}
+        if "status" in fault or "silent" in fault:
+            self.has_failed.set()
+        if "silent" in fault:
+            self.go_on.wait()
         time.sleep(fault.get("delay", 0))
         if "stream" in fault:
             return self.stream(request, fault["stream"](data, first, last))
@@ -164,15 +171,14 @@ class FaultServer:
         request.send_header("Content-Length", str(len(body)))
         request.send_header("ETag", fault.get("etag", f'"{file.stat().st_mtime_ns:x}"'))
         request.end_headers()
-        with contextlib.suppress(ConnectionError):
-            cut = fault.get("cut")
-            for at in range(0, len(body), 4096):
-                if cut is not None and at >= cut:
-                    request.close_connection = True
-                    request.connection.shutdown(socket.SHUT_RDWR)
-                    return None
-                request.wfile.write(body[at:at + 4096])
-                time.sleep(fault.get("pause", 0))
+        cut = fault.get("cut")
+        for at in range(0, len(body), 4096):
+            if cut is not None and at >= cut:
+                request.close_connection = True
+                request.connection.shutdown(socket.SHUT_RDWR)
+                return None
+            request.wfile.write(body[at:at + 4096])
+            time.sleep(fault.get("pause", 0))
         return None
 
     @staticmethod
@@ -200,6 +206,7 @@ class FaultServer:
         return self
 
     def __exit__(self, *_):
+        self.go_on.set()
         self.server.shutdown()
         self.server.server_close()
 

@@ -4,12 +4,14 @@
 
 #include <chrono>
 #include <string>
-#include <thread>
+
+#include "support/simulated_clock.h"
 
 namespace chunkhit {
 namespace {
 
 TEST(Progress, LinesWithoutATerminalHadNoShareAndNoTimeLeft) {
+  SimulatedClock clock;
   ProgressDisplay display(ProgressStyle::lines);
   ShownProgress progress;
   progress.phase = "packing";
@@ -20,7 +22,7 @@ TEST(Progress, LinesWithoutATerminalHadNoShareAndNoTimeLeft) {
   progress.problem_name = "rejected";
   testing::internal::CaptureStderr();
   display.show(progress);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1050));
+  clock.sleep(std::chrono::seconds(1));
   progress.done = 1000;
   display.show(progress);
   const std::string text = testing::internal::GetCapturedStderr();
@@ -29,6 +31,7 @@ TEST(Progress, LinesWithoutATerminalHadNoShareAndNoTimeLeft) {
 }
 
 TEST(Progress, TheRateOfASecondPackHadTheRowsOfTheFirstOne) {
+  SimulatedClock clock;
   ProgressDisplay display(ProgressStyle::json);
   ShownProgress progress;
   progress.things = "rows";
@@ -40,7 +43,7 @@ TEST(Progress, TheRateOfASecondPackHadTheRowsOfTheFirstOne) {
     progress.done = phase == "packing" && progress.done > 0 ? 1'000'000 : progress.done + 1;
     display.show(progress);
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(1050));
+  clock.sleep(std::chrono::seconds(1));
   progress.done += 10;
   display.show(progress);
   const std::string text = testing::internal::GetCapturedStderr();

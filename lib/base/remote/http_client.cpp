@@ -14,6 +14,7 @@
 #include "base/remote/curl.h"
 #include "base/remote/http_response.h"
 #include "base/remote/url.h"
+#include "base/text.h"
 #include "base/words.h"
 
 namespace chunkhit {

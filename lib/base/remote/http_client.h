@@ -42,6 +42,8 @@ class Transfer {
   /// the transfer.
   Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_count,
            std::optional<RemoteFileInfo> known, double retry_seconds, MutableBytes out = {});
+  /// Holds a copy of bytes that have arrived before.
+  Transfer(std::string url, std::uint64_t offset, const RemoteFileInfo& info, Bytes arrived);
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
   [[nodiscard]] const std::string& url() const { return url_; }

@@ -30,19 +30,62 @@ const std::string& checked(const std::string& url) {
 
 }  // namespace
 
+OpenedFiles*& opened_files_of_thread() {
+  static thread_local OpenedFiles* opened = nullptr;
+  return opened;
+}
+
 RemoteFile::RemoteFile(const std::string& url)
     : FileBytes(checked(url), 0),
       retry_seconds_(retry_seconds()),
+      opened_(opened_files_of_thread() != nullptr ? opened_files_of_thread()->shared_from_this() : nullptr),
       client_(HttpClient::shared()),
       process_(::getpid()) {
-  auto head = std::make_shared<Transfer>(path_, 0, kHeadBytes, std::nullopt, retry_seconds_);
-  client_->start(head);
-  info_ = head->wait_for_info();
+  if (!take_opened()) info_ = ask_for_info(kHeadBytes);
   bytes_ = info_.bytes;
-  opening_.push_back(std::move(head));
+}
+
+/// Asks for the begin of the file.
+RemoteFileInfo RemoteFile::ask_for_info(std::uint64_t byte_count) {
+  auto head = std::make_shared<Transfer>(path_, 0, byte_count, std::nullopt, retry_seconds_);
+  client_->start(head);
+  RemoteFileInfo info = head->wait_for_info();
+  opening_.push_front(std::move(head));
+  return info;
+}
+
+/// Takes what another process has read; returns whether it has, and the file is still the same.
+bool RemoteFile::take_opened() {
+  const OpenedFiles::File* const file = opened_ ? opened_->find(path_) : nullptr;
+  if (file == nullptr) return false;
+  if (!opened_->was_just_read() && (file->info.etag.empty() || ask_for_info(1) != file->info)) {
+    opening_.clear();
+    return false;
+  }
+  info_ = file->info;
+  opening_.clear();
+  for (const auto& [offset, bytes] : file->ranges)
+    opening_.push_back(std::make_shared<Transfer>(path_, offset, info_, bytes));
+  return true;
+}
+
+/// Under the lock, when the file was opened: keeps what arrived for other processes.
+void RemoteFile::add_opened() const {
+  if (!opened_ || process_ != ::getpid() || opened_->find(path_) != nullptr) return;
+  try {
+    OpenedFiles::File file{info_, {}};
+    for (const auto& each : opening_) {
+      const std::uint64_t count = std::min(each->end(), bytes_) - each->offset();
+      if (each->received() == count) file.ranges.push_back({each->offset(), each->wait(count)});
+    }
+    opened_->add(path_, file);
+  } catch (const std::exception&) {
+    // The others read it themselves.
+  }
 }
 
 RemoteFile::~RemoteFile() {
+  if (is_opening_) add_opened();
   for (const Transfers* const list : {&ahead_, &opening_})
     for (const auto& each : *list) each->cancel();
 }
@@ -180,7 +223,7 @@ void RemoteFile::forget_ahead() const {
   for (const auto& each : ahead_) each->cancel();
   ahead_.clear();
   // What was read while the file was opened is read once more, for the hash of the part.
-  if (std::exchange(is_opening_, false)) return;
+  if (std::exchange(is_opening_, false)) return add_opened();
   for (const auto& each : opening_) each->cancel();
   opening_.clear();
 }

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/file.h"
@@ -16,11 +17,35 @@
 
 namespace chunkhit {
 
+/// What was read of remote files while they were opened, by this process or another one. Any thread may call
+/// anything.
+class OpenedFiles : public std::enable_shared_from_this<OpenedFiles> {
+ public:
+  struct Range {
+    std::uint64_t offset;
+    Bytes bytes;
+  };
+  struct File {
+    RemoteFileInfo info;
+    std::vector<Range> ranges;
+  };
+  virtual ~OpenedFiles() = default;
+  /// What another process has read of a file; null where none has.
+  [[nodiscard]] virtual const File* find(const std::string& url) const = 0;
+  /// Whether that was read just now, so that nobody needs to ask whether the file is still the same.
+  [[nodiscard]] virtual bool was_just_read() const = 0;
+  /// Takes what this process has read.
+  virtual void add(const std::string& url, const File& file) = 0;
+};
+
+/// What remote files of this thread are opened with; may be null. A plain pointer: see PerThread.
+[[nodiscard]] OpenedFiles*& opened_files_of_thread();
+
 /// Any thread may read.
 class RemoteFile final : public FileBytes {
  public:
-  /// Asks for the begin of the file, which says its size; throws usage for a URL that makes no sense, else as
-  /// Transfer.
+  /// Asks for the begin of the file, which says its size, or for a byte of one that is among
+  /// `opened_files_of_thread`. Throws usage for a URL that makes no sense, else as Transfer.
   explicit RemoteFile(const std::string& url);
   ~RemoteFile() override;
   [[nodiscard]] const RemoteFile* remote() const override { return this; }
@@ -41,6 +66,9 @@ class RemoteFile final : public FileBytes {
 
  private:
   using Transfers = std::list<std::shared_ptr<Transfer>>;
+  [[nodiscard]] RemoteFileInfo ask_for_info(std::uint64_t byte_count);
+  [[nodiscard]] bool take_opened();
+  void add_opened() const;
   [[nodiscard]] std::shared_ptr<Transfer> find(std::uint64_t offset) const;
   [[nodiscard]] std::shared_ptr<Transfer> ask(std::uint64_t offset, std::uint64_t end, Transfers& list) const;
   [[nodiscard]] std::uint64_t next_asked(std::uint64_t offset) const;
@@ -50,6 +78,7 @@ class RemoteFile final : public FileBytes {
   void require_bytes(std::uint64_t offset, std::uint64_t byte_count) const;
 
   double retry_seconds_;
+  std::shared_ptr<OpenedFiles> opened_;
   RemoteFileInfo info_;
   mutable std::mutex mutex_;  // guards all below
   mutable std::shared_ptr<HttpClient> client_;

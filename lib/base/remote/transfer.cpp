@@ -30,6 +30,17 @@ Transfer::Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_cou
       info_(std::move(known)),
       out_(out) {}
 
+Transfer::Transfer(std::string url, std::uint64_t offset, const RemoteFileInfo& info, Bytes arrived)
+    : url_(std::move(url)),
+      offset_(offset),
+      byte_count_(arrived.size()),
+      retry_seconds_(0),
+      info_(info),
+      own_(arrived.begin(), arrived.end()),
+      out_(own_),
+      received_(arrived.size()),
+      is_done_(true) {}
+
 namespace {
 
 constexpr std::chrono::milliseconds kStopInterval{50};

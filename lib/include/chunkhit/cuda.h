@@ -68,10 +68,9 @@ struct DeviceImageBatch {
 }
 
 /// Loads images into device memory. Batches, order and state are those of an ImageLoader with the same
-/// options; float32 pixels are the same bits, float16 and bfloat16 are these, rounded. The device flips,
-/// crops, normalizes and arranges; threads of the CPU still resize, and then flip and crop, too, as they do
-/// where samples come again in an epoch: data echoing, weights, mixtures. The GPU that is current when it is
-/// made must be current in all calls.
+/// options, bit for bit. The device flips, turns, crops, normalizes and arranges. Threads of the CPU resize;
+/// what is resized they flip, turn and crop, too. So they do where samples come again in an epoch: data
+/// echoing, weights, mixtures. The GPU that is current when it is made must be current in all calls.
 class DeviceImageLoader {
  public:
   using Epoch = EpochRange<DeviceImageLoader, DeviceImageBatch>;
@@ -85,8 +84,10 @@ class DeviceImageLoader {
         dtype_(dtype),
         feed_(ImageLoader(paths, host_options(options, dtype)), device,
               [this](const ImageBatch& host, cudaStream_t stream, Made& made) { copy(host, stream, made); }) {
-    if (feed_.loader().info().images().has_views)
-      throw Error(ErrorCode::usage, "DeviceImageLoader: the pack has views, which ImageLoader gives");
+    for (const SampleField& field : feed_.loader().info().images().fields)
+      if (field.name != "mask")
+        throw Error(ErrorCode::usage,
+                    "DeviceImageLoader: the pack has the field " + field.name + ", which ImageLoader gives");
     stored_ = feed_.loader().batch_shape();
     if (augments_on_device(options_)) augment_ = options_.augment;
     shape_ = written_shape();
@@ -162,6 +163,7 @@ class DeviceImageLoader {
     const AugmentSpec& spec = augment_;
     const bool crops = spec.crop_height != 0;
     require(spec.flip_horizontal >= 0 && spec.flip_horizontal <= 1, "flip_horizontal: must be from 0 to 1");
+    require(spec.flip_vertical >= 0 && spec.flip_vertical <= 1, "flip_vertical: must be from 0 to 1");
     require(crops == (spec.crop_width != 0), "crop_height: goes with crop_width, both or neither");
     require(crops || !spec.random_crop, "random_crop: needs crop_height and crop_width");
     require(crops || spec.crop_padding == 0, "crop_padding: needs crop_height and crop_width");
@@ -173,6 +175,7 @@ class DeviceImageLoader {
     BatchShape shape = stored_;
     if (crops) shape.height = spec.crop_height;
     if (crops) shape.width = spec.crop_width;
+    require(!spec.quarter_turns || shape.height == shape.width, "quarter_turns: needs square samples");
     shape.layout = options_.layout.value_or(stored_.layout);
     return shape;
   }
@@ -203,7 +206,7 @@ class DeviceImageLoader {
   void convert(const ImageBatch& host, cudaStream_t stream, Made& made) {
     DeviceImageBatch& batch = made.batch;
     Crop* crops = nullptr;
-    if (augment_.flip_horizontal != 0 || augment_.crop_height != 0) {
+    if (augment_ != AugmentSpec()) {
       crops = made.crops.reserve<Crop>(batch.shape.batch);
       const SampleUse use{options_.seed, host.epoch};
       choose_crops(batch.samples, batch.shape.batch, host.shape, augment_, use, crops, stream);
@@ -224,11 +227,12 @@ class DeviceImageLoader {
   }
 
   /// A mask is a gray image, which gets its image's crop and flip.
-  static void copy_masks(const ImageBatch& host, const Crop* crops, cudaStream_t stream, Made& made) {
+  void copy_masks(const ImageBatch& host, const Crop* crops, cudaStream_t stream, Made& made) const {
     made.batch.masks = nullptr;
-    if (host.masks.empty()) return;
+    if (host.fields.empty()) return;
+    const std::span<const std::uint8_t> pixels = host.fields.front().pixels;
     if (crops == nullptr) {
-      made.batch.masks = made.masks.copy(host.masks, stream);
+      made.batch.masks = made.masks.copy(pixels, stream);
       return;
     }
     const auto gray = [](BatchShape shape) {
@@ -236,10 +240,11 @@ class DeviceImageLoader {
       shape.layout = Layout::nhwc;
       return shape;
     };
-    ImageConversion<std::uint8_t> masks{made.stored_masks.copy(host.masks, stream), gray(host.shape)};
+    ImageConversion<std::uint8_t> masks{made.stored_masks.copy(pixels, stream), gray(host.shape)};
     masks.shape = gray(made.batch.shape);
     masks.written = made.masks.reserve<std::uint8_t>(masks.shape.batch * image_values(masks.shape));
     masks.crops = crops;
+    masks.padding = options_.mask_padding;
     convert_images(masks, stream);
     made.batch.masks = masks.written;
   }

@@ -24,11 +24,14 @@ struct SampleUse {
   std::uint64_t pass = 0;  ///< of data echoing, and of samples that come again; 0 without
 };
 
-/// Crop of an image: its first row and column, below 0 in the padding.
+/// Crop of an image: its first row and column, below 0 in the padding. The flags apply to the crop, in their
+/// order: any flips and quarter turns are some of these three.
 struct Crop {
   std::int64_t top = 0;
   std::int64_t left = 0;
-  bool flipped = false;  ///< mirrored after it was cropped
+  bool flipped = false;      ///< mirrored left to right
+  bool upside_down = false;  ///< mirrored top to bottom
+  bool transposed = false;   ///< its rows become columns; square crops only
 };
 
 /// Images in device memory, and what they become. All pointers are the device's.
@@ -41,6 +44,7 @@ struct ImageConversion {
   const float* std = nullptr;   ///< one a channel; unused for std::uint8_t
   Value* written = nullptr;     ///< std::uint8_t, float, __half or __nv_bfloat16
   BatchShape shape{};           ///< shape of `written`
+  std::uint8_t padding = 0;     ///< pixels beyond the stored image, before they are normalized
 };
 
 /// CSR matrix in device memory, and the cells of a dense one, which are 0 before.
@@ -90,10 +94,22 @@ CHUNKHIT_HOST_DEVICE inline std::int64_t round_half(std::int64_t value) {
   return value % 2 == 0 || value < 0 ? half : half + half % 2;
 }
 
+/// Returns a number in [0, 1) of 53 random bits.
+CHUNKHIT_HOST_DEVICE inline double random_share(std::uint64_t bits) {
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+/// Turns a crop counterclockwise. A quarter is a flip left to right, whose rows become columns.
+CHUNKHIT_HOST_DEVICE inline void turn(Crop& crop, std::uint64_t quarters) {
+  if (quarters == 1 || quarters == 2) crop.flipped = !crop.flipped;
+  if (quarters == 2 || quarters == 3) crop.upside_down = !crop.upside_down;
+  crop.transposed = quarters % 2 == 1;
+}
+
 /// Chooses the crop of an image, as AugmentSpec of ImageLoader does; resizing is not done here.
 CHUNKHIT_HOST_DEVICE inline Crop choose_crop(const BatchShape& stored, const AugmentSpec& spec,
                                              const SampleUse& use) {
-  const std::uint64_t flip = 6, crop = 7;  // purposes in schemas/order.md
+  const std::uint64_t flip = 6, crop = 7, flip_vertical = 19, quarter_turns = 20;  // as schemas/order.md
   const std::uint64_t index = mix_bits(mix_bits(mix_bits(use.epoch + 1) + use.sample) + use.pass);
   const std::int64_t padding = spec.crop_padding;
   const bool is_whole = spec.crop_height == 0;
@@ -107,8 +123,11 @@ CHUNKHIT_HOST_DEVICE inline Crop choose_crop(const BatchShape& stored, const Aug
     row = static_cast<std::int64_t>(position / columns);
     column = static_cast<std::int64_t>(position % columns);
   }
-  const double share = static_cast<double>(random_bits(use.seed, flip, index) >> 11) * 0x1p-53;
-  return {row - padding, column - padding, share < spec.flip_horizontal};
+  Crop chosen{row - padding, column - padding};
+  chosen.flipped = random_share(random_bits(use.seed, flip, index)) < spec.flip_horizontal;
+  chosen.upside_down = random_share(random_bits(use.seed, flip_vertical, index)) < spec.flip_vertical;
+  if (spec.quarter_turns) turn(chosen, high_product(random_bits(use.seed, quarter_turns, index), 4));
+  return chosen;
 }
 
 /// Returns (pixel / 255 - mean) / std. Each operation is rounded once, with nvcc's -use_fast_math, too.
@@ -145,11 +164,16 @@ class ImageRow {
   CHUNKHIT_HOST_DEVICE ImageRow(const ImageConversion<Value>& images, std::size_t row)
       : images_(images), from_(strides_of(images.stored_shape)), to_(strides_of(images.shape)) {
     const std::size_t image = row / images.shape.height, y = row % images.shape.height;
-    if (images.crops != nullptr) crop_ = images.crops[image];
-    const std::int64_t from_y = crop_.top + static_cast<std::int64_t>(y);
-    is_inside_ = from_y >= 0 && from_y < static_cast<std::int64_t>(images.stored_shape.height);
+    Crop crop{};
+    if (images.crops != nullptr) crop = images.crops[image];
+    const Side rows{crop.top, crop.upside_down, images.stored_shape.height, images.shape.height, from_.row};
+    const Side columns{crop.left, crop.flipped, images.stored_shape.width, images.shape.width, from_.pixel};
+    const Side across = crop.transposed ? columns : rows;
+    along_ = crop.transposed ? rows : columns;
+    const std::int64_t line = across.position(y);
+    is_inside_ = across.holds(line);
     stored_ = images.stored + image * image_values(images.stored_shape);
-    if (is_inside_) stored_ += static_cast<std::size_t>(from_y) * from_.row;
+    if (is_inside_) stored_ += static_cast<std::size_t>(line) * across.step;
     written_ = images.written + image * image_values(images.shape) + y * to_.row;
   }
 
@@ -173,11 +197,26 @@ class ImageRow {
   }
 
  private:
+  /// The rows of a stored image, or its columns, and the crop's part of them.
+  struct Side {
+    std::int64_t first = 0;
+    bool reversed = false;
+    std::uint32_t stored = 0;   // how many there are
+    std::uint32_t written = 0;  // how many the crop has
+    std::size_t step = 0;       // values from one to the next
+    CHUNKHIT_HOST_DEVICE std::int64_t position(std::size_t index) const {
+      return first + static_cast<std::int64_t>(reversed ? written - 1 - index : index);
+    }
+    CHUNKHIT_HOST_DEVICE bool holds(std::int64_t position) const {
+      return position >= 0 && position < static_cast<std::int64_t>(stored);
+    }
+  };
+
   CHUNKHIT_HOST_DEVICE void write_value(std::uint32_t x, std::uint32_t c) const {
-    const std::int64_t from_x = crop_.left + (crop_.flipped ? images_.shape.width - 1 - x : x);
-    std::uint8_t pixel = 0;
-    if (is_inside_ && from_x >= 0 && from_x < static_cast<std::int64_t>(images_.stored_shape.width))
-      pixel = stored_[static_cast<std::size_t>(from_x) * from_.pixel + c * from_.channel];
+    const std::int64_t from = along_.position(x);
+    std::uint8_t pixel = images_.padding;
+    if (is_inside_ && along_.holds(from))
+      pixel = stored_[static_cast<std::size_t>(from) * along_.step + c * from_.channel];
     Value& written = written_[x * to_.pixel + c * to_.channel];
     if constexpr (std::is_same_v<Value, std::uint8_t>)
       written = pixel;
@@ -187,8 +226,8 @@ class ImageRow {
 
   const ImageConversion<Value>& images_;
   Strides from_, to_;
-  Crop crop_{};
-  bool is_inside_ = false;  // within the stored rows; else padding
+  Side along_{};            // which stored pixels the row has
+  bool is_inside_ = false;  // within the stored image across the row; else padding
   const std::uint8_t* stored_ = nullptr;
   Value* written_ = nullptr;
 };

@@ -53,11 +53,10 @@ class CHUNKHIT_API ImageDataset {
   /// upright where images have their own sizes. Throws usage for an index ≥ size(), bad_data for a corrupt
   /// chunk.
   void read(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const;
-  /// Copies the masks of samples likewise: (height, width) class ids each. Throws as `read`, and usage where
-  /// there are none.
-  void read_masks(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const;
-  /// Copies the views of samples likewise, in the shape of their images.
-  void read_views(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const;
+  /// Copies a field of samples likewise. A mask has (height, width) class ids, a view the shape of its image.
+  /// Throws as `read`, and usage where no field has this name.
+  void read_field(std::string_view name, std::span<const std::uint64_t> samples,
+                  std::span<std::uint8_t> out) const;
   /// Returns a sample's class id, or -1.
   [[nodiscard]] std::int64_t label(std::uint64_t sample) const;
   /// Returns a sample's float labels; empty if labels are class ids.

@@ -13,12 +13,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace chunkhit {
 
-/// Type of a batch's pixels.
-enum class Dtype { uint8, float32 };
+/// Type of a batch's pixels. The types of 16 bits have the values of float32, rounded to nearest, ties to
+/// even.
+enum class Dtype { uint8, float32, float16, bfloat16 };
 
 /// Random resized crop: a random box of the image, resized. Distributed as torchvision's RandomResizedCrop;
 /// schemas/order.md has the boxes.
@@ -34,7 +36,7 @@ struct ResizedCropSpec {
 /// Augmentation of images while they are copied into a batch; the same for any number of threads. Resized
 /// pixels equal Pillow's, and so those of torchvision on PIL images, bit for bit; alpha weighs colors.
 struct AugmentSpec {
-  double flip_horizontal = 0;     ///< probability of mirroring an image, 0..1
+  double flip_horizontal = 0;     ///< probability of mirroring an image left to right, 0..1
   std::uint32_t crop_height = 0;  ///< pixels; 0: no crop
   std::uint32_t crop_width = 0;   ///< pixels; 0: no crop
   bool random_crop = false;       ///< crop at a random position instead of the center
@@ -45,10 +47,13 @@ struct AugmentSpec {
   std::uint32_t resize_short = 0;
   ResizedCropSpec resized_crop{};      ///< excludes crop_height, crop_width and resize_short
   Filter resample = Filter::bilinear;  ///< filter of resize_short and resized_crop
+  double flip_vertical = 0;            ///< probability of mirroring an image top to bottom, 0..1
+  /// Turn images by 0, 90, 180 or 270 degrees, each equally likely, after the flips. Samples must be square.
+  bool quarter_turns = false;
   bool operator==(const AugmentSpec&) const = default;
 };
 
-/// Normalization of float32 batches: (x / 255 - mean) / std per channel, bit for bit as torchvision's
+/// Normalization of batches of floats: (x / 255 - mean) / std per channel, bit for bit as torchvision's
 /// ToTensor and Normalize. If both are empty, the statistics come from `normalize_like`, else from the pack's
 /// split, else from the pack itself.
 struct NormalizeSpec {
@@ -77,9 +82,11 @@ struct ImageLoaderOptions {
   /// False: batches have the samples as stored, and the caller augments them, e.g. on a GPU. States record
   /// `augment` either way.
   bool applies_augment = true;
+  /// Class id of masks where `augment` pads, or crops beyond the image; images have zeros there.
+  std::uint8_t mask_padding = 0;
   Dtype dtype = Dtype::uint8;
-  NormalizeSpec normalize{};  ///< requires Dtype::float32
-  /// Pack whose mean and std normalize this one, e.g. the training pack; requires Dtype::float32.
+  NormalizeSpec normalize{};  ///< of batches of floats
+  /// Pack whose mean and std normalize this one, e.g. the training pack; of batches of floats.
   std::string normalize_like{};
   std::optional<Layout> layout{};  ///< layout of the batches; not set: as stored
   Cache cache = Cache::automatic;
@@ -115,13 +122,22 @@ struct BatchShape {
   bool operator==(const BatchShape&) const = default;
 };
 
+/// Field of a batch beside its images. Masks are class ids (batch, height, width); views have the shape and
+/// type of the images.
+struct BatchField {
+  std::string_view name;
+  FieldRole role = FieldRole::mask;
+  std::span<const std::uint8_t> pixels;        ///< masks; views of Dtype::uint8
+  std::span<const float> values;               ///< views of Dtype::float32
+  std::span<const std::uint16_t> half_values;  ///< views of Dtype::float16 and Dtype::bfloat16, as bits
+};
+
 /// Batch of images. All spans are valid until the next batch is requested.
 struct ImageBatch {
-  std::span<const std::uint8_t> pixels;    ///< filled for Dtype::uint8
-  std::span<const float> values;           ///< filled for Dtype::float32
-  std::span<const std::uint8_t> masks;     ///< (batch, height, width) class ids, where the pack has masks
-  std::span<const std::uint8_t> views;     ///< second images, as `pixels`, where the pack has views
-  std::span<const float> view_values;      ///< the same, as `values`
+  std::span<const std::uint8_t> pixels;        ///< filled for Dtype::uint8
+  std::span<const float> values;               ///< filled for Dtype::float32
+  std::span<const std::uint16_t> half_values;  ///< filled for Dtype::float16 and Dtype::bfloat16, as bits
+  std::span<const BatchField> fields;          ///< masks and views, in the order of info().images().fields
   std::span<const std::int64_t> labels;    ///< class ids of info().classes, -1: none; empty for float labels
   std::span<const float> label_values;     ///< (batch, label columns), filled for float labels
   std::span<const std::uint64_t> samples;  ///< indices of the samples in the source
@@ -130,6 +146,8 @@ struct ImageBatch {
   BatchShape shape;
   std::uint64_t epoch = 0;
   std::uint64_t index = 0;  ///< index of the batch in this rank's epoch
+  /// Returns a field by its name, such as "mask". Throws usage where there is none.
+  [[nodiscard]] CHUNKHIT_API const BatchField& field(std::string_view name) const;
 };
 
 extern template class CHUNKHIT_API Loader<ImageBatch>;

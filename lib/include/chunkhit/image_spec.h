@@ -81,10 +81,6 @@ enum class Exif { apply, ignore };
 /// How much of an image file is checked; region: JPEG is decoded no further than the last row that is used.
 enum class Check { whole, region };
 
-/// What stands beside each image of PackImagesSpec::pair. mask: a class map; view: a second image of the same
-/// upright size, such as another exposure, a depth rendering, or the clean version of a noisy image.
-enum class PairKind { mask, view };
-
 /// Whether all samples have one shape, or each image has a size of its own.
 enum class Sizes { fixed, own };
 
@@ -119,14 +115,19 @@ struct PackImagesSpec {
   std::string
       classes;  ///< file of names, one per line, or pack whose class ids are used; empty: sorted names
   bool follow_symlinks = false;  ///< follow links to folders and out of the root
-  /// Folder of masks: for each image a file of its name below the root, or with the extension .png, .npy,
-  /// .bmp or .gif, of one value a pixel (gray levels; of PNG also indices of a palette) and of the upright
-  /// image's size. They are resized by nearest pixels. Without `labels` folders are no classes then: all
-  /// class ids are -1. With `columns.mask_column` it holds the files of that column, and empty is the root.
-  /// Empty: no masks.
-  std::string pair;
-  /// view: `pair` holds images of any type, made as the images are, with `sizes` fixed.
-  PairKind pair_kind = PairKind::mask;
+  /// Folders of the fields beside the images, "[NAME=]FOLDER[:mask|:view]": "masks", "depth=scans:view". NAME
+  /// is "mask" or "view" where it is not given, else lower-case letters, digits and _. Without `labels`
+  /// folders are no classes then: all class ids are -1. Empty: images alone.
+  ///
+  /// A folder of masks has for each image a file of its name below the root, with the extension .png, .npy,
+  /// .bmp, .gif, .tif, .tiff or .pgm, and of the upright image's size. A pixel is one value from 0 to 255, as
+  /// the file stores it: a gray level, an index of a palette (BMP, GIF: its gray), or equal colors; alpha is
+  /// opaque. They are resized by nearest pixels. With `columns.mask_column` the folder of "mask" holds the
+  /// files of that column; not given, it is the root. A folder of views has images of any type, made as the
+  /// images are. Views and further masks are for `sizes` fixed.
+  std::vector<std::string> pair;
+  /// Class id of masks around the image, by Resize::fit and by crops beyond the image.
+  std::uint8_t mask_pad = 0;
   TransformSpec transform;
   Sizes sizes = Sizes::fixed;
   OwnSizesSpec own_sizes;

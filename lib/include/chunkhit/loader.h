@@ -157,6 +157,7 @@ struct LoaderStats {
   std::uint32_t transform_ahead = 0;  ///< batches that a thread transforms in advance; 0: when asked for
   /// What automatic threads and prefetch tried, and why, up to the last 64 tries; reset_stats keeps it.
   std::vector<std::string> tuning{};
+  bool has_settled = false;  ///< automatic threads and prefetch have nothing left to try
   /// Likely mistakes in the choice of data, e.g. a validation pack normalized by its own statistics.
   std::vector<std::string> notices{};
   /// Returns the statistics since `earlier`, which the same loader gave before, e.g. of an epoch; all of them

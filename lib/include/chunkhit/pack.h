@@ -216,9 +216,10 @@ CHUNKHIT_API MergeReport merge_packs(const MergeOptions& options);
 struct RunPlanOptions {
   std::string folder;  ///< output of plan_images
   std::vector<std::uint64_t>
-      tasks;                  ///< the parts of these tasks alone; empty: all that is missing, and finish
-  std::string root;           ///< folder of the inputs where it is another one here; empty: the plan's
-  std::string pair;           ///< folder of the masks, as `root`
+      tasks;         ///< the parts of these tasks alone; empty: all that is missing, and finish
+  std::string root;  ///< folder of the inputs where it is another one here; empty: the plan's
+  /// Folders of fields that are other ones here, "NAME=FOLDER"; the FOLDER alone where there is one field.
+  std::vector<std::string> pair;
   std::uint32_t threads = 0;  ///< as in PackImagesOptions
   std::uint64_t memory_bytes = 2ull << 30;
   std::function<void(const PackProgress&)> on_progress;

@@ -23,6 +23,17 @@ enum class Order { shuffle, input };
 /// Resample filter, spelled as in Pillow.
 enum class Filter { bilinear, bicubic, lanczos, box, hamming, nearest };
 
+/// What a field of a sample is. mask: a class map; view: a second image of the same upright size, such as
+/// another exposure, a depth rendering, or the clean version of a noisy image.
+enum class FieldRole { mask, view };
+
+/// What a sample has beside its image.
+struct SampleField {
+  std::string name;  ///< "mask", "view", or what PackImagesSpec::pair calls it
+  FieldRole role = FieldRole::mask;
+  bool operator==(const SampleField&) const = default;
+};
+
 /// Labels of images: an int64 class id a sample, or `label_columns` float32 numbers.
 enum class LabelKind { class_id, numbers };
 
@@ -203,9 +214,9 @@ struct InputSizes {
 
 /// Contents of a pack (or single part) of images.
 struct ImagesInfo {
-  bool own_sizes = false;    ///< each image has its own size; height, width and chunk_samples are 0
-  bool has_masks = false;    ///< each image has a mask of its height and width, uint8
-  bool has_views = false;    ///< each image has a second one of its shape, uint8
+  bool own_sizes = false;  ///< each image has its own size; height, width and chunk_samples are 0
+  /// What each image has beside it, uint8: masks of its height and width, views of its shape.
+  std::vector<SampleField> fields;
   std::uint32_t height = 0;  ///< height of a sample, pixels
   std::uint32_t width = 0;
   std::uint32_t channels = 0;  ///< uint8 values per pixel
@@ -243,6 +254,7 @@ struct MatrixInfo {
   /// Unit of the times that are kept of ratings: "seconds", "milliseconds", "microseconds" or "nanoseconds"
   /// since 1970, by their size, else "numbers"; empty: times are not kept.
   std::string times{};
+  std::string lost{};  ///< "test lacks 95 % of its ratings, 21 of 22": the split left out more than a tenth
 };
 
 /// Dataset names of an external HDF5 file, as paths from its root.
@@ -290,9 +302,9 @@ struct PackInfo {
   std::string pack_id;     ///< 16 hexadecimal digits; equal for equal input and spec
   std::string input_xxh3;  ///< hash of the input list
   std::variant<ImagesInfo, MatrixInfo> contents;
-  /// Return the contents of one kind. Throw std::bad_variant_access for the other.
-  [[nodiscard]] const ImagesInfo& images() const { return std::get<ImagesInfo>(contents); }
-  [[nodiscard]] const MatrixInfo& matrix() const { return std::get<MatrixInfo>(contents); }
+  /// Return the contents of one kind. Throw usage for the other.
+  [[nodiscard]] CHUNKHIT_API const ImagesInfo& images() const;
+  [[nodiscard]] CHUNKHIT_API const MatrixInfo& matrix() const;
   [[nodiscard]] bool is_matrix() const { return std::holds_alternative<MatrixInfo>(contents); }
 };
 

@@ -203,16 +203,15 @@ std::string missed_shares(const SampleList& list, const PackImagesSpec& spec,
 
 }  // namespace
 
-PackImagesSpec with_kept_split_column(PackImagesSpec spec) {
+void keep_split_column(PackImagesSpec& spec) {
   const bool is_group = !spec.split_group.empty();
   const std::string& column = is_group ? spec.split_group : spec.split_column;
-  if (column.empty()) return spec;
+  if (column.empty()) return;
   if (spec.split.empty())
     throw_usage(is_group ? "`split_group`: is for `split`, whose packs get whole groups"
                          : "`split_column`: is for `split`, which names values: train=1-4,val=0");
   std::vector<std::string>& kept = spec.columns.keep_columns;
   if (std::ranges::find(kept, column) == kept.end()) kept.push_back(column);
-  return spec;
 }
 
 std::vector<std::uint8_t> assign_values(const SampleList& list, const PackImagesSpec& spec) {

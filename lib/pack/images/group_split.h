@@ -11,9 +11,8 @@
 
 namespace chunkhit {
 
-/// The spec with `split_group` or `split_column` among the kept columns, so that reports can compare packs.
-/// Throws usage.
-[[nodiscard]] PackImagesSpec with_kept_split_column(PackImagesSpec spec);
+/// Adds `split_group` or `split_column` to the kept columns, so that reports can compare packs. Throws usage.
+void keep_split_column(PackImagesSpec& spec);
 
 /// Which share each sample belongs to by its value of `split_column`. Throws bad_data for a value that no
 /// pack or two packs name, and for a pack without samples.

@@ -1,13 +1,11 @@
 #include "pack/images/image_archives.h"
 
 #include <fcntl.h>
-#include <glob.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
@@ -27,7 +25,6 @@
 #include "base/text_stream.h"
 #include "base/throw_error.h"
 #include "base/words.h"
-#include "listing/class_folders.h"
 #include "listing/idx_file.h"
 #include "listing/label_rows.h"
 #include "listing/root_folder.h"
@@ -42,127 +39,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kHeadBytes = 1024;
 constexpr std::size_t kSpoolBytes = 1 << 20;
 // Tars whose headers are read at once: their groups are held in memory.
 constexpr std::size_t kTarsAtOnce = 16;
-
-bool is_folder(const std::string& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
-
-constexpr std::string_view kStdin = "-";
-
-/// Whether a regular file begins as a tar, as it is.
-bool is_plain_tar(const InputFile& file) {
-  ByteBuffer head(std::min<std::uint64_t>(kHeadBytes, file.byte_count()));
-  file.read_at(0, head);
-  return is_tar(head);
-}
-
-/// Whether a regular file is a tar, plain or compressed.
-bool is_tar_file(const std::string& path) {
-  if (is_plain_tar(InputFile(path))) return true;
-  TextStream stream(path);
-  return is_tar(stream.head());
-}
-
-/// The files below a root that are named as tars are, by their paths below it; none where it holds an image,
-/// or what may be one.
-std::vector<std::string> tar_names(const std::string& root, bool follow_symlinks) {
-  constexpr auto kNames = std::to_array<std::string_view>(
-      {".tar", ".tgz", ".gz", ".zst", ".txz", ".xz", ".tbz", ".tbz2", ".bz2"});
-  const auto follow =
-      follow_symlinks ? fs::directory_options::follow_directory_symlink : fs::directory_options::none;
-  std::vector<std::string> tars;
-  std::error_code error;
-  fs::recursive_directory_iterator entries(root, follow, error);
-  for (; !error && entries != fs::recursive_directory_iterator(); entries.increment(error)) {
-    const std::string name = entries->path().filename().string();
-    if (name.starts_with('.')) entries.disable_recursion_pending();
-    if (name.starts_with('.') || is_folder(entries->path().string())) continue;
-    const std::string kind = evident_kind(name);
-    if (kind.empty()) return {};
-    if (std::ranges::find(kNames, kind) != kNames.end())
-      tars.push_back(entries->path().lexically_relative(root).string());
-  }
-  if (error) throw_failed_read(root, "cannot be listed: ", error.value());
-  return tars;
-}
-
-fs::path whole_path(const std::string& path) { return fs::absolute(path).lexically_normal(); }
-
-/// The folder that all inputs are in.
-std::string folder_of_all(const std::vector<std::string>& inputs) {
-  std::vector<std::string> paths{whole_path(inputs.front()).parent_path().string()};
-  for (const std::string& input : inputs) paths.push_back(whole_path(input).string());
-  return common_folder(paths);
-}
-
-void check_inputs(const std::vector<std::string>& inputs) {
-  std::vector<std::string> sorted;
-  for (const std::string& input : inputs) {
-    std::error_code error;
-    if (is_folder(input))
-      throw_usage("`root`: expected one folder, or archives alone; found the folder " + input + " among " +
-                  count_text(inputs.size(), "input"));
-    if (input != kStdin && !fs::exists(input, error)) throw_bad_data(input + ": no such file or folder");
-    sorted.push_back(whole_path(input).string());
-  }
-  std::ranges::sort(sorted);
-  const auto twice = std::ranges::adjacent_find(sorted);
-  if (twice != sorted.end()) throw_usage("`root`: " + *twice + " is given twice");
-}
-
-/// The files that a pattern of the shell names, for it stands in quotes or comes from no shell; other inputs
-/// as they are.
-std::vector<std::string> expand_pattern(const std::string& input) {
-  std::error_code error;
-  if (input == kStdin || input.find_first_of("*?[") == std::string::npos || fs::exists(input, error))
-    return {input};
-  glob_t found{};
-  const int result = ::glob(input.c_str(), 0, nullptr, &found);
-  std::vector<std::string> files(found.gl_pathv, found.gl_pathv + (result == 0 ? found.gl_pathc : 0));
-  ::globfree(&found);
-  if (files.empty()) throw_bad_data(input + ": no such file or folder, and none has a name of this pattern");
-  return files;
-}
-
-}  // namespace
-
-void take_inputs(PackImagesOptions& options) {
-  if (!options.root.empty() && !options.inputs.empty()) throw_usage("`root` and `inputs` exclude each other");
-  if (!options.root.empty()) options.inputs = {std::exchange(options.root, "")};
-  std::vector<std::string> inputs;
-  for (const std::string& input : options.inputs)
-    for (std::string& file : expand_pattern(input)) inputs.push_back(std::move(file));
-  options.inputs = std::move(inputs);
-  const bool is_one = options.inputs.size() == 1 && options.inputs[0] != kStdin;
-  std::error_code error;
-  if (is_one && (is_folder(options.inputs[0]) || !fs::exists(options.inputs[0], error)))
-    options.root = std::exchange(options.inputs, {})[0];
-  if (options.inputs.empty()) return;
-  check_inputs(options.inputs);
-  options.root = folder_of_all(options.inputs);
-}
-
-std::vector<std::string> find_tars(const PackImagesSpec& spec, const std::string& root) {
-  std::vector<std::string> tars;
-  if (!is_folder(root)) return tars;
-  const RootFolder folder(root, spec.follow_symlinks);
-  for (const std::string& tar : tar_names(root, spec.follow_symlinks)) {
-    const std::string path = (fs::path(root) / tar).string();
-    if (const std::string reason = folder.open(tar).error; !reason.empty())
-      throw_bad_data(path + ": " + reason +
-                     (spec.follow_symlinks ? "" : "; `follow_symlinks` follows links"));
-    if (is_tar_file(path)) tars.push_back(path);
-  }
-  std::ranges::sort(tars);
-  return tars;
-}
-
-namespace {
 
 /// Copies bytes into one file without a name, which lives as long as the containers that are ranges of it.
 class ArchiveSpool {
@@ -232,18 +111,19 @@ FileStamp stamp_of_input(const std::string& path) {
 bool is_stopped(const PackImagesOptions& options) { return options.stop != nullptr && *options.stop; }
 
 std::string relative_name(const PackImagesOptions& options, const std::string& path) {
-  if (path == kStdin) return "stdin";
-  return whole_path(path).lexically_relative(whole_path(options.root)).string();
+  const auto whole = [](const std::string& at) { return fs::absolute(at).lexically_normal(); };
+  return path == "-" ? "stdin" : whole(path).lexically_relative(whole(options.root)).string();
 }
 
 /// Lists the samples of tars.
 class TarList {
  public:
-  TarList(const PackImagesSpec& spec, const PackImagesOptions& options, std::string spool_folder)
-      : spec_(spec),
-        options_(options),
-        columns_(LabelColumns{spec.columns, !spec.classes.empty()}),
-        spool_(list_, std::move(spool_folder)) {}
+  TarList(const ImageRun& run, const TarSource& source)
+      : spec_(run.spec),
+        options_(run.options),
+        paths_(source.paths),
+        columns_(LabelColumns{spec_.columns, !spec_.classes.empty()}),
+        spool_(list_, existing_folder(run.options.output)) {}
 
   SampleList list() {
     TarSamples samples(list_, columns_, spec_.folders.include);
@@ -284,7 +164,7 @@ class TarList {
   template <class Take>
   void read(const std::string& folder, const Take& take) {
     std::vector<TarInput> inputs;
-    for (const std::string& path : options_.inputs)
+    for (const std::string& path : paths_)
       if (const std::string name = relative_name(options_, path); name.starts_with(folder))
         inputs.push_back(with_retries([&] { return open(path, name); }));
     if (inputs.empty()) throw_bad_data(options_.root + "/" + folder + ": holds no tar");
@@ -297,7 +177,7 @@ class TarList {
     std::error_code error;
     if (fs::is_regular_file(path, error)) {
       SampleContainer plain = open_container(path);
-      if (is_plain_tar(plain.file)) {
+      if (is_tar(plain.file)) {
         const std::uint64_t bytes = plain.file.byte_count();
         list_.containers.push_back(std::move(plain));
         return {name, container, 0, bytes};
@@ -343,6 +223,7 @@ class TarList {
 
   const PackImagesSpec& spec_;
   const PackImagesOptions& options_;
+  const std::vector<std::string>& paths_;
   LabelColumns columns_;
   SampleList list_;
   ArchiveSpool spool_;
@@ -360,8 +241,7 @@ std::string pnm_header(const IdxReader& images) {
   }
   const std::uint32_t height = shape.size() == 2 ? 1 : shape[1];
   const std::uint32_t width = shape.size() == 2 ? shape[1] : shape[2];
-  return std::string(channels == 3 ? "P6 " : "P5 ") + std::to_string(width) + " " + std::to_string(height) +
-         " 255\n";
+  return pnm_header(SampleShape{height, width, channels});
 }
 
 /// The labels of a file with one for each image.
@@ -378,14 +258,20 @@ std::vector<std::string> read_idx_labels(const std::string& path, const IdxReade
   return labels;
 }
 
-/// Lists the images of an IDX file, each of which becomes a PNM file in the spool.
-SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options, std::string spool_folder) {
-  if (options.inputs.size() > 1)
-    throw_usage("`labels`: belongs to one IDX file, found " + count_text(options.inputs.size(), "input"));
+}  // namespace
+
+SampleList list_tars(const ImageRun& run, const TarSource& source) {
+  TarList tars(run, source);
+  return source.has_rows ? tars.list_rows() : tars.list();
+}
+
+/// Each image becomes a PNM file in the spool.
+SampleList list_idx(const ImageRun& run, const std::string& path) {
+  const PackImagesSpec& spec = run.spec;
+  const PackImagesOptions& options = run.options;
   if (!spec.columns.mask_column.empty()) throw_usage("`mask_column`: is for a CSV or for tars, found IDX");
   if (!spec.columns.keep_columns.empty())
     throw_usage("`keep_columns`: is for a CSV or for .json files in tars, found IDX");
-  const std::string& path = options.inputs.front();
   const FileStamp source = stamp_of_input(path);
   IdxReader images(path, options.stop);
   const std::string header = pnm_header(images);
@@ -395,9 +281,9 @@ SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options
   const std::vector<std::string> labels = read_idx_labels(spec.labels, images);
   SampleList list;
   list.label_columns = spec.columns.label_column;
-  list.labels_from = "idx";
+  list.labels_from = LabelSource::idx;
   LabelRows rows(list, LabelColumns{spec.columns, !spec.classes.empty()});
-  ArchiveSpool spool(list, std::move(spool_folder));
+  ArchiveSpool spool(list, existing_folder(options.output));
   spool.begin(path, file_bytes * labels.size(), false);
   ByteBuffer file(header.begin(), header.end());
   file.resize(file_bytes);
@@ -417,18 +303,6 @@ SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options
   spool.finish();
   rows.finish();
   return list;
-}
-
-}  // namespace
-
-SampleList list_archives(const PackImagesSpec& spec, const PackImagesOptions& options,
-                         std::string spool_folder) {
-  if (spec.labels.empty()) return TarList(spec, options, std::move(spool_folder)).list();
-  std::error_code error;
-  const std::string& first = options.inputs.front();
-  const bool are_tars = !fs::is_regular_file(first, error) || is_tar_file(first);
-  return are_tars ? TarList(spec, options, std::move(spool_folder)).list_rows()
-                  : list_idx(spec, options, std::move(spool_folder));
 }
 
 std::string existing_folder(const std::string& path) {

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "base/throw_error.h"
-#include "base/words.h"
 
 namespace chunkhit {
 namespace {

@@ -77,18 +77,26 @@ struct SharesForm {
   void parse(const std::string& name, const std::string& text, std::vector<SplitShare>& value) const;
 };
 
+/// Folders of fields, each with its name: in Python also a dict of folders by name.
+struct PairsForm : RepeatedForm {
+  static constexpr const char* kShape = "[NAME=]FOLDER[:view]";
+};
+
+// What is recorded of `pair` where samples have one field, of its usual name.
+inline constexpr const char* kOneMask = "folder";
+inline constexpr const char* kOneView = "folder:view";
+
 // Fields stand in the order in which they are recorded. `Spec` is const for a recorder.
 
 template <class Spec, class Fields>
 void show_pairs(Spec& spec, Fields& fields) {
-  fields.record_if(
-      !spec.pair.empty(),
-      Field{"pair", "Folder of masks (class maps): a file for each image, with its name", "FOLDER"}
-          .that_may_differ(),
-      spec.pair, PathForm{});
-  fields.record_if(!spec.pair.empty() && spec.pair_kind != PairKind::mask,
-                   Field{"pair_kind", "What pair holds: masks, or second images of the same size (view)"},
-                   spec.pair_kind, WordForm{});
+  fields.record_if(!spec.pair.empty(),
+                   Field{"pair", "Masks, or second images (:view): a file of each image's name; repeatable"}
+                       .that_may_differ(),
+                   spec.pair, PairsForm{});
+  FieldRole kind = FieldRole::view;
+  fields.recorded_only(spec.pair == std::vector<std::string>{kOneView}, Field{"pair_kind", ""}, kind,
+                       WordForm{});
   fields(Field{"classes", "Take class ids from a list (one name per line) or a pack", "FILE|PACK"}
              .that_may_differ(),
          spec.classes, PathForm{});
@@ -100,12 +108,11 @@ void show_pairs(Spec& spec, Fields& fields) {
 template <class Spec, class Fields>
 void show_labels(Spec& spec, Fields& fields) {
   auto& columns = spec.columns;
-  const bool is_written = spec.labels == kWriterLabels;
   fields.group("Input");
   fields(Field{"labels", "CSV of files and labels, - for stdin; labels of an IDX file", "FILE.csv"}
              .that_may_differ(),
          spec.labels, PathForm{});
-  fields.record_if(!spec.labels.empty() && !is_written,
+  fields.record_if(!spec.labels.empty(),
                    Field{"file_column", "CSV column of the file paths, below ROOT", "NAME"}.that_may_differ(),
                    columns.file_column, TextForm{});
   fields.record_if(!columns.mask_column.empty(),
@@ -149,6 +156,9 @@ void show_samples(Spec& spec, Fields& fields) {
                    FitForm{});
   fields.record_if(is_fitted, Field{"pad_color", "Padding: black, white, #rrggbb or r,g,b"},
                    transform.pad_color, ColorForm{});
+  fields.record_if(spec.mask_pad != 0,
+                   Field{"mask_pad", "Padding of masks, by fit and by crops beyond the image: a class id"},
+                   spec.mask_pad, CountForm{0, 255});
   fields(Field{"resample", "Filter", "NAME"}, transform.resample, WordForm{});
   fields(Field{"crop", "Center crop; N: NxN"}, transform, CropForm{});
   fields(Field{"channels", "Channels of the samples", "NAME"}, transform.channels, WordForm{});

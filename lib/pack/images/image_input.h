@@ -1,5 +1,4 @@
-// What pack_images packs: checked options, the list of images, the first one's shape, and the packs that they
-// make.
+// What pack_images packs: the list of images, the first one's shape, and the packs that they make.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include "chunkhit/pack.h"
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
+#include "pack/images/image_run.h"
 #include "pack/images/sample_order.h"
 #include "types/image.h"
 
@@ -36,22 +36,8 @@ struct ImageInput {
   LabelSummary labels;
 };
 
-/// Checks spec and options; fills in the root where it is that of the labels.
-[[nodiscard]] PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions options);
-
-/// The spec with `pair` filled in where a CSV names masks below the root, or tars hold them. Throws usage.
-[[nodiscard]] PackImagesSpec with_masks(PackImagesSpec spec, const PackImagesOptions& checked);
-
-/// Throws usage where a sheet is asked for, which only a preview writes.
-void check_no_sheet(const PackImagesOptions& options);
-/// Throws usage where the sheet's name is none of a PNG.
-void check_sheet_name(const PackImagesOptions& options);
-/// Checks the spec and the output, where no root is looked into. Throws usage.
-[[nodiscard]] PackImagesOptions checked_output(const PackImagesSpec& spec, PackImagesOptions options);
-
 /// Looks at the first images of a list and divides it into packs. Throws as pack_images.
-[[nodiscard]] ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions& options,
-                                          SampleList list);
+[[nodiscard]] ImageInput make_image_input(const ImageRun& run, SampleList list);
 
 /// The names of classes by id, from a pack or a text file: PackImagesSpec::classes; with `are_columns` those
 /// of a pack's label columns, where it has them. Throws bad_data.
@@ -59,21 +45,18 @@ void check_sheet_name(const PackImagesOptions& options);
 
 /// Lists the images, looks at the first ones and divides the list into packs; nothing where the run was
 /// stopped meanwhile: a list on stdin may lack its end then. Throws as pack_images.
-[[nodiscard]] std::optional<ImageInput> read_image_input(const PackImagesSpec& spec,
-                                                         const PackImagesOptions& options);
+[[nodiscard]] std::optional<ImageInput> read_image_input(const ImageRun& run);
 
 /// Reads a file of the list into `bytes`, in several tries where the machine cannot read it; throws
 /// ImageError where it cannot be packed, try_again.
 void load_with_retries(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list,
                        std::size_t index, ByteBuffer& bytes);
 
-/// The spec with part_samples filled in where it is computed: from the sizes of some files of the list.
-[[nodiscard]] PackImagesSpec with_part_samples(const PackImagesSpec& spec, const PackImagesOptions& options,
-                                               const SampleList& list);
+/// Fills in part_samples where it is computed: from the sizes of some files of the list.
+void count_part_samples(ImageRun& run, const SampleList& list);
 
-/// About how many bytes a list's images of their own sizes take on disk: from the sizes of some files.
-[[nodiscard]] std::uint64_t expected_list_bytes(const PackImagesSpec& spec, const PackImagesOptions& options,
-                                                const SampleList& list);
+/// About how many bytes an image of its own size takes on disk: from the sizes of some files.
+[[nodiscard]] std::uint64_t expected_image_bytes(const ImageRun& run, const SampleList& list);
 
 /// The plan with the largest chunks of all packs of a run.
 [[nodiscard]] ChunkPlan largest_chunks(const PackImagesSpec& spec, const ImageInput& input);
@@ -81,8 +64,6 @@ void load_with_retries(const PackImagesSpec& spec, const RootFolder& root, const
 /// Throws what can be known beforehand of all packs of a run, before anything of one is removed or written.
 /// Returns folders of an earlier split of the same list that this one does not make: their images would be in
 /// two packs, one for training and one to test with, say. Throws cannot_write where these stay.
-[[nodiscard]] std::vector<std::string> check_outputs(const PackImagesSpec& spec,
-                                                     const PackImagesOptions& options,
-                                                     const ImageInput& input);
+[[nodiscard]] std::vector<std::string> check_outputs(const ImageRun& run, const ImageInput& input);
 
 }  // namespace chunkhit

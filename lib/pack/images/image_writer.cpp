@@ -19,7 +19,6 @@
 #include "pack/images/image_archives.h"
 #include "pack/images/image_input.h"
 #include "pack/images/image_run.h"
-#include "pack/images/pack_spec.h"
 #include "types/image.h"
 #include "types/sample_column.h"
 
@@ -44,7 +43,6 @@ void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options
       {"`include`", !spec.folders.include.empty()},
       {"`split_folders`", !spec.folders.split_folders.empty()},
       {"`pair`", !spec.pair.empty()},
-      {"`pair_kind`", spec.pair_kind != PairKind::mask},
       {"`follow_symlinks`", spec.follow_symlinks}};
   for (const auto& [field, is_given] : given)
     if (is_given)
@@ -154,7 +152,7 @@ struct ImageWriter::Impl {
     if (!class_names.empty() && !spec.classes.empty())
       throw_usage("`classes`: found " + spec.classes + " beside names of classes; give one of both");
     if (!class_names.empty()) spec.classes = "the given names";  // in messages
-    spec.labels = kWriterLabels;
+    list.labels_from = LabelSource::writer;
     options = checked_writer_options(spec, std::move(options));
     if (class_names.empty() && !spec.classes.empty()) class_names = read_classes(spec.classes);
     for (const std::string& name : class_names) add_class_name(name);
@@ -301,7 +299,6 @@ struct ImageWriter::Impl {
     for (const std::string& text : spec.columns.keep_columns) hash.add(text);
     for (const std::string& text : list.classes) hash.add(text);
     list.xxh3 = hash.value();
-    if (!list.masks.empty()) spec.pair = kWriterLabels;
     // Stamps say nothing of a temporary file: the list's hash has its contents.
     list.containers.push_back(make_container(InputFile(spool->open_path()), {1, 0}));
     return pack_list(spec, options, std::move(list));

@@ -38,8 +38,7 @@ bool is_changed(const InputFolders& folders, const SampleList& list, std::size_t
   return with_retries([&] {
     // What could not be opened was stamped with zeros, though it may have had a size.
     if (before == FileStamp{}) return before != open_sample(folders.images, list, index).stamp;
-    return before !=
-           joined_stamp(stamp_sample(folders.images, list, index), pair_stamp(folders, list, index));
+    return before != joined_stamps(stamp_sample(folders.images, list, index), folders, list, index);
   });
 }
 

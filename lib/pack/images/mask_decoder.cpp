@@ -3,23 +3,24 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/hash.h"
 #include "base/throw_error.h"
 #include "base/words.h"
-#include "decode/formats.h"
+#include "decode/class_ids.h"
 #include "listing/class_folders.h"
 #include "listing/file_extension.h"
-#include "pack/images/pack_spec.h"
 #include "pack/images/sample_decoder.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
 
 /// Of files that people take for masks.
-constexpr std::array<std::string_view, 6> kOtherExtensions{".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".JPG"};
+constexpr std::array<std::string_view, 5> kOtherExtensions{".jpg", ".jpeg", ".JPG", ".JPEG", ".webp"};
 
 /// Of views: what decoders read.
 constexpr std::array<std::string_view, 14> kViewExtensions{".jpg", ".jpeg", ".png", ".webp", ".bmp",
@@ -28,89 +29,154 @@ constexpr std::array<std::string_view, 14> kViewExtensions{".jpg", ".jpeg", ".pn
 
 /// Of a file beside its pixels: an ICC profile, say.
 constexpr std::uint64_t kMaxHeadBytes = 1 << 20;
+/// Of a pixel in a file: four int64 of npy.
+constexpr std::uint64_t kMaxPixelBytes = 32;
+/// Of class ids: as decoded, and what is made of them for a sample of its own size.
+constexpr std::uint64_t kPixelCopies = 2;
 
 PackImagesSpec spec_of_masks(PackImagesSpec spec) {
   spec.transform.resample = Filter::nearest;
   spec.transform.channels = Channels::gray;
   spec.transform.background.reset();
-  spec.transform.pad_color = {};
+  spec.transform.pad_color = {spec.mask_pad, spec.mask_pad, spec.mask_pad};
   spec.transform.layout = Layout::nhwc;
   spec.exif = Exif::ignore;
-  spec.pair.clear();
   return spec;
 }
 
-/// Opens a mask's pixels, each of one value.
-std::unique_ptr<OpenedImage> open_pixels(Bytes file, DecodeMonitor& monitor) {
-  if (is_png(file)) return open_png_indices(file);
-  if (is_npy(file)) return open_npy(file, monitor);
-  if (is_bmp(file)) return open_bmp(file, monitor);
-  if (is_gif(file)) return open_gif(file, monitor);
-  throw ImageError("is of another type, expected PNG, npy, BMP or GIF, which keep class ids");
+void check_shape(std::uint32_t width, std::uint32_t height, const MaskDecoder::Size& image) {
+  if (width != image.width || height != image.height)
+    throw ImageError("has " + std::to_string(width) + " x " + std::to_string(height) + " pixels, expected " +
+                     std::to_string(image.width) + " x " + std::to_string(image.height) + " as its image");
 }
-
-}  // namespace
-
-std::optional<RootFolder> mask_folder(const PackImagesSpec& spec) {
-  if (spec.pair.empty() || spec.pair == kWriterLabels || spec.pair == kMemberMasks) return std::nullopt;
-  return RootFolder(spec.pair, spec.follow_symlinks);
-}
-
-namespace {
 
 /// Opens what may be the mask or view of an image.
-MaskFile open_pair(const InputFolders& folders, std::string_view image, std::string name) {
+MaskFile open_candidate(const RootFolder& images, const RootFolder& folder, std::string_view image,
+                        std::string name) {
   MaskFile mask{std::move(name), {}};
   // Where masks lie beside the images, an image is not its own.
-  const bool is_image = mask.name == image && folders.masks->is(folders.images);
-  if (!is_image) mask.file = open_file(*folders.masks, mask.name);
-  mask.is_there = !is_image && !mask.file.error.starts_with("no such file");
+  const bool is_image = mask.name == image && folder.is(images);
+  if (!is_image) mask.file = open_file(folder, mask.name);
+  mask.is_there = !is_image && !mask.file.error.is_missing();
   return mask;
 }
 
-MaskFile open_view(const InputFolders& folders, std::string_view image) {
+/// "its mask cat/1.png: …"
+[[noreturn]] void throw_of_pair(const PairFolder& pair, const std::string& file, const std::string& reason) {
+  throw ImageError("its " + pair.field.name + " " + file + ": " + reason);
+}
+
+MaskFile open_view(const RootFolder& images, const PairFolder& pair, std::string_view image) {
   const std::string stem(without_extension(image));
-  MaskFile view = open_pair(folders, image, std::string(image));
+  const RootFolder& folder = *pair.folder;
+  MaskFile view = open_candidate(images, folder, image, std::string(image));
   for (std::size_t i = 0; i < kViewExtensions.size() && !view.is_there; ++i)
-    view = open_pair(folders, image, stem + std::string(kViewExtensions[i]));
-  if (view.is_there && view.file.error.empty()) return view;
-  if (view.is_there) throw ImageError("its view " + view.name + ": " + view.file.error);
-  folders.masks->check_mounted(std::string(image));
-  throw ImageError("has no view: expected " + std::string(image) +
-                   ", or of another extension (.jpg, .png, …), in the folder of `pair`");
+    view = open_candidate(images, folder, image, stem + std::string(kViewExtensions[i]));
+  if (view.is_there && !view.file.error) return view;
+  if (view.is_there) throw_of_pair(pair, view.name, view.file.error.reason());
+  folder.check_mounted(std::string(image));
+  throw ImageError("has no " + pair.field.name + ": expected " + std::string(image) +
+                       ", or of another extension (.jpg, .png, …), in the folder of `pair`",
+                   FileError::Kind::missing);
+}
+
+/// Whether a list names the files of a field, or has its pixels.
+bool is_listed(const SampleField& field, const SampleList& list) {
+  return field == SampleField{"mask", FieldRole::mask} && (!list.mask_files.empty() || !list.masks.empty());
+}
+
+/// "FOLDER", "FOLDER:view", "NAME=FOLDER", "NAME=FOLDER:view"; the usual name of a role says the role, too.
+PairInput parse_pair(std::string_view text) {
+  std::optional<FieldRole> given;
+  for (const RoleTraits& role : kRoles) {
+    const std::string suffix = std::string(":") + role.name;
+    if (!text.ends_with(suffix)) continue;
+    given = role.role;
+    text.remove_suffix(suffix.size());
+    break;
+  }
+  const std::size_t equals = text.find('=');
+  const bool has_name = equals != text.npos && text.substr(0, equals).find('/') == text.npos;
+  std::string name(has_name ? text.substr(0, equals) : "");
+  if (has_name) text.remove_prefix(equals + 1);
+  const FieldRole role = given.value_or(enum_of<FieldRole>(name).value_or(FieldRole::mask));
+  if (!has_name) name = traits_of(role).name;
+  return {{std::move(name), role}, std::string(text)};
 }
 
 }  // namespace
 
-MaskFile open_mask(const InputFolders& folders, std::string_view image) {
-  if (folders.kind == PairKind::view) return open_view(folders, image);
-  const RootFolder& masks = *folders.masks;
+std::vector<PairInput> pairs_of(const PackImagesSpec& spec) {
+  std::vector<PairInput> pairs;
+  std::vector<SampleField> fields;
+  for (const std::string& text : spec.pair) {
+    pairs.push_back(parse_pair(text));
+    fields.push_back(pairs.back().field);
+    if (pairs.back().folder.empty())
+      throw_usage("`pair`: expected [NAME=]FOLDER[:view], found '" + text + "'");
+  }
+  if (const std::string problem = fields_problem(fields); !problem.empty())
+    throw_usage("`pair`: " + problem + "; NAME=FOLDER names a field");
+  return pairs;
+}
+
+std::vector<std::string> pair_texts(const std::vector<PairInput>& pairs) {
+  std::vector<std::string> texts;
+  texts.reserve(pairs.size());
+  for (const auto& [field, folder] : pairs)
+    texts.push_back(field.name + "=" + folder + ":" + traits_of(field.role).name);
+  return texts;
+}
+
+std::vector<SampleField> fields_of(const PackImagesSpec& spec, const SampleList& list) {
+  std::vector<SampleField> fields;
+  for (PairInput& pair : pairs_of(spec)) fields.push_back(std::move(pair.field));
+  if (fields.empty() && !list.masks.empty()) fields.push_back({"mask", FieldRole::mask});
+  return fields;
+}
+
+std::vector<PairFolder> pair_folders(const PackImagesSpec& spec, const std::vector<SampleField>& fields) {
+  const std::vector<PairInput> inputs = pairs_of(spec);
+  std::vector<PairFolder> pairs;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    pairs.push_back({fields[i], std::nullopt});
+    if (!inputs.empty()) pairs.back().folder.emplace(inputs[i].folder, spec.follow_symlinks);
+  }
+  return pairs;
+}
+
+MaskFile open_pair(const RootFolder& images, const PairFolder& pair, std::string_view image) {
+  if (traits_of(pair.field.role).is_image) return open_view(images, pair, image);
+  const RootFolder& masks = *pair.folder;
   const std::string stem(without_extension(image));
   const auto open = [&](std::string_view extension) {
-    return open_pair(folders, image, stem + std::string(extension));
+    return open_candidate(images, masks, image, stem + std::string(extension));
   };
   for (const std::string_view extension : kMaskExtensions) {
     MaskFile mask = open(extension);
     if (!mask.is_there) continue;
-    if (!mask.file.error.empty()) throw ImageError("its mask " + mask.name + ": " + mask.file.error);
+    if (mask.file.error) throw_of_pair(pair, mask.name, mask.file.error.reason());
     return mask;
   }
   for (const std::string_view extension : kOtherExtensions)
     if (const MaskFile other = open(extension); other.is_there)
-      throw ImageError("its mask " + other.name +
-                       ": is of another type, expected PNG, npy, BMP or GIF, which " + "keep class ids");
+      throw_of_pair(pair, other.name, no_mask_type(extension != ".webp"));
   masks.check_mounted(stem + ".png");
-  throw ImageError("has no mask: expected " + stem + ".png, or .npy, .bmp, .gif, in the folder of `pair`");
+  throw ImageError("has no " + pair.field.name + ": expected " + stem +
+                       ".png, or .npy, .bmp, .gif, .tif, .tiff, .pgm, in the folder of `pair`",
+                   FileError::Kind::missing);
 }
 
-MaskFile open_mask(const InputFolders& folders, const SampleList& list, std::size_t index) {
-  if (list.mask_files.empty()) return open_mask(folders, list.file(index));
+MaskFile open_pair(const RootFolder& images, const PairFolder& pair, const SampleList& list,
+                   std::size_t index) {
+  if (list.mask_files.empty() || !is_listed(pair.field, list))
+    return open_pair(images, pair, list.file(index));
   MaskFile mask{std::string(list.mask_files[index]), {}, true};
   const bool is_member = !list.masks.empty();
-  mask.file = is_member ? open_mask_range(list, index) : open_file(*folders.masks, mask.name);
-  if (mask.file.error.empty()) return mask;
-  if (!is_member && mask.file.error.starts_with("no such file")) folders.masks->check_mounted(mask.name);
-  throw ImageError("its mask " + mask.name + ": " + mask.file.error);
+  mask.file = is_member ? open_mask_range(list, index) : open_file(*pair.folder, mask.name);
+  if (!mask.file.error) return mask;
+  if (!is_member && mask.file.error.is_missing()) pair.folder->check_mounted(mask.name);
+  throw_of_pair(pair, mask.name, mask.file.error.reason());
 }
 
 namespace {
@@ -118,23 +184,23 @@ namespace {
 /// So many images are looked at before the folder of the masks is walked.
 constexpr std::size_t kProbedPairs = 8;
 
-bool has_pair(const InputFolders& folders, std::string_view image) {
+bool has_pair(const RootFolder& images, const PairFolder& pair, std::string_view image) {
   try {
-    static_cast<void>(open_mask(folders, image));
+    static_cast<void>(open_pair(images, pair, image));
   } catch (const ImageError& error) {
-    return !error.reason().starts_with("has no ");
+    return error.of_file() != FileError::Kind::missing;
   } catch (const MachineError&) {
   }
   return true;
 }
 
 /// Names of files that may be the pair of an image.
-std::vector<std::string> pair_names(std::string_view image, PairKind kind) {
+std::vector<std::string> pair_names(std::string_view image, FieldRole role) {
   const std::string stem(without_extension(image));
   std::vector<std::string> names{std::string(image)};
   for (const std::string_view extension : kViewExtensions) names.push_back(stem + std::string(extension));
   for (const std::string_view extension : kMaskExtensions) names.push_back(stem + std::string(extension));
-  if (kind == PairKind::mask)
+  if (!traits_of(role).is_image)
     for (const std::string_view extension : kOtherExtensions) names.push_back(stem + std::string(extension));
   return names;
 }
@@ -157,33 +223,43 @@ std::string likely_pair(std::string_view image, const FolderTree& tree) {
   return best == found.end() ? "no other image" : *best;
 }
 
-}  // namespace
-
-void check_pairs(const PackImagesSpec& spec, const InputFolders& folders, const SampleList& list) {
-  if (!folders.masks || !list.mask_files.empty() || !list.ranges.empty()) return;
+/// Throws bad_data where no image of a list has a file of a field.
+void check_pair_folder(const PackImagesSpec& spec, const RootFolder& images, const PairFolder& pair,
+                       const std::string& folder, const SampleList& list) {
   for (std::size_t i = 0; i < std::min(list.size(), kProbedPairs); ++i)
-    if (has_pair(folders, list.file(i * list.size() / std::min(list.size(), kProbedPairs)))) return;
-  const std::optional<FolderTree> tree = walk_folder(spec.pair, spec.follow_symlinks);
+    if (has_pair(images, pair, list.file(i * list.size() / std::min(list.size(), kProbedPairs)))) return;
+  const std::optional<FolderTree> tree = walk_folder(folder, spec.follow_symlinks);
   if (!tree || tree->count() == 0) return;
   std::vector<std::uint64_t> files(tree->count());
   for (std::size_t index = 0; index < files.size(); ++index)
     files[index] = file_hash(tree->path(index).substr(2));
   std::ranges::sort(files);
-  const bool is_one_folder = folders.masks->is(folders.images);
+  const bool is_one_folder = pair.folder->is(images);
   for (std::size_t index = 0; index < list.size(); ++index)
-    for (const std::string& name : pair_names(list.file(index), spec.pair_kind))
+    for (const std::string& name : pair_names(list.file(index), pair.field.role))
       if (!(is_one_folder && name == list.file(index)) && std::ranges::binary_search(files, file_hash(name)))
         return;
   const std::string first(list.file(0)), stem(without_extension(first));
-  const bool are_views = spec.pair_kind == PairKind::view;
-  throw_bad_data("`pair`: none of " + count_text(list.size(), "image") + " has a " +
-                 (are_views ? "view: " : "mask: ") + first + " needs " +
-                 (are_views ? first + ", or of another extension," : stem + ".png, .npy, .bmp or .gif") +
-                 " in " + spec.pair + ", which holds " + likely_pair(first, *tree) + "; " +
+  const bool are_views = traits_of(pair.field.role).is_image;
+  throw_bad_data("`pair`: none of " + count_text(list.size(), "image") + " has a " + pair.field.name + ": " +
+                 first + " needs " +
+                 (are_views ? first + ", or of another extension,"
+                            : stem + ".png, .npy, .bmp, .gif, .tif, .tiff or .pgm") +
+                 " in " + folder + ", which holds " + likely_pair(first, *tree) + "; " +
                  (are_views ? "links give views the names of images"
                   : spec.labels.empty()
                       ? "`labels` takes a CSV of images and masks, whose column `mask_column` names"
                       : "`mask_column` names the column of masks in " + spec.labels));
+}
+
+}  // namespace
+
+void check_pairs(const PackImagesSpec& spec, const InputFolders& folders, const SampleList& list) {
+  if (!list.ranges.empty()) return;
+  const std::vector<PairInput> inputs = pairs_of(spec);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!is_listed(inputs[i].field, list))
+      check_pair_folder(spec, folders.images, folders.pairs[i], inputs[i].folder, list);
 }
 
 /// A hash: of sums, opposite changes of both files would cancel.
@@ -194,13 +270,16 @@ FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask) {
   return {xxh3(bytes_of(facts)), mask.mtime_ns};
 }
 
-FileStamp pair_stamp(const InputFolders& folders, const SampleList& list, std::size_t index) {
-  if (!folders.masks && list.mask_files.empty()) return {};
-  try {
-    return open_mask(folders, list, index).file.stamp;
-  } catch (const ImageError&) {
-    return {};
+FileStamp joined_stamps(FileStamp image, const InputFolders& folders, const SampleList& list,
+                        std::size_t index, std::size_t first) {
+  for (const PairFolder& pair : std::span(folders.pairs).subspan(first)) {
+    if (!pair.folder && list.mask_files.empty()) continue;
+    try {
+      image = joined_stamp(image, open_pair(folders.images, pair, list, index).file.stamp);
+    } catch (const ImageError&) {
+    }
   }
+  return image;
 }
 
 MaskDecoder::MaskDecoder(const PackImagesSpec& spec)
@@ -211,41 +290,41 @@ TransformPlan MaskDecoder::plan(const Size& image) const {
   header.width = image.width;
   header.height = image.height;
   header.channels = 1;
-  return plan_sample(spec_, header);
+  TransformPlan plan = plan_sample(spec_, header, {});
+  // Crops beyond the image are padded as `fit` pads.
+  plan.canvas = {0, 0, plan.sample.width, plan.sample.height};
+  return plan;
 }
 
-namespace {
-
-void check_shape(std::uint32_t width, std::uint32_t height, const MaskDecoder::Size& image) {
-  if (width != image.width || height != image.height)
-    throw ImageError("has " + std::to_string(width) + " x " + std::to_string(height) + " pixels, expected " +
-                     std::to_string(image.width) + " x " + std::to_string(image.height) + " as its image");
-}
-
-}  // namespace
-
-void MaskDecoder::make(const InputFolders& folders, const SampleList& list, std::size_t index,
-                       const Size& image, std::uint8_t* out) {
+std::uint64_t MaskDecoder::make(const RootFolder& images, const PairFolder& pair, const SampleList& list,
+                                std::size_t index, const Size& image, std::uint64_t max_bytes,
+                                std::uint8_t* out) {
   stamp_ = {};
-  if (!list.mask_shapes.empty()) return make_added(list, index, image, out);
-  const MaskFile mask = open_mask(folders, list, index);
+  if (!list.mask_shapes.empty()) {
+    make_added(list, index, image, out);
+    return 0;
+  }
+  const MaskFile mask = open_pair(images, pair, list, index);
   stamp_ = mask.file.stamp;
   try {
-    if (mask.file.bytes >
-        std::max<std::uint64_t>(kMaxHeadBytes, std::uint64_t{2} * image.width * image.height))
+    const std::uint64_t pixel_count = std::uint64_t{image.width} * image.height;
+    if (mask.file.bytes > kMaxHeadBytes + kMaxPixelBytes * pixel_count)
       throw ImageError("has " + count_text(mask.file.bytes, "byte") +
                        ", too many for the pixels of its image");
-    if (const std::string reason = mask.file.read(file_); !reason.empty()) throw ImageError(reason);
-    DecodeMonitor monitor({.max_seconds = spec_.max_seconds_per_image});
-    const std::unique_ptr<OpenedImage> opened = open_pixels(file_, monitor);
-    check_shape(opened->header.width, opened->header.height, image);
-    if (opened->header.channels != 1)
-      throw ImageError("has " + std::to_string(opened->header.channels) +
-                       " channels, expected 1, of class ids");
+    const std::uint64_t held = mask.file.bytes + kPixelCopies * pixel_count;
+    if (held > max_bytes) return held;
+    if (const FileError error = mask.file.read(file_)) throw ImageError(error);
+    DecodeMonitor monitor({.max_pixels = max_pixels(spec_), .max_seconds = spec_.max_seconds_per_image});
+    const std::unique_ptr<OpenedImage> opened = open_class_ids(file_, monitor);
+    const ImageHeader& header = opened->header;
+    check_shape(header.width, header.height, image);
+    const std::uint64_t needed = held + std::max(header.peak_bytes, header.extra_bytes);
+    if (needed > max_bytes) return needed;
     opened->decode({1, {0, 0, image.width, image.height}, 1}, pixels_);
     transform(image, pixels_.pixels, out);
+    return 0;
   } catch (const ImageError& error) {
-    throw ImageError("its mask " + mask.name + ": " + error.reason());
+    throw_of_pair(pair, mask.name, error.reason());
   }
 }
 

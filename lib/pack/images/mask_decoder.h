@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "chunkhit/image_spec.h"
@@ -17,14 +18,33 @@
 
 namespace chunkhit {
 
-/// Opens the folder of a spec's masks, if it has one; throws as RootFolder.
-[[nodiscard]] std::optional<RootFolder> mask_folder(const PackImagesSpec& spec);
+/// A field of PackImagesSpec::pair, and its folder.
+struct PairInput {
+  SampleField field;
+  std::string folder;
+};
+
+/// Parses the fields of a spec, in their order; throws usage.
+[[nodiscard]] std::vector<PairInput> pairs_of(const PackImagesSpec& spec);
+/// What `pair` says of fields, one by one.
+[[nodiscard]] std::vector<std::string> pair_texts(const std::vector<PairInput>& pairs);
+/// The fields of a list's samples: those of the spec, or the mask that the list names or was given.
+[[nodiscard]] std::vector<SampleField> fields_of(const PackImagesSpec& spec, const SampleList& list);
+
+/// The files of a field; no folder where they are members of tars, or were given by a program.
+struct PairFolder {
+  SampleField field;
+  std::optional<RootFolder> folder;
+};
+
+/// Opens the folders of fields; throws as RootFolder.
+[[nodiscard]] std::vector<PairFolder> pair_folders(const PackImagesSpec& spec,
+                                                   const std::vector<SampleField>& fields);
 
 /// Where the files of a list lie.
 struct InputFolders {
   const RootFolder& images;
-  const std::optional<RootFolder>& masks;
-  PairKind kind = PairKind::mask;
+  const std::vector<PairFolder>& pairs;
 };
 
 /// The mask, or view, of an image's file.
@@ -34,12 +54,14 @@ struct MaskFile {
   bool is_there = false;
 };
 
-/// Opens the mask of a sample: the file or member that the list names, else the file of the image's name with
-/// the first extension of a mask that is there. Throws ImageError where there is none, MachineError.
-[[nodiscard]] MaskFile open_mask(const InputFolders& folders, const SampleList& list, std::size_t index);
+/// Opens the file of a sample's field: the file or member that the list names, else the file of the image's
+/// name with the first extension of a mask that is there. Throws ImageError where there is none,
+/// MachineError.
+[[nodiscard]] MaskFile open_pair(const RootFolder& images, const PairFolder& pair, const SampleList& list,
+                                 std::size_t index);
 /// The same for an image of which a list names no mask. A view is the file of the image's name, or of its
 /// name with another extension.
-[[nodiscard]] MaskFile open_mask(const InputFolders& folders, std::string_view image);
+[[nodiscard]] MaskFile open_pair(const RootFolder& images, const PairFolder& pair, std::string_view image);
 
 /// Throws bad_data, with what the folder holds, where no image of a list has a mask, or view, of its name.
 void check_pairs(const PackImagesSpec& spec, const InputFolders& folders, const SampleList& list);
@@ -47,8 +69,9 @@ void check_pairs(const PackImagesSpec& spec, const InputFolders& folders, const 
 /// The stamp of an image and of its mask or view as one: another one where either changed. The image's own
 /// where the other has none.
 [[nodiscard]] FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask);
-/// The stamp of a sample's mask or view; zeros where there is none.
-[[nodiscard]] FileStamp pair_stamp(const InputFolders& folders, const SampleList& list, std::size_t index);
+/// The stamp of an image joined with those of its fields from number `first` on.
+[[nodiscard]] FileStamp joined_stamps(FileStamp image, const InputFolders& folders, const SampleList& list,
+                                      std::size_t index, std::size_t first = 0);
 
 /// Reads masks; each thread has its own.
 class MaskDecoder {
@@ -60,9 +83,11 @@ class MaskDecoder {
     std::uint32_t height;
   };
   /// Writes a sample's mask, resized and cropped as the image, by nearest pixels, to `out`, of
-  /// `plan(image).sample`. Throws ImageError, and MachineError.
-  void make(const InputFolders& folders, const SampleList& list, std::size_t index, const Size& image,
-            std::uint8_t* out);
+  /// `plan(image).sample`, and returns 0; writes nothing where that takes more memory than `max_bytes`, and
+  /// returns how much. Throws ImageError, and MachineError.
+  [[nodiscard]] std::uint64_t make(const RootFolder& images, const PairFolder& pair, const SampleList& list,
+                                   std::size_t index, const Size& image, std::uint64_t max_bytes,
+                                   std::uint8_t* out);
   [[nodiscard]] TransformPlan plan(const Size& image) const;
   /// The stamp of the last mask's file.
   [[nodiscard]] const FileStamp& stamp() const { return stamp_; }

@@ -26,16 +26,10 @@ namespace chunkhit {
 namespace {
 
 std::string shape_text(const SampleShape& sample) {
-  if (sample.height == 0) return "their own sizes, " + count_text(sample.channels, "channel");
+  if (sample.height == 0)
+    return "their own sizes, " + count_text(sample.channels, "channel") + fields_text(sample);
   return std::to_string(sample.height) + "x" + std::to_string(sample.width) + "x" +
-         std::to_string(sample.channels) + " " + name_of(sample.layout);
-}
-
-std::string kept_columns_text(const std::vector<PackColumn>& columns) {
-  std::string text;
-  for (const PackColumn& column : columns)
-    text += (text.empty() ? "" : ", ") + column.name + " (" + name_of(column.type) + ")";
-  return text.empty() ? "none" : text;
+         std::to_string(sample.channels) + " " + name_of(sample.layout) + fields_text(sample);
 }
 
 /// Throws bad_data where samples or labels of a pack have another form than the first one's.
@@ -43,14 +37,13 @@ void check_images(const MergeInput& input, const MergeInput& first) {
   const Manifest& found = *input.images;
   const Manifest& expected = *first.images;
   check_equal(input, first, "samples of", shape_text(found.sample), shape_text(expected.sample),
-              "pack one of them again with the shape and layout of the other");
+              "pack one of them again with the shape, layout and fields of the other");
   const auto labels = [](const Manifest& manifest) {
     return manifest.class_labels ? std::string("class ids") : "the numbers " + joined(manifest.label_columns);
   };
   check_equal(input, first, "labels are", labels(found), labels(expected),
               "pack one of them again with labels like the other's");
-  check_equal(input, first, "columns are", kept_columns_text(found.columns),
-              kept_columns_text(expected.columns),
+  check_equal(input, first, "columns are", columns_text(found.columns), columns_text(expected.columns),
               "pack one of them again with the other's `keep_columns`, and values of the same types");
 }
 

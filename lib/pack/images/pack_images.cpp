@@ -37,14 +37,15 @@ RunFrame start_run(const PackImagesOptions& options) {
   return {"pack-images", options.command_line, options.stop};
 }
 
-PackImagesReport pack_input(const PackImagesSpec& given, const PackImagesOptions& options, ImageInput input,
-                            RunFrame& frame) {
-  const PackImagesSpec spec = with_part_samples(given, options, input.list);
+PackImagesReport pack_input(ImageRun given, ImageInput input, RunFrame& frame) {
+  count_part_samples(given, input.list);
+  const auto& [spec, options, source] = given;
   const RootFolder root(options.root, spec.follow_symlinks);
   const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, input), frame.held_bytes());
-  if (spec.labels != kWriterLabels) frame.root = absolute_root(options.root);
+  if (!std::holds_alternative<WriterSource>(source)) frame.root = absolute_root(options.root);
   RunContext run{frame,
                  options,
+                 source,
                  input.list,
                  DecoderContext{spec, root, input.first.sample, input.first.file,
                                 MemoryBudget(memory.decode_bytes), memory.kept_bytes},
@@ -54,8 +55,7 @@ PackImagesReport pack_input(const PackImagesSpec& given, const PackImagesOptions
   PackImagesReport report;
   report.notices = std::move(input.notices);
   report.labels = std::move(input.labels);
-  for (const std::string& path : check_outputs(spec, options, input))
-    OutputPack(kImagePacks, path, false).remove();
+  for (const std::string& path : check_outputs(given, input)) OutputPack(kImagePacks, path, false).remove();
   frame.execute(memory.threads, [&] { write_packs(run, std::move(input.packs), report); });
   if (!report.interrupted) remove_plan(options.output);
   report.seconds = frame.seconds();
@@ -90,49 +90,33 @@ PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, st
 
 }  // namespace
 
-PackImagesReport pack_images(const PackImagesSpec& given_spec, const PackImagesOptions& given) {
-  check_no_sheet(given);
-  const PackImagesOptions options = checked_options(given_spec, given);
-  const PackImagesSpec spec = with_masks(given_spec, options);
-  check_memory(spec, options);
-  RunFrame frame = start_run(options);
-  std::optional<ImageInput> input = read_image_input(spec, options);
-  if (input) return pack_input(spec, options, *std::move(input), frame);
-  PackImagesReport stopped;
-  stopped.interrupted = true;
-  return stopped;
-}
-
-PackImagesOptions checked_writer_options(const PackImagesSpec& spec, PackImagesOptions given) {
-  check_no_sheet(given);
-  PackImagesOptions options = checked_output(spec, std::move(given));
-  check_memory(spec, options);
-  options.root = "/";  // samples are not looked for below it
-  std::vector<std::string> names{""};
-  if (!spec.split.empty()) names.clear();
-  for (const SplitShare& share : spec.split) names.push_back(share.name);
-  for (const std::string& name : names)
-    OutputPack::check(kImagePacks, pack_path(options.output, name), options.force);
-  return options;
+PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  ImageRun run = checked_run(spec, options);
+  check_memory(run.spec, run.options);
+  RunFrame frame = start_run(run.options);
+  std::optional<ImageInput> input = read_image_input(run);
+  if (!input) return {.interrupted = true};
+  return pack_input(std::move(run), *std::move(input), frame);
 }
 
 PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& options, SampleList list) {
   RunFrame frame = start_run(options);
-  return pack_input(spec, options, make_image_input(spec, options, std::move(list)), frame);
+  ImageRun run{spec, options, WriterSource{}};
+  ImageInput input = make_image_input(run, std::move(list));
+  return pack_input(std::move(run), std::move(input), frame);
 }
 
 PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackImagesOptions& given) {
-  check_sheet_name(given);
-  const PackImagesOptions options = checked_options(given_spec, given);
+  ImageRun run = checked_run(given_spec, given, true);
+  const auto& [spec, options, source] = run;
   const RunFrame frame("pack-images", options.command_line, options.stop);
-  PackImagesSpec spec = with_masks(given_spec, options);
   check_memory(spec, options);
-  const std::optional<ImageInput> input = read_image_input(spec, options);
+  const std::optional<ImageInput> input = read_image_input(run);
   if (!input) return {};
-  spec = with_part_samples(spec, options, input->list);
+  count_part_samples(run, input->list);
   const FirstImage& first = input->first;
   const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, *input), frame.held_bytes());
-  static_cast<void>(check_outputs(spec, options, *input));
+  static_cast<void>(check_outputs(run, *input));
   PackImagesPreview preview{.rows = input->list.row_count,
                             .rejected = input->list.rejects.size(),
                             .notices = input->notices,
@@ -144,20 +128,18 @@ PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackIma
                             .codec = codec_choice(spec).codec,
                             .packs = {},
                             .free_bytes = 0};
-  const std::uint64_t own_bytes =
-      spec.sizes == Sizes::own ? expected_list_bytes(spec, options, input->list) : 0;
   for (const PackSamples& samples : input->packs) {
     check_earlier_pack(spec, options, input->list, first.sample, samples);
     const std::uint64_t rows = samples.indices.size();
     PackImagesPlan plan = foresee(spec, first.sample, pack_path(options.output, samples.name), rows);
     if (spec.sizes == Sizes::own) {
-      plan.needed_bytes = own_bytes / input->list.size() * rows;
+      plan.needed_bytes = expected_image_bytes(run, input->list) * rows;
       plan.is_compressed = false;
     }
     preview.packs.push_back(std::move(plan));
   }
   preview.free_bytes = free_bytes(existing_folder(options.output));
-  if (!options.sheet.empty()) preview.sheet = write_preview_sheet(spec, options, *input, memory);
+  if (!options.sheet.empty()) preview.sheet = write_preview_sheet(run, *input, memory);
   return preview;
 }
 

@@ -14,6 +14,7 @@
 #include "decode/image_decoder.h"
 #include "manifest/recorded_fields.h"
 #include "pack/images/image_fields.h"
+#include "pack/images/mask_decoder.h"
 #include "store/part.h"
 #include "store/part_index.h"
 #include "transform/transform_plan.h"
@@ -29,24 +30,17 @@ std::string names_hash(const std::vector<std::string>& names) {
 }
 
 /// chunk-samples follows from the number of samples where no flag gives it.
-std::vector<SpecEntry> without_chunk_samples(std::vector<SpecEntry> spec) {
+RecordedSpec without_chunk_samples(RecordedSpec spec) {
   std::erase_if(spec, [](const SpecEntry& entry) { return entry.name == "chunk-samples"; });
   return spec;
 }
 
 /// A spec for people: the classes by where they come from, not by their hash.
-std::vector<SpecEntry> with_source_of_classes(std::vector<SpecEntry> spec, const std::string& hash,
-                                              const std::string& source) {
+RecordedSpec with_source_of_classes(RecordedSpec spec, const std::string& hash, const std::string& source) {
   for (SpecEntry& entry : spec)
     if (entry.name == "classes" && entry.value != "sorted")
       entry.value = entry.value == hash ? source : "a list";
   return spec;
-}
-
-std::string classes_hash(const std::vector<SpecEntry>& spec) {
-  for (const SpecEntry& entry : spec)
-    if (entry.name == "classes") return entry.value;
-  return "";
 }
 
 void check_folder_name(const std::string& flag, const std::string& name) {
@@ -150,6 +144,8 @@ void check_resizing(const PackImagesSpec& spec) {
   const TransformSpec plain;
   if (transform.resize != Resize::fit && transform.pad_color != plain.pad_color)
     throw_usage("`pad_color`: is for `fit`, which pads");
+  if (spec.mask_pad != 0 && transform.resize != Resize::fit && transform.crop_width == 0)
+    throw_usage("`mask_pad`: is for `fit` and `crop`, which pad; loaders have mask_padding");
   const bool resizes =
       transform.resize != Resize::none || spec.own_sizes.max_side != 0 || spec.own_sizes.short_side != 0;
   if (!resizes && transform.resample != plain.resample)
@@ -161,12 +157,20 @@ void check_resizing(const PackImagesSpec& spec) {
 
 /// The same for pairs.
 void check_pair(const PackImagesSpec& spec) {
-  if (spec.pair_kind == PairKind::mask) return;
-  if (!spec.columns.mask_column.empty())
-    throw_usage("`pair_kind` view: excludes `mask_column`, which names masks");
-  if (spec.pair.empty()) throw_usage("`pair_kind` view: is for `pair`, the folder of the views");
-  if (spec.sizes == Sizes::own)
-    throw_usage("`pair_kind` view: is for `sizes` fixed; images of their own sizes have masks alone");
+  const std::vector<PairInput> pairs = pairs_of(spec);
+  if (spec.sizes != Sizes::own || pairs.empty()) return;
+  if (pairs.size() > 1 || !traits_of(pairs[0].field.role).fits_own_sizes || !has_usual_name(pairs[0].field))
+    throw_usage(
+        "`pair`: images of their own sizes have one field, a mask; other fields are for `sizes` fixed");
+}
+
+/// What a pack records of its fields: where their files were is not part of it.
+std::vector<std::string> recorded_pairs(const PackImagesSpec& spec) {
+  std::vector<PairInput> pairs = pairs_of(spec);
+  if (pairs.size() == 1 && has_usual_name(pairs[0].field))
+    return {traits_of(pairs[0].field.role).is_image ? kOneView : kOneMask};
+  for (PairInput& pair : pairs) pair.folder = "folder";
+  return pair_texts(pairs);
 }
 
 void check_split(const PackImagesSpec& spec) {
@@ -200,42 +204,42 @@ CodecChoice codec_choice(const PackImagesSpec& spec) {
   return parse_codec(spec.codec.empty() ? std::string(plain) : spec.codec, spec.container, kind.codecs);
 }
 
-std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
-                                     const std::string& split_name, const SampleList& list) {
-  const bool is_written = spec.labels == kWriterLabels;
-  const std::string labels = !list.labels_from.empty() ? list.labels_from
-                             : spec.labels.empty()     ? kClassFolders
-                             : is_written              ? "writer"
-                                                       : "csv";
+RecordedSpec recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan, const std::string& split_name,
+                           const SampleList& list) {
+  const bool is_written = list.labels_from == LabelSource::writer;
+  PackImagesSpec recorded = spec;
+  recorded.pair = recorded_pairs(spec);
+  if (!list.masks.empty()) recorded.pair = {is_written ? "writer" : "members"};
   const bool is_sets = !spec.columns.label_separator.empty();
   std::map<std::string, std::string> computed{
-      {"labels", labels},
+      {"labels", name_of(list.labels_from)},
       {"classes", spec.classes.empty() ? "sorted" : names_hash(is_sets ? list.label_columns : list.classes)},
-      {"pair", is_written                  ? "writer"
-               : spec.pair == kMemberMasks ? "members"
-                                           : "folder"},
       {"codec", codec_text(codec_choice(spec))},
       {"chunk-bytes", std::to_string(plan.chunk_bytes)},
       {"chunk-samples", std::to_string(plan.chunk_samples)}};
+  if (recorded.pair == std::vector<std::string>{kOneView}) computed["pair"] = kOneMask;
   // Recorded where it matters: packs from before it was an option have no sample without a label.
   if (spec.columns.empty_labels == EmptyLabels::zeros && list.empty_labels == 0)
     computed["empty-labels"] = "";
-  if (labels == kClassFolders) computed["label-column"] = "";
-  if (labels == "csv" && !is_sets) computed["label-column"] = RepeatedForm().text(list.label_columns);
+  if (is_written) computed["include"] = "";
+  if (list.labels_from == LabelSource::folders) computed["label-column"] = "";
+  if (list.labels_from == LabelSource::csv && !is_sets)
+    computed["label-column"] = RepeatedForm().text(list.label_columns);
   FieldRecorder recorder(std::move(computed));
-  show(spec, recorder);
+  show(std::as_const(recorded), recorder);
   if (!split_name.empty()) recorder.entries.push_back({"split-name", split_name});
   return std::move(recorder.entries);
 }
 
-PackImagesSpec spec_of(const std::vector<SpecEntry>& recorded) {
+PackImagesSpec spec_of(const RecordedSpec& recorded) {
   PackImagesSpec spec;
   RecordReader reader(recorded);
   show(spec, reader);
   if (spec.sizes == Sizes::own && spec.own_sizes.part_samples == 0)
     throw_bad_data("spec: part-samples: found '0'");
+  if (recorded.has("pair-kind") && recorded.get("pair-kind") != "mask") spec.pair = {kOneView};
   // What says which samples there are is not recorded as it was given; a plan lists them.
-  if (spec.labels == kClassFolders) spec.labels.clear();
+  spec.labels.clear();
   spec.columns = {};
   spec.folders = {};
   spec.classes.clear();
@@ -247,7 +251,7 @@ PackImagesSpec spec_of(const std::vector<SpecEntry>& recorded) {
 std::string pack_difference(const EarlierPack& before, const WantedPack& now) {
   const bool list_changed = pack_id(before.spec, now.input_xxh3) != before.pack_id;
   const bool computed = now.flags.chunk_samples == 0 && now.flags.chunk_bytes == 0;
-  const std::string hash = classes_hash(now.spec);
+  const std::string hash = now.spec.get("classes");
   const auto earlier = with_source_of_classes(before.spec, hash, now.flags.classes);
   const auto wanted = with_source_of_classes(now.spec, hash, now.flags.classes);
   std::string difference =
@@ -303,7 +307,7 @@ std::string codec_libraries(const PackImagesSpec& spec, const SampleShape& sampl
   if (spec.sizes != Sizes::own) return codec_library(codec_choice(spec).codec);
   const bool is_raw = spec.own_sizes.store == Store::raw || spec.container == "hdf5";
   std::string libraries = is_raw ? "" : codec_library("zstd");
-  if (sample.has_mask) libraries += (is_raw ? "" : ", ") + codec_library("deflate");
+  if (!sample.pairs.empty()) libraries += (is_raw ? "" : ", ") + codec_library("deflate");
   return libraries;
 }
 

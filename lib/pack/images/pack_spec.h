@@ -16,13 +16,6 @@
 
 namespace chunkhit {
 
-/// PackImagesSpec::labels of an ImageWriter; no path holds a NUL.
-inline constexpr std::string_view kWriterLabels{"\0writer", 7};
-/// PackImagesSpec::pair of masks that are members of tars, as their images are.
-inline constexpr std::string_view kMemberMasks{"\0members", 8};
-/// What is recorded as `labels` of class folders.
-inline constexpr const char* kClassFolders = "folders";
-
 /// Returns the codec that a spec means; throws usage.
 [[nodiscard]] CodecChoice codec_choice(const PackImagesSpec& spec);
 
@@ -31,17 +24,17 @@ inline constexpr const char* kClassFolders = "folders";
 
 /// Every choice that the output depends on, under its flag's name; of `--classes` a hash of the list's names
 /// by id.
-[[nodiscard]] std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
-                                                   const std::string& split_name, const SampleList& list);
+[[nodiscard]] RecordedSpec recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
+                                         const std::string& split_name, const SampleList& list);
 
-/// The spec behind recorded entries, as far as it says how samples are made and stored: of the input only
-/// whether it is a CSV. Throws bad_data for a value that no spec has.
-[[nodiscard]] PackImagesSpec spec_of(const std::vector<SpecEntry>& recorded);
+/// The spec behind recorded entries, as far as it says how samples are made and stored. Throws bad_data for a
+/// value that no spec has.
+[[nodiscard]] PackImagesSpec spec_of(const RecordedSpec& recorded);
 
 /// The pack that is to be written there.
 struct WantedPack {
   const PackImagesSpec& flags;
-  const std::vector<SpecEntry>& spec;
+  const RecordedSpec& spec;
   std::uint64_t input_xxh3 = 0;
   std::uint64_t rows = 0;
 };

@@ -48,7 +48,7 @@ PackWriter::PackWriter(RunContext& run, const PackImagesSpec& spec, PackTask tas
       task_(std::move(task)),
       codec_(codec_choice(spec)),
       plan_(plan_pack(spec, run.context.sample, task_.sample_count)),
-      pack_(kImagePacks, pack_path(run.options.output, task_.name), run.options.force, run.is_planned),
+      pack_(kImagePacks, pack_path(run.options.output, task_.name), run.options.force, run.plan() != nullptr),
       packer_(part_packer(run.context)),
       rejects_(task_.rejects) {
   pack_.identify(own_identity());
@@ -94,12 +94,12 @@ PackReport PackWriter::write() {
     // The rejects so far are published as after a complete run, so that the user can look at them.
     static_cast<void>(publish_rows(kRejectsName, rejects_, "reason"));
     static_cast<void>(publish_rows(kWarningsName, warnings_, "warning"));
-    throw Error(
-        error.code(),
-        std::string(error.what()) + "; see " + pack_.file(kRejectsName) + " (rows so far)" +
-            (run_.is_planned ? "; once they are repaired, the pack-images command without `plan` packs "
-                               "changed images again"
-                             : ""));
+    throw Error(error.code(),
+                std::string(error.what()) + "; see " + pack_.file(kRejectsName) + " (rows so far)" +
+                    (run_.plan() != nullptr
+                         ? "; once they are repaired, the pack-images command without `plan` packs "
+                           "changed images again"
+                         : ""));
   }
   if (interrupted_) return report();
   Manifest manifest = manifest_so_far();
@@ -193,12 +193,12 @@ std::vector<std::uint64_t> PackWriter::changed_parts() {
 }
 
 /// Whether a listed file cannot be opened here. One that its folder lacks was deleted.
-bool PackWriter::is_unreadable(const std::string& file) const {
+bool PackWriter::is_unreadable(const std::string& file, const PlanSource& plan) const {
   const RootFolder& root = run_.context.root;
-  const std::string error = root.open(file).error;
-  if (error.starts_with("may not be read")) return true;
+  const FileError error = root.open(file).error;
+  if (error.kind == FileError::Kind::denied) return true;
   // A CSV may name files that never existed; those of class folders were listed and did exist.
-  return spec_.labels.empty() && error.starts_with("no such file") && !root.lacks(file);
+  return plan.of_folders && error.is_missing() && !root.lacks(file);
 }
 
 /// Distinguishes damaged images from a lost file system: rejects caused by the latter end the run with
@@ -207,14 +207,16 @@ void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
   // A container that cannot be read is an error of its own.
   if (!run_.list.containers.empty()) return;
   const RootFolder& root = run_.context.root;
+  const PlanSource* const plan = run_.plan();
   try {
     for (const Reject& reject : rejects) {
       if (root.stamp(reject.file) == FileStamp{}) root.check_mounted(reject.file);
-      if (run_.is_planned && is_unreadable(reject.file))
+      if (plan != nullptr && is_unreadable(reject.file, *plan))
         throw MachineError(run_.options.root + "/" + reject.file +
                            ": cannot be read, and was there when the pack was planned");
     }
-    if (!rejects.empty() && !run_.lacks_first_file && !root.open(run_.context.first_file).error.empty())
+    if (!rejects.empty() && !(plan != nullptr && plan->lacks_first_file) &&
+        root.open(run_.context.first_file).error)
       throw MachineError(run_.options.root + "/" + run_.context.first_file +
                          ": could be read when the run began, and can no longer");
   } catch (const MachineError& error) {
@@ -295,10 +297,10 @@ void PackWriter::pack_lane(Lanes& lanes) {
     PartSlot& slot = *lanes.missing[at];
     if (is_stopped(lanes)) interrupted_ = true;
     if (interrupted_) break;
-    if (run_.is_planned && is_finished_now(slot)) continue;
+    if (run_.plan() != nullptr && is_finished_now(slot)) continue;
     // The other parts of a planned pack are written by other tasks.
-    const std::uint64_t full_parts = run_.is_planned ? 0 : lanes.missing.size() - 1 - at;
-    const std::uint64_t last_part = (run_.is_planned ? &slot : lanes.missing.back())->part_index;
+    const std::uint64_t full_parts = run_.plan() != nullptr ? 0 : lanes.missing.size() - 1 - at;
+    const std::uint64_t last_part = (run_.plan() != nullptr ? &slot : lanes.missing.back())->part_index;
     const std::uint64_t rows_left = full_parts * plan_.part_samples + row_count(last_part);
     pack_.check_space(needed_space(plan_, run_.context.sample, container_, rows_left));
     std::unique_ptr<ChunkWriter> writer = create_part(slot.part_index, row_count(slot.part_index));

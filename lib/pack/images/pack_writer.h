@@ -16,6 +16,7 @@
 #include "chunk/chunk_plan.h"
 #include "chunkhit/pack.h"
 #include "pack/images/image_pipeline.h"
+#include "pack/images/image_run.h"
 #include "pack/images/memory_plan.h"
 #include "pack/images/pack_task.h"
 #include "pack/images/rejects.h"
@@ -28,15 +29,15 @@ namespace chunkhit {
 struct RunContext {
   const RunFrame& frame;
   const PackImagesOptions& options;
+  const ImageSource& source;
   const SampleList& list;  ///< of a planned run: without rows
   DecoderContext context;
   RejectLimit rejects;
   PackProgress progress;
   MemoryPlan memory;
   std::optional<SharedStats> normalize{};  ///< of a split, once its first pack is finished
-  /// Other processes write parts of the same packs; every listed file was there when they were planned.
-  bool is_planned = false;
-  bool lacks_first_file = false;  ///< that was deleted between planning and this run
+  /// The plan that the rows are of, or null.
+  [[nodiscard]] const PlanSource* plan() const { return std::get_if<PlanSource>(&source); }
 };
 
 /// Writes one pack of a run, or what is missing of it.
@@ -68,8 +69,8 @@ class PackWriter {
   [[nodiscard]] std::vector<std::uint64_t> changed_parts();
   /// Throws try_again where rejects are no error of their files: a file system went away.
   void check_mounted(const std::vector<Reject>& rejects) const;
-  /// Whether a row's file could not be read though nothing is known to be wrong with it.
-  [[nodiscard]] bool is_unreadable(const std::string& file) const;
+  /// Whether a planned row's file could not be read though nothing is known to be wrong with it.
+  [[nodiscard]] bool is_unreadable(const std::string& file, const PlanSource& plan) const;
   /// A part to be packed, or that is finished.
   struct PartSlot;
   /// What the threads share that pack parts at once, one after the other each.

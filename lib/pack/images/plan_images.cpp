@@ -13,6 +13,7 @@
 #include "chunkhit/pack.h"
 #include "manifest/plan.h"
 #include "pack/images/image_input.h"
+#include "pack/images/mask_decoder.h"
 #include "pack/images/pack_task.h"
 #include "pack/images/plan_rows.h"
 #include "pack/images/rejects.h"
@@ -20,15 +21,14 @@
 #include "pack/run_frame.h"
 
 namespace chunkhit {
-
 namespace {
 
 /// Returns whether all packs are finished already.
-bool are_finished(const PackImagesSpec& spec, const PackImagesOptions& options, const ImageInput& input) {
-  return !options.force && std::ranges::all_of(input.packs, [&](const PackSamples& samples) {
-    const auto finished = finished_pack(pack_path(options.output, samples.name), kImagePacks);
-    return finished &&
-           finished->manifest().pack_id == image_pack(spec, input.first.sample, input.list, samples).pack_id;
+bool are_finished(const ImageRun& run, const ImageInput& input) {
+  return !run.options.force && std::ranges::all_of(input.packs, [&](const PackSamples& samples) {
+    const auto finished = finished_pack(pack_path(run.options.output, samples.name), kImagePacks);
+    const PackIdentity wanted = image_pack(run.spec, input.first.sample, input.list, samples);
+    return finished && finished->manifest().pack_id == wanted.pack_id;
   });
 }
 
@@ -75,8 +75,8 @@ PackPlan plan_of(const PackImagesOptions& options, const RunRecord& run, const S
 }
 
 /// Writes the rows of all parts, then plan.json, whose existence makes the folder a plan.
-void write_plan(const PackImagesSpec& spec, const PackImagesOptions& options, const ImageInput& input,
-                PackPlan plan, PlanReport& report) {
+void write_plan(const ImageRun& run, const ImageInput& input, PackPlan plan, PlanReport& report) {
+  const auto& [spec, options, source] = run;
   make_folders(options.output);
   remove_plan_left_overs(options.output);
   PlanRowsWriter rows(options.output);
@@ -106,40 +106,39 @@ void write_plan(const PackImagesSpec& spec, const PackImagesOptions& options, co
 
 PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions& given,
                        std::uint64_t tasks) {
-  const PackImagesOptions options = checked_options(given_spec, given);
-  check_no_sheet(options);
+  ImageRun run = checked_run(given_spec, given);
+  const auto& [spec, options, source] = run;
   if (tasks < 1) throw_usage("`plan`: expected at least one task");
   RunFrame frame("pack-images", options.command_line, options.stop);
   if (options.on_progress) options.on_progress({});
   PlanReport report{.path = options.output};
-  PackImagesSpec spec = with_masks(given_spec, options);
-  std::optional<ImageInput> input = read_image_input(spec, options);
+  std::optional<ImageInput> input = read_image_input(run);
   report.interrupted = !input;
   if (!input) return report;
-  spec = with_part_samples(spec, options, input->list);
+  count_part_samples(run, input->list);
   report.rows = input->list.row_count;
   report.rejected = input->list.rejects.size();
   report.notices = std::move(input->notices);
   report.labels = std::move(input->labels);
   RejectLimit rejects(options, input->list.row_count);
   for (const Reject& reject : input->list.rejects) rejects.add(reject);
-  const std::vector<std::string> stale = check_outputs(spec, options, *input);
+  const std::vector<std::string> stale = check_outputs(run, *input);
   for (const PackSamples& samples : input->packs)
     check_earlier_pack(spec, options, input->list, input->first.sample, samples);
-  report.already_finished = are_finished(spec, options, *input);
+  report.already_finished = are_finished(run, *input);
   if (report.already_finished) return report;
   for (const std::string& path : stale) OutputPack(kImagePacks, path, false).remove();
   for (const PackSamples& samples : input->packs)
     OutputPack(kImagePacks, pack_path(options.output, samples.name), options.force);
   PackPlan plan = plan_of(options, frame.record, input->list, input->first);
-  if (!spec.pair.empty() && input->list.masks.empty())
-    plan.masks = std::filesystem::canonical(spec.pair).string();
+  for (const PairInput& pair : pairs_of(spec))
+    plan.masks.push_back(std::filesystem::canonical(pair.folder).string());
   plan.tasks = tasks;
   if (const auto before = read_plan(options.output); before && before->tasks != tasks)
     report.notices.push_back("replaces a plan of " + count_text(before->tasks, "task") +
                              ": numbers of its tasks mean other parts now");
   frame.execute(options.threads > 0 ? options.threads : allowed_cpus(),
-                [&] { write_plan(spec, options, *input, std::move(plan), report); });
+                [&] { write_plan(run, *input, std::move(plan), report); });
   report.seconds = frame.seconds();
   return report;
 }

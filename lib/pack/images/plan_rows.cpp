@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -40,27 +39,19 @@ constexpr std::uint32_t kIndexMagic = 0x184D2A51;
 constexpr std::string_view kMark = "chunkhit plan\r\n";
 static_assert(sizeof(PlanFrame) == 24);
 
-void append_number(std::string& text, auto number) {
-  char digits[32];
-  text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-}
-
 void append_labels(std::string& text, const SampleList& list, std::size_t index) {
   if (list.label_kind == LabelKind::class_id) {
-    text += ',';
-    append_number(text, list.class_ids[index]);
+    (text += ',') += number_text(list.class_ids[index]);
     return;
   }
   const std::size_t columns = list.label_columns.size();
-  for (std::size_t column = 0; column < columns; ++column) {
-    text += ',';
-    append_number(text, list.values[index * columns + column]);
-  }
+  for (std::size_t column = 0; column < columns; ++column)
+    (text += ',') += number_text(list.values[index * columns + column]);
 }
 
 void append_range(std::string& text, const FileRange& range) {
   for (const std::uint64_t number : {range.offset, range.bytes, std::uint64_t{range.container}})
-    append_number(text += ',', number);
+    (text += ',') += number_text(number);
 }
 
 /// Prefetches the data of a sample ahead: shuffled samples are spread over the whole list. Always inlined:
@@ -80,7 +71,7 @@ std::string rows_text(const SampleList& list, std::span<const std::uint32_t> ind
   for (std::size_t at = 0; at < indices.size(); ++at) {
     if (at + 2 * kAhead < indices.size()) __builtin_prefetch(&list.files.ends[indices[at + 2 * kAhead]]);
     if (at + kAhead < indices.size()) prefetch(list, indices[at + kAhead]);
-    append_number(text, list.row(indices[at]));
+    text += number_text(list.row(indices[at]));
     text += ',';
     append_csv_field(text, list.file(indices[at]));
     append_labels(text, list, indices[at]);
@@ -97,8 +88,7 @@ std::string rows_text(const SampleList& list, std::span<const std::uint32_t> ind
 template <class Number>
 Number parse_number(std::string_view field, const CsvReader& rows) {
   Number number{};
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
-  if (error != std::errc() || end != field.data() + field.size())
+  if (!parse_all(field, number))
     throw_bad_data(rows.name() + ": line " + std::to_string(rows.line()) + ": expected a number, found '" +
                    std::string(field) + "'");
   return number;
@@ -215,7 +205,7 @@ void PlanRowsWriter::add_parts(const SampleList& list, std::span<const std::uint
 void PlanRowsWriter::add_rejects(const std::vector<Reject>& rejects) {
   std::string text;
   for (const Reject& reject : rejects) {
-    append_number(text, reject.row);
+    text += number_text(reject.row);
     append_csv_field(text += ',', escape_bytes(reject.file));
     for (const std::string& label : reject.labels) append_csv_field(text += ',', escape_bytes(label));
     append_csv_field(text += ',', escape_bytes(reject.reason));
@@ -234,13 +224,6 @@ FileRecord PlanRowsWriter::publish() {
 }
 
 namespace {
-
-/// An entry of the spec that all packs of a plan have; empty where there is none.
-std::string recorded(const PackPlan& plan, std::string_view name) {
-  if (plan.packs.empty()) return "";
-  const auto found = std::ranges::find(plan.packs.front().spec, name, &SpecEntry::name);
-  return found == plan.packs.front().spec.end() ? "" : found->value;
-}
 
 /// Opens a container that is as large as when it was planned.
 SampleContainer open_planned(const std::string& path, std::uint64_t bytes) {
@@ -285,8 +268,9 @@ PlanRows::PlanRows(const std::string& folder, const PackPlan& plan, const std::s
   header_.label_kind = plan.class_labels ? LabelKind::class_id : LabelKind::numbers;
   header_.file_column = plan.file_column;
   header_.label_columns = plan.label_columns;
-  header_.label_separator = recorded(plan, "label-separator");
-  if (!header_.label_separator.empty()) header_.names_column = recorded(plan, "label-column");
+  const RecordedSpec spec = plan.packs.empty() ? RecordedSpec() : plan.packs.front().spec;
+  header_.label_separator = spec.get("label-separator");
+  if (!header_.label_separator.empty()) header_.names_column = spec.get("label-column");
   for (const PackColumn& column : plan.columns) header_.columns.push_back(empty_column(column));
   header_.classes = plan.classes;
   header_.row_count = plan.rows;

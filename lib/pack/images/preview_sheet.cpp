@@ -149,10 +149,10 @@ Image decode_stored(const PackImagesSpec& spec, Bytes bytes) {
 /// Makes the sheet, pair by pair.
 class SheetPainter {
  public:
-  SheetPainter(const PackImagesSpec& spec, const PackImagesOptions& options, const MemoryPlan& memory)
-      : spec_(shown_spec(spec)),
-        root_(options.root, spec.follow_symlinks),
-        context_{spec_, root_, {}, {}, MemoryBudget(memory.decode_bytes), memory.kept_bytes},
+  SheetPainter(const ImageRun& run, const SampleShape& sample, const MemoryPlan& memory)
+      : spec_(shown_spec(run.spec)),
+        root_(run.options.root, spec_.follow_symlinks),
+        context_{spec_, root_, sample, {}, MemoryBudget(memory.decode_bytes), memory.kept_bytes},
         decoder_(context_) {}
 
   /// Draws an image and its sample; says what was seen.
@@ -169,7 +169,9 @@ class SheetPainter {
       const SampleShape& shape = context_.sample;
       Image shown = rgb_of({sample_.data(), shape.width, shape.height, shape.channels,
                             std::size_t{shape.width} * shape.channels});
-      if (shape.has_mask) draw_mask(sample_.data() + shape.pixel_bytes(), shown);
+      for (std::size_t field = 0; field < shape.pairs.size(); ++field)
+        if (shape.pairs[field].role == FieldRole::mask)
+          draw_mask(sample_.data() + shape.offset_of(field), shown);
       draw_image(shown, {at.x + kTile + kBetween, at.y}, sheet);
     } catch (const ImageError& error) {
       seen.reject = error.reason();
@@ -197,7 +199,7 @@ class SheetPainter {
   void look_at_header(SheetImage& seen) {
     const ImageFile image(bytes_, decode_options(spec_));
     const ImageHeader& header = image.header();
-    const TransformPlan plan = plan_sample(spec_, header);
+    const TransformPlan plan = plan_sample(spec_, header, context_.sample.pairs);
     if (!plan.error.empty()) throw ImageError(plan.error);
     context_.sample = plan.sample;
     seen.width = header.width;
@@ -238,22 +240,23 @@ static std::size_t drawn_sample(std::uint32_t i, std::uint32_t count, std::size_
   return begin + static_cast<std::size_t>(random_below(end - begin, seed, Purpose::choice, i));
 }
 
-std::vector<SheetImage> write_preview_sheet(const PackImagesSpec& spec, const PackImagesOptions& options,
-                                            const ImageInput& input, const MemoryPlan& memory) {
+std::vector<SheetImage> write_preview_sheet(const ImageRun& run, const ImageInput& input,
+                                            const MemoryPlan& memory) {
   const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(kImages, input.list.size()));
   constexpr std::uint32_t kWide = 2 * kTile + kBetween + kGap, kHigh = kTile + kGap;
   Image sheet;
   sheet.reshape(std::min(count, kColumns) * kWide + kGap, (count + kColumns - 1) / kColumns * kHigh + kGap,
                 3);
   fill(sheet, {0, 0, sheet.width, sheet.height}, kPaper);
-  SheetPainter painter(spec, options, memory);
+  SheetPainter painter(run, input.first.sample, memory);
   std::vector<SheetImage> seen;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Position at{kGap + i % kColumns * kWide, kGap + i / kColumns * kHigh};
     draw_number(i + 1, {at.x, at.y - kGap + 2}, sheet);
-    seen.push_back(painter.draw(input.list, drawn_sample(i, count, input.list.size(), spec.seed), at, sheet));
+    const std::size_t drawn = drawn_sample(i, count, input.list.size(), run.spec.seed);
+    seen.push_back(painter.draw(input.list, drawn, at, sheet));
   }
-  write_png(sheet, options.sheet);
+  write_png(sheet, run.options.sheet);
   return seen;
 }
 

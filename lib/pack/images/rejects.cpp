@@ -61,10 +61,11 @@ std::string rejects_csv(std::vector<Reject> rejects, const SampleList& list, std
 
 std::string reason_kind(const std::string& reason) {
   if (reason.starts_with("column \"")) return reason;
-  // "its mask a/1.png: is empty": the mask's name is none of the reason.
-  for (const std::string_view pair : {"its mask", "its view"})
-    if (const std::size_t colon = reason.find(": "); reason.starts_with(pair) && colon != std::string::npos)
-      return std::string(pair) + ": " + reason_kind(reason.substr(colon + 2));
+  // "its mask a/1.png: is empty": the file's name is none of the reason.
+  constexpr std::string_view kIts = "its ";
+  if (const std::size_t colon = reason.find(": "); reason.starts_with(kIts) && colon != std::string::npos)
+    return reason.substr(0, reason.find_first_of(" :", kIts.size())) + ": " +
+           reason_kind(reason.substr(colon + 2));
   std::string kind;
   for (const char c : reason.substr(0, reason.find_first_of(":,("))) {
     // Digits of a name (UTF-8, BMP4) are no number; those of "70000x12" are two.

@@ -21,6 +21,7 @@
 #include "listing/root_folder.h"
 #include "manifest/plan.h"
 #include "manifest/split_packs.h"
+#include "pack/images/mask_decoder.h"
 #include "pack/images/memory_plan.h"
 #include "pack/images/pack_spec.h"
 #include "pack/images/pack_task.h"
@@ -96,7 +97,7 @@ void check_plan(const std::string& folder, const PackPlan& plan) {
 
 /// Whether a file was deleted: its folder is there, and not as empty as a mount point.
 bool is_deleted(const RootFolder& root, const std::string& file) {
-  if (!root.open(file).error.starts_with("no such file") || !root.lacks(file)) return false;
+  if (!root.open(file).error.is_missing() || !root.lacks(file)) return false;
   root.check_mounted(file);
   return true;
 }
@@ -116,11 +117,11 @@ RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, con
     RootFolder root(options.root, spec.follow_symlinks);
     if (!plan.containers.empty()) return root;  // they are compared when they are opened
     const RootFolder::File file = with_retries([&] { return root.open(plan.first_file); });
-    if (file.error.empty() && file.bytes == plan.first_file_bytes) return root;
+    if (!file.error && file.bytes == plan.first_file_bytes) return root;
     if (is_deleted(root, plan.first_file)) return root;
-    found = !file.error.empty() ? file.error
-                                : "has " + count_text(file.bytes, "byte") + ", " +
-                                      count_text(plan.first_file_bytes) + " when it was planned";
+    found = file.error ? file.error.reason()
+                       : "has " + count_text(file.bytes, "byte") + ", " + count_text(plan.first_file_bytes) +
+                             " when it was planned";
   } catch (const Error& error) {
     found = error.what();
   }
@@ -131,16 +132,19 @@ RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, con
 /// image, or of the first row where rows name masks.
 void check_masks(const RunPlanOptions& given, const PackPlan& plan, const PackImagesSpec& spec,
                  const PlanRows& rows, const RootFolder& root) {
-  constexpr const char* kAdvice = "`pair` names the folder of the masks";
+  constexpr const char* kAdvice = "`pair` names the folder of the field";
+  std::size_t field = 0;
   try {
-    const std::optional<RootFolder> masks = mask_folder(spec);
+    const std::vector<PairFolder> pairs = pair_folders(spec, plan.sample.pairs);
     if (given.pair.empty() || !plan.containers.empty() || is_deleted(root, plan.first_file)) return;
-    if (plan.names_masks())
-      static_cast<void>(open_mask({root, masks, spec.pair_kind}, rows.part(0), 0));
-    else
-      static_cast<void>(open_mask({root, masks, spec.pair_kind}, plan.first_file));
+    for (; field < pairs.size(); ++field) {
+      if (plan.names_masks())
+        static_cast<void>(open_pair(root, pairs[field], rows.part(0), 0));
+      else
+        static_cast<void>(open_pair(root, pairs[field], plan.first_file));
+    }
   } catch (const ImageError& error) {
-    throw_elsewhere(given.pair + ": " + plan.first_file + " " + error.reason(), kAdvice);
+    throw_elsewhere(pairs_of(spec)[field].folder + ": " + plan.first_file + " " + error.reason(), kAdvice);
   } catch (const Error& error) {
     throw_elsewhere(error.what(), kAdvice);
   }
@@ -183,24 +187,42 @@ PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const P
   return task;
 }
 
-/// The folder of the masks on this machine: the given one, or the plan's, which may be that of the images.
-std::string masks_here(const RunPlanOptions& given, const PackPlan& plan) {
+/// The fields with their folders on this machine: the given ones, or the plan's, which may be that of the
+/// images.
+std::vector<std::string> pairs_here(const RunPlanOptions& given, const PackPlan& plan) {
+  const std::vector<SampleField>& fields = plan.sample.pairs;
   if (plan.masks.empty() && !given.pair.empty())
-    throw_usage(plan.sample.has_mask ? "`pair`: the plan's masks are members of tars, below `root`"
-                                     : "`pair`: the plan's images have no masks");
-  if (!plan.containers.empty()) return plan.sample.has_mask ? std::string(kMemberMasks) : "";
-  if (!given.pair.empty()) return given.pair;
-  return plan.masks == plan.root && !given.root.empty() ? given.root : plan.masks;
+    throw_usage(!fields.empty() ? "`pair`: the plan's masks are members of tars, below `root`"
+                                : "`pair`: the plan's images have no masks");
+  std::vector<PairInput> pairs;
+  for (std::size_t i = 0; i < plan.masks.size(); ++i) {
+    const bool is_root = plan.masks[i] == plan.root && !given.root.empty();
+    pairs.push_back({fields[i], is_root ? given.root : plan.masks[i]});
+  }
+  PackImagesSpec spec;
+  spec.pair = given.pair;
+  for (const PairInput& input : pairs_of(spec)) {
+    const auto has_name = [&](const PairInput& pair) { return pair.field.name == input.field.name; };
+    const auto pair = std::ranges::find_if(pairs, has_name);
+    if (pair != pairs.end())
+      pair->folder = input.folder;
+    else if (pairs.size() == 1 && has_usual_name(input.field))
+      pairs.front().folder = input.folder;
+    else
+      throw_usage("`pair`: the plan has no field '" + input.field.name + "', but " +
+                  joined(fields, ", ", &SampleField::name));
+  }
+  return pair_texts(pairs);
 }
 
 /// Parses the specs of the packs.
 std::vector<PackImagesSpec> pack_specs(const RunPlanOptions& given, const PackPlan& plan) {
-  const std::string masks = masks_here(given, plan);
+  const std::vector<std::string> pairs = pairs_here(given, plan);
   std::vector<PackImagesSpec> specs;
   for (const PlannedPack& pack : plan.packs) {
     try {
       specs.push_back(spec_of(pack.spec));
-      specs.back().pair = masks;
+      specs.back().pair = pairs;
     } catch (const Error& error) {
       throw_bad_data(std::string("plan.json: ") + error.what());
     }
@@ -252,16 +274,18 @@ class PlanRun {
 
  private:
   void run_packs(const MemoryPlan& memory) {
+    const ImageSource source =
+        PlanSource{enum_of<LabelSource>(plan_.packs.front().spec.get("labels")) == LabelSource::folders,
+                   plan_.containers.empty() && is_deleted(root_, plan_.first_file)};
     RunContext run{frame_,
                    options_,
+                   source,
                    rows_.header(),
                    DecoderContext{specs_.front(), root_, plan_.sample, plan_.first_file,
                                   MemoryBudget(memory.decode_bytes), memory.kept_bytes},
                    RejectLimit(plan_.max_rejected, plan_.rows),
                    PackProgress{.rows_total = rows_to_do()},
                    memory};
-    run.is_planned = true;
-    run.lacks_first_file = plan_.containers.empty() && is_deleted(root_, plan_.first_file);
     std::uint64_t first_part = 0;
     for (std::size_t index = 0; index < plan_.packs.size() && !report_.interrupted; ++index) {
       run.progress.pack = pack_path(given_.folder, plan_.packs[index].name);
@@ -327,7 +351,7 @@ bool is_split_finished(const std::string& folder, const std::string& own_name, c
     if (!holds_pack(path, kImagePacks)) return false;
     const PackManifest manifest = checked_pack(path);
     return std::ranges::any_of(manifest.sources, [&](const SourcePack& other) {
-      return other.input_xxh3 == pack.input_xxh3 && spec_value(other.spec, "split-name") == name;
+      return other.input_xxh3 == pack.input_xxh3 && other.spec.get("split-name") == name;
     });
   };
   return std::ranges::find(names, own_name) != names.end() && std::ranges::all_of(names, is_there);
@@ -379,7 +403,6 @@ RunPlanReport run_plan(const RunPlanOptions& options) {
   RunPlanReport done;
   done.interrupted = !plan && options.stop != nullptr && *options.stop;
   done.finished = !done.interrupted;
-  if (done.interrupted) return done;
   if (!plan) return done;
   check_tasks(options.tasks, plan->tasks);
   if (are_finished(options.folder, *plan)) {

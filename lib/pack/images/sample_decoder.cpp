@@ -20,9 +20,9 @@ std::string shape_text(const SampleShape& shape) {
          std::to_string(shape.channels);
 }
 
-void check_limit(std::uint64_t needed, const PackImagesSpec& spec) {
+void check_limit(std::uint64_t needed, const PackImagesSpec& spec, const std::string& what = "") {
   if (needed > spec.max_decode_bytes)
-    throw ImageError("needs " + size_text(needed) + " of memory to decode, over the limit of " +
+    throw ImageError(what + "needs " + size_text(needed) + " of memory to decode, over the limit of " +
                      size_text(spec.max_decode_bytes) + " (`max_decode_bytes`)");
 }
 
@@ -84,13 +84,13 @@ TransformSpec sample_transform(const PackImagesSpec& spec, const ImageHeader& he
   return transform;
 }
 
-TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header) {
+TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header,
+                          std::vector<SampleField> fields) {
   const bool swapped = swaps_sides(effective_orientation(spec, header));
   TransformPlan plan = plan_transform(sample_transform(spec, header), swapped ? header.height : header.width,
                                       swapped ? header.width : header.height, header.channels, header.scales,
                                       effective_orientation(spec, header));
-  plan.sample.has_mask = !spec.pair.empty() && spec.pair_kind == PairKind::mask;
-  plan.sample.has_view = !spec.pair.empty() && spec.pair_kind == PairKind::view;
+  plan.sample.pairs = std::move(fields);
   return plan;
 }
 
@@ -113,7 +113,7 @@ InputImage input_image(const ImageHeader& header, int orientation, const Transfo
 
 std::uint64_t SampleDecoder::plan(std::string_view file, const ImageHeader& header) {
   orientation_ = effective_orientation(context_.spec, header);
-  plan_ = plan_sample(context_.spec, header);
+  plan_ = plan_sample(context_.spec, header, context_.sample.pairs);
   if (!plan_.error.empty()) throw ImageError(plan_.error);
   input_ = input_image(header, orientation_, plan_);
   composes_ = input_.loses_alpha && context_.spec.transform.background.has_value();
@@ -195,7 +195,7 @@ SampleFile SampleDecoder::open(const SampleList& list, std::size_t index) {
   stamp_ = {};
   warnings_.clear();
   SampleFile opened = open_file(list, index);
-  if (!opened.error.empty()) throw ImageError(opened.error);
+  if (opened.error) throw ImageError(opened.error);
   stamp_ = opened.stamp;
   check_limit(opened.bytes, context_.spec);
   check_budget(opened.bytes, list.file(index));
@@ -212,8 +212,7 @@ SampleDecoder::Decoded SampleDecoder::read(const SampleList& list, std::size_t i
     needed = std::max(needed, opened.bytes);
     Decoded image{MemoryBudget::Share(context_.budget, needed > context_.kept_bytes ? needed : 0),
                   std::unique_ptr<SampleDecoder, FreeLargeBuffers>(this), stored_};
-    const std::string reason = opened.read(file_);
-    if (!reason.empty()) throw ImageError(reason);
+    if (const FileError error = opened.read(file_)) throw ImageError(error);
     const bool is_file = opened.pixels.channels == 0;
     std::optional<ImageFile> file;
     if (is_file) file.emplace(file_, decode_options(context_.spec));
@@ -254,15 +253,29 @@ void SampleDecoder::make_image(const SampleList& list, std::size_t index, const 
   try {
     make_with_retries(list.file(index), [&] { make(); });
   } catch (const ImageError&) {
-    if (stamp_ != FileStamp{}) stamp_ = joined_stamp(stamp_, pair_stamp(context_.folders(), list, index));
+    if (stamp_ != FileStamp{}) stamp_ = joined_stamps(stamp_, context_.folders(), list, index);
     throw;
   }
 }
 
 void SampleDecoder::make(const SampleList& list, std::size_t index, std::uint8_t* slot) {
   make_image(list, index, [&] { transform(read(list, index), slot); });
-  if (context_.sample.has_mask) make_mask(list, index, slot + context_.sample.pixel_bytes());
-  if (context_.sample.has_view) make_view(list, index, slot + context_.sample.pixel_bytes());
+  for (std::size_t field = 0; field < context_.sample.pairs.size(); ++field)
+    make_field(list, index, field, slot + context_.sample.offset_of(field));
+}
+
+void SampleDecoder::make_field(const SampleList& list, std::size_t index, std::size_t field,
+                               std::uint8_t* out) {
+  const PairFolder& pair = context_.pairs[field];
+  try {
+    if (traits_of(pair.field.role).is_image)
+      make_view(list, index, pair, out);
+    else
+      make_mask(list, index, pair, out);
+  } catch (const ImageError&) {
+    stamp_ = joined_stamps(stamp_, context_.folders(), list, index, field);
+    throw;
+  }
 }
 
 SampleFile SampleDecoder::open_file(const SampleList& list, std::size_t index) {
@@ -276,20 +289,23 @@ class ViewDecoder final : public SampleDecoder {
  public:
   using SampleDecoder::SampleDecoder;
   /// Writes the view of an image. Throws as `make`.
-  void make(const SampleList& list, std::size_t index, const InputImage& image, std::uint8_t* out) {
+  void make(const SampleList& list, std::size_t index, const PairFolder& pair, const InputImage& image,
+            std::uint8_t* out) {
+    pair_ = &pair;
     name_.clear();
     image_ = {image.width, image.height};
     try {
       make_with_retries(list.file(index), [&] { transform(read(list, index), out); });
     } catch (const ImageError& error) {
-      throw ImageError(name_.empty() ? error.reason() : "its view " + name_ + ": " + error.reason());
+      throw ImageError(name_.empty() ? error.reason()
+                                     : "its " + pair.field.name + " " + name_ + ": " + error.reason());
     }
   }
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
   SampleFile open_file(const SampleList& list, std::size_t index) override {
-    MaskFile view = open_mask(context_.folders(), list, index);
+    MaskFile view = open_pair(context_.root, *pair_, list, index);
     name_ = view.name;
     return std::move(view.file);
   }
@@ -305,44 +321,42 @@ class ViewDecoder final : public SampleDecoder {
                        " as its image (width x height x channels)");
   }
 
+  const PairFolder* pair_ = nullptr;
   std::string name_;
   MaskDecoder::Size image_{};
 };
 
 }  // namespace
 
-void SampleDecoder::make_view(const SampleList& list, std::size_t index, std::uint8_t* out) {
+void SampleDecoder::make_view(const SampleList& list, std::size_t index, const PairFolder& pair,
+                              std::uint8_t* out) {
   if (!view_) view_ = std::make_unique<ViewDecoder>(context_);
   auto& view = static_cast<ViewDecoder&>(*view_);
-  try {
-    view.make(list, index, input_, out);
-  } catch (const ImageError&) {
-    stamp_ = joined_stamp(stamp_, view.stamp());
-    throw;
-  }
+  view.make(list, index, pair, input_, out);
   stamp_ = joined_stamp(stamp_, view.stamp());
   if (view.warnings().empty()) return;
-  warnings_ += (warnings_.empty() ? "its view " : "; its view ") + view.name() + ": " + view.warnings();
+  warnings_ +=
+      (warnings_.empty() ? "its " : "; its ") + pair.field.name + " " + view.name() + ": " + view.warnings();
 }
 
-void SampleDecoder::make_mask(const SampleList& list, std::size_t index, std::uint8_t* out) {
+void SampleDecoder::make_mask(const SampleList& list, std::size_t index, const PairFolder& pair,
+                              std::uint8_t* out) {
   const std::string_view file = list.file(index);
   // The file, its pixels, and what is made of them for a sample of its own size.
   constexpr std::uint64_t kMaskCopies = 4;
-  const std::uint64_t bytes = kMaskCopies * input_.width * input_.height;
-  MemoryBudget::Share share;
-  if (bytes > context_.kept_bytes) {
-    check_limit(bytes, context_.spec);
-    check_budget(bytes, file);
-    share = MemoryBudget::Share(context_.budget, bytes);
-  }
-  try {
-    make_with_retries(file, [&] {
-      mask_.make(context_.folders(), list, index, {input_.width, input_.height}, out);
+  std::uint64_t bytes = kMaskCopies * input_.width * input_.height;
+  for (std::uint64_t needed = bytes; needed != 0; bytes = std::max(bytes, needed)) {
+    MemoryBudget::Share share;
+    if (needed > context_.kept_bytes) {
+      check_limit(needed, context_.spec, "its " + pair.field.name + ": ");
+      check_budget(needed, file);
+      share = MemoryBudget::Share(context_.budget, needed);
+    }
+    needed = make_with_retries(file, [&] {
+      return mask_.make(context_.root, pair, list, index, {input_.width, input_.height},
+                        std::max(needed, context_.kept_bytes), out);
     });
-  } catch (const ImageError&) {
-    stamp_ = joined_stamp(stamp_, mask_.stamp());
-    throw;
+    if (needed != 0) mask_.release();  // nothing is held while the thread waits for more
   }
   stamp_ = joined_stamp(stamp_, mask_.stamp());
   if (bytes > context_.kept_bytes) mask_.release();

@@ -29,8 +29,8 @@ struct DecoderContext {
   std::string first_file;        ///< the image that the shape comes from, for messages
   MemoryBudget budget;           ///< for images that need more than kept_bytes
   std::uint64_t kept_bytes = 0;  ///< what each decoder may hold without a share of the budget
-  std::optional<RootFolder> masks = mask_folder(spec);
-  [[nodiscard]] InputFolders folders() const { return {root, masks, spec.pair_kind}; }
+  std::vector<PairFolder> pairs = pair_folders(spec, sample.pairs);  ///< of the sample's fields
+  [[nodiscard]] InputFolders folders() const { return {root, pairs}; }
 };
 
 /// Makes samples, of one shape unless a subclass plans otherwise. Each thread has its own: it keeps buffers
@@ -76,13 +76,11 @@ class SampleDecoder {
   /// The pixels turned upright.
   [[nodiscard]] Image& upright(const Decoded& image);
   void transform(const Decoded& image, std::uint8_t* slot);
-  /// Makes a sample without its mask, in several tries. A reject's stamp covers its mask, too, so that a
-  /// later run finds either changed.
+  /// Makes a sample without its fields, in several tries. A reject's stamp covers them, too, so that a later
+  /// run finds either changed.
   void make_image(const SampleList& list, std::size_t index, const std::function<void()>& make);
-  /// Makes the mask of the image that was made last.
-  void make_mask(const SampleList& list, std::size_t index, std::uint8_t* out);
-  /// Makes its view.
-  void make_view(const SampleList& list, std::size_t index, std::uint8_t* out);
+  /// Makes a field, by its number, of the image that was made last.
+  void make_field(const SampleList& list, std::size_t index, std::size_t field, std::uint8_t* out);
   /// Opens the file of a sample.
   [[nodiscard]] virtual SampleFile open_file(const SampleList& list, std::size_t index);
   void free_large_buffers();
@@ -108,6 +106,8 @@ class SampleDecoder {
   void take_pixels(const SampleShape& shape, const DecodePlan& wanted, Image& image);
   [[nodiscard]] std::uint64_t needed_bytes(const ImageHeader& header, const DecodePlan& wanted) const;
   void check_budget(std::uint64_t needed, std::string_view file) const;
+  void make_mask(const SampleList& list, std::size_t index, const PairFolder& pair, std::uint8_t* out);
+  void make_view(const SampleList& list, std::size_t index, const PairFolder& pair, std::uint8_t* out);
 
   FileStamp stamp_;
   std::string warnings_;
@@ -121,8 +121,9 @@ class SampleDecoder {
 /// The transformation of an image of this header, with the resizing that its size asks for.
 [[nodiscard]] TransformSpec sample_transform(const PackImagesSpec& spec, const ImageHeader& header);
 
-/// Plans the transformation of an image of this header, turned upright if the spec says so.
-[[nodiscard]] TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header);
+/// Plans a sample of these fields from an image of this header, turned upright if the spec says so.
+[[nodiscard]] TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header,
+                                        std::vector<SampleField> fields);
 
 /// Returns the most pixels of an image that is decoded: the decoder's limit, more where `max_decode_bytes`
 /// has room for them.

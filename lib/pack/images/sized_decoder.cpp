@@ -71,7 +71,7 @@ std::uint64_t SizedSampleDecoder::made_bytes(const ImageHeader& header, std::uin
 void SizedSampleDecoder::append_mask(const SampleList& list, std::size_t index, SizedSample& sample) {
   const SampleShape shape = mask_.plan({input_.width, input_.height}).sample;
   ByteBuffer pixels(shape.byte_count()), compressed;
-  make_mask(list, index, pixels.data());
+  make_field(list, index, 0, pixels.data());
   const ChunkCodec& codec = chunk_codec("deflate");
   codec.encode(pixels, shape, codec.default_level, false, compressed);
   sample.mask_bytes = static_cast<std::uint32_t>(compressed.size());
@@ -84,7 +84,7 @@ SizedSample SizedSampleDecoder::make_sized(const SampleList& list, std::size_t i
                                            MemoryBudget::Share& payload) {
   SizedSample sample;
   make_image(list, index, [&] { sample = store(read(list, index, &payload)); });
-  if (context_.sample.has_mask) append_mask(list, index, sample);
+  if (!context_.sample.pairs.empty()) append_mask(list, index, sample);
   return sample;
 }
 

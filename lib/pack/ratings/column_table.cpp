@@ -31,9 +31,7 @@ constexpr std::size_t kRowsBetweenChecks = 1 << 14;
 
 /// Whether a header is that of a pack's own items.csv or users.csv, with kept columns behind it.
 bool is_pack_list(std::span<const std::string_view> header) {
-  std::string first;
-  for (const std::string_view name : header.first(std::min<std::size_t>(3, header.size())))
-    first.append(first.empty() ? "" : ",").append(name);
+  const std::string first = joined(header.first(std::min<std::size_t>(3, header.size())), ",");
   return first == kItemsHeader || first == kUsersHeader;
 }
 

@@ -9,6 +9,7 @@
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunk/column_steps.h"
+#include "manifest/split_packs.h"
 #include "pack/disk_space.h"
 #include "pack/ratings/id_lists.h"
 #include "pack/ratings/pack_sparse_spec.h"
@@ -19,15 +20,12 @@ namespace {
 /// Adds what the split leaves out of a pack to the statistics, by pack.
 void add_left_out(const PackRows& pack, RatingStats& stats) {
   const std::string name = pack.name().empty() ? "" : pack.name() + ": ";
-  if (pack.stats().users_left_out > 0)
-    stats.left_out.emplace_back(name + "users without both given and held-out ratings",
-                                pack.stats().users_left_out);
-  if (pack.stats().ratings_left_out > 0)
-    stats.left_out.emplace_back(name + "ratings of users without both given and held-out ratings",
-                                pack.stats().ratings_left_out);
-  if (pack.stats().unseen_ratings > 0)
-    stats.left_out.emplace_back(name + "ratings of items without ratings for training",
-                                pack.stats().unseen_ratings);
+  const auto add = [&](const char* reason, std::uint64_t count) {
+    if (count > 0) stats.left_out.emplace_back(name + reason, count);
+  };
+  add("users without both given and held-out ratings", pack.stats().users_left_out);
+  add(kLostOfUsers, pack.stats().ratings_left_out);
+  add(kLostOfItems, pack.stats().unseen_ratings);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "manifest/id_list.h"
@@ -40,23 +41,17 @@ void check_ratings(const MergeInput& input, const MergeInput& first) {
   compare("has values of", [](const MatrixManifest& each) {
     return name_of(each.value_type) + " times " + number_text(each.scale);
   });
-  const auto kept = [](const std::vector<PackColumn>& columns) {
-    std::string text;
-    for (const PackColumn& column : columns)
-      text += (text.empty() ? "" : ", ") + column.name + " (" + name_of(column.type) + ")";
-    return text.empty() ? "none" : text;
-  };
   const std::string& times = first.ratings->times;
   compare("has times of ratings:", [&](const MatrixManifest& each) {
     if (each.times.empty()) return std::string("none");
     return are_times_alike(each.times, times) ? times : each.times;
   });
-  compare("has columns of items:", [&](const MatrixManifest& each) { return kept(each.item_columns); });
-  compare("has columns of users:", [&](const MatrixManifest& each) { return kept(each.user_columns); });
+  compare("has columns of items:",
+          [&](const MatrixManifest& each) { return columns_text(each.item_columns); });
+  compare("has columns of users:",
+          [&](const MatrixManifest& each) { return columns_text(each.user_columns); });
   compare("has labels:", [](const MatrixManifest& each) {
-    std::string names;
-    for (const std::string& column : each.label_columns) names += (names.empty() ? "" : ", ") + column;
-    return names.empty() ? "none" : names;
+    return each.label_columns.empty() ? "none" : joined(each.label_columns);
   });
 }
 

@@ -12,10 +12,12 @@
 
 #include "base/file.h"
 #include "base/resources.h"
+#include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/pack.h"
 #include "manifest/plan.h"
+#include "manifest/split_packs.h"
 #include "pack/ratings/id_lists.h"
 #include "pack/ratings/matrix_pack_writer.h"
 #include "pack/ratings/pack_ratings.h"
@@ -62,14 +64,12 @@ void add_read(const InputRead& read, PackSparseReport& report) {
 }
 
 /// Warns where more than a tenth of a pack's ratings is left out: what is left is another test.
-void warn_of_lost(const PackRows& pack, const RatingPacksSpec& spec, std::vector<std::string>& notices) {
-  constexpr std::uint64_t kMaxLost = 10;  // one in so many
+void warn_of_lost(const PackRows& pack, const RatingPacksSpec& spec, PackSparseReport& report) {
   const PackStats& stats = pack.stats();
-  const std::uint64_t lost = stats.unseen_ratings + stats.ratings_left_out;
-  const std::uint64_t all = lost + stats.held_out.nnz + (spec.split.is_by_user() ? stats.x.nnz : 0);
-  if (!pack.has_held_out() || lost * kMaxLost <= all) return;
-  std::string text = "warning: " + pack.name() + " lacks " + std::to_string(lost * 100 / all) +
-                     " % of its ratings, " + count_text(lost) + " of " + count_text(all) + ": ";
+  const std::uint64_t kept = stats.held_out.nnz + (spec.split.is_by_user() ? stats.x.nnz : 0);
+  const std::string lost = lost_ratings_text(pack.name(), report.stats, kept);
+  if (!pack.has_held_out() || lost.empty()) return;
+  std::string text = "warning: " + lost + ": ";
   if (stats.unseen_ratings > 0) text += count_text(stats.unseen_ratings) + " of items that training lacks";
   if (stats.unseen_ratings > 0 && stats.ratings_left_out > 0) text += " and ";
   if (stats.ratings_left_out > 0)
@@ -82,14 +82,14 @@ void warn_of_lost(const PackRows& pack, const RatingPacksSpec& spec, std::vector
   const bool drops_rare = spec.rules.min_item < kMinItem && spec.split.split_by != SplitKind::time;
   if (stats.unseen_ratings > 0 && drops_rare)
     text += "; `min_item` " + std::to_string(kMinItem) + ", say, drops rare items before the split";
-  notices.push_back(std::move(text));
+  report.notices.push_back(std::move(text));
 }
 
 void add_packs(const RatingPacks& packs, const ReadStats& read, const RatingPacksSpec& spec,
                PackSparseReport& report) {
   report.stats = make_rating_stats(read, packs);
   report.values = packs.stored;
-  for (const PackRows& pack : packs.packs) warn_of_lost(pack, spec, report.notices);
+  for (const PackRows& pack : packs.packs) warn_of_lost(pack, spec, report);
   const double batch_bytes =
       static_cast<double>(dense_batch_bytes(kBatchRows, packs.columns().items.size(), sizeof(float)));
   std::string text =

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/throw_error.h"
+#include "base/words.h"
 #include "manifest/recorded_fields.h"
 #include "pack/ratings/sparse_fields.h"
 #include "ratings/rating_format.h"
@@ -46,8 +47,8 @@ void check_list_output(const PackSparseOptions& options) {
 
 }  // namespace
 
-std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedIds& ids,
-                                     const std::string& split_name) {
+RecordedSpec recorded_spec(const PackSparseSpec& spec, const RecordedIds& ids,
+                           const std::string& split_name) {
   // leave-one-out holds one rating out, whether `test` says so or not.
   PackSparseSpec recorded = spec;
   if (spec.packs.split.split_by == SplitKind::leave_one_out) recorded.packs.split.test = {};
@@ -78,12 +79,8 @@ std::vector<std::string> pack_names(const RatingSplitSpec& split) {
 
 void check_spec(const PackSparseSpec& spec) {
   const std::string& format = spec.input.format;
-  if (!format.empty() && !enum_of<RatingFormat>(format)) {
-    std::string expected;
-    for (const std::string_view word : kEnumWords<RatingFormat>)
-      expected.append(expected.empty() ? "" : ", ").append(word);
-    throw_usage("`format`: expected " + expected + ", found '" + format + "'");
-  }
+  if (!format.empty() && !enum_of<RatingFormat>(format))
+    throw_usage("`format`: expected " + joined(kEnumWords<RatingFormat>) + ", found '" + format + "'");
   check_sizes(spec);
   const PackSparseSpec plain;
   if (spec.item_columns.empty() && spec.user_columns.empty() &&

@@ -22,8 +22,8 @@ struct RecordedIds {
 };
 
 /// Every choice that the output depends on, under its flag's name.
-[[nodiscard]] std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedIds& ids,
-                                                   const std::string& split_name);
+[[nodiscard]] RecordedSpec recorded_spec(const PackSparseSpec& spec, const RecordedIds& ids,
+                                         const std::string& split_name);
 
 /// Returns the codec that a spec means; throws usage.
 [[nodiscard]] CodecChoice codec_choice(const PackSparseSpec& spec);

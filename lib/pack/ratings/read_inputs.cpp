@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"

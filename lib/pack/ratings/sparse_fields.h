@@ -2,9 +2,11 @@
 // Python's keywords.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "base/throw_error.h"
@@ -76,8 +78,6 @@ struct StoredValuesForm {
   }
 };
 
-// Fields stand in the order in which they are recorded. `Spec` is const for a recorder.
-
 /// Completes what was given: users that a preset holds out are for `users` alone, and leave-one-out holds out
 /// one rating for test; throws usage where `test` was given as none.
 inline void resolve_split(RatingSplitSpec& split, bool is_validation_given, bool is_test_given) {
@@ -91,6 +91,34 @@ inline void resolve_split(RatingSplitSpec& split, bool is_validation_given, bool
         "rating of each user for test; found 0");
   split.test.count = 1;
 }
+
+/// Reads a spec, which a preset begins: `is_given` says whether a field is given, `list_of` gives the files
+/// of a split, and `read` reads all other fields. The files become the inputs. Throws usage.
+template <class IsGiven, class ListOf, class Read>
+[[nodiscard]] PackSparseSpec read_sparse_spec(bool has_preset, const IsGiven& is_given, const ListOf& list_of,
+                                              const Read& read, std::vector<std::string>& inputs) {
+  PackSparseSpec spec;
+  RatingSplitSpec& split = spec.packs.split;
+  if (has_preset) spec.packs = vae_cf_spec();
+  if (has_preset && is_given("validation_users")) split.validation = {};
+  if (has_preset && is_given("test_users")) split.test = {};
+  const bool is_validation_given = is_given("validation"), is_test_given = is_given("test");
+  read(spec);
+  resolve_split(split, is_validation_given, is_test_given);
+  const std::array files{list_of("train_file"), list_of("validation_file"), list_of("test_file")};
+  split.files = {files[0].size(), files[1].size(), files[2].size()};
+  if (split.files.count() == 0) return spec;
+  if (!inputs.empty())
+    throw_usage("`inputs`: found " + inputs[0] + " beside a split given as files; give it as `train_file`");
+  if (split.split_by != SplitKind::none && split.split_by != SplitKind::given)
+    throw_usage("`train_file`, `validation_file`, `test_file`: are a split of their own, found `split_by` " +
+                name_of(split.split_by));
+  split.split_by = SplitKind::given;
+  for (const auto& each : files) inputs.insert(inputs.end(), each.begin(), each.end());
+  return spec;
+}
+
+// Fields stand in the order in which they are recorded. `Spec` is const for a recorder.
 
 template <class Spec, class Fields>
 void show_input(Spec& spec, Fields& fields) {

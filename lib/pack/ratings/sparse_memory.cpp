@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "ratings/rating_store.h"

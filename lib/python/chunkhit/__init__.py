@@ -19,7 +19,8 @@ from ._loaders import ImageLoader, SparseLoader
 from ._pack_dataset import pack_dataset
 from ._packing import count_items, merge_packs, pack_images, pack_info, pack_sparse, plan_status, run_plan, verify_pack
 from ._sampling import PopularitySampler
-from ._show import Sheet, show
+from ._sheet import Sheet
+from ._show import show
 from ._types import EpochRecord
 from ._writers import ImageWriter, RatingWriter
 

@@ -1,21 +1,24 @@
 """What loaders hand out."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from types import MappingProxyType
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 class ImageBatch(Tuple[Any, Any]):
-    """A batch of images: `images, labels = batch`; of a pack with masks `images, masks = batch`.
+    """A batch of images: `images, labels = batch`. Fields by name: `batch["mask"]`, `batch["image"]`.
 
-    images   uint8 or float32, (batch, height, width, channels) or (batch, channels, height, width)
+    images   of the loader's dtype, (batch, height, width, channels) or (batch, channels, height, width); bfloat16 is
+             torch.bfloat16 in tensors, and in NumPy, which lacks it, uint16 of the bits
     labels   int64 class ids (batch,), -1 where there are none; float32 (batch, columns) where labels are numbers,
              also (batch, 1): labels[:, 0] goes with an output (batch,), with which (batch, 1) would broadcast
-    masks    uint8 (batch, height, width): a class id per pixel, cropped, flipped and resized (nearest) as the images; None
-             where the pack has none
-    views    second images, of the type and shape of `images`, of the same crops and flips; None where the pack has none
+    fields   what the pack has beside the images, by its name; of the same crops, flips and turns. Masks are uint8
+             (batch, height, width), a class id per pixel, resized by nearest pixels; views have the type and shape of `images`
+    masks    fields["mask"]; None where there is none
+    views    fields["view"]; None where there is none
     samples  uint64 (batch,): which samples of the source these are
     uses     uint64 (batch,), NumPy's also of tensors: 0, or which repeat of the sample in the epoch each is
     keys     their names: the file of each, as the input named it
@@ -27,22 +30,36 @@ class ImageBatch(Tuple[Any, Any]):
     The arrays look into the loader's memory, which is theirs as long as any of them lives; they may be written to.
     """
 
-    masks: Any = None
-    views: Any = None
+    fields: Mapping[str, Any] = MappingProxyType({})
     uses: Any = None
-    _labels: Any
     samples: Any
     epoch: int
     index: int  # type: ignore[assignment]
     core: Any
 
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        fields = {"image": self.images, "label": self.labels, **self.fields}
+        if key not in fields:
+            raise KeyError(f"{key}: the batch has {', '.join(fields)}")
+        return fields[key]
+
+    @property
+    def masks(self) -> Any:
+        return self.fields.get("mask")
+
+    @property
+    def views(self) -> Any:
+        return self.fields.get("view")
+
     @property
     def images(self) -> Any:
-        return self[0]
+        return super().__getitem__(0)
 
     @property
     def labels(self) -> Any:
-        return self[1] if self.masks is None else self._labels
+        return super().__getitem__(1)
 
     @property
     def keys(self) -> List[str]:
@@ -57,14 +74,12 @@ class ImageBatch(Tuple[Any, Any]):
         return np.asarray(samples, np.uint64)
 
     @classmethod
-    def of(cls, core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int, masks: Any = None,
-           views: Any = None, uses: Any = None) -> "ImageBatch":
+    def of(cls, core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int,
+           fields: Optional[Dict[str, Any]] = None, uses: Any = None) -> "ImageBatch":
         """A batch of these parts, of a loader of the binding."""
-        batch = cls((images, labels if masks is None else masks))
+        batch = cls((images, labels))
         batch.core = core
-        batch._labels = labels
-        batch.masks = masks
-        batch.views = views
+        batch.fields = fields or {}
         batch.uses = uses
         batch.samples = samples
         batch.epoch = epoch

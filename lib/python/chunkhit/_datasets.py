@@ -1,7 +1,7 @@
 """Map-style datasets: samples by their numbers, for DataLoader and for looking around."""
 import os
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from . import _chunkhit
 from . import _types as types
 from ._batches import CsrRows
-from ._error import Error, counted
+from ._error import ArgumentError, Error, counted
 from ._ids import Ids
 from ._info import OfImages, OfRatings
 from ._options import MASKS, has_options, with_defaults
 from ._paths import Paths, native_paths, path_list, with_native_paths
+from ._sheet import html_of
 
 
 def worker_memory_bytes() -> int:
@@ -112,6 +113,15 @@ class Dataset:
         raise NotImplementedError
 
 
+USUAL_FIELDS = ("image", "label")
+
+
+def checked_fields(fields: Any) -> Tuple[str, ...]:
+    if isinstance(fields, str) or not fields or not all(isinstance(field, str) for field in fields):
+        raise ArgumentError(f"fields: expected a list of names, such as ['image', 'mask'], found {fields!r}")
+    return tuple(fields)
+
+
 # What other libraries' datasets call it, or loaders have.
 ELSEWHERE = {"transform": "chunkhit.torch.ImageDataset", "batch_size": "a DataLoader, or ImageLoader,",
              "shuffle": "a DataLoader, or ImageLoader,", "masks": MASKS}
@@ -126,8 +136,8 @@ class ImageDataset(OfImages, Dataset):
     dataset[3:9], [[1, 5]]     (images, labels) of all of them, with one axis more; images are a list where each has its
                                own size
 
-    Where the pack has masks, uint8 (height, width), they stand in the place of labels.
-
+    fields          what a sample consists of, in this order: "image", "label", and names of info["fields"], of which masks are
+                    uint8 (height, width), views as the image; None: image and label
     paths           one path or URL (https://, http://, s3://), or several that are concatenated; their classes are joined
                     by name, as by ImageLoader
     cache_bytes     memory for chunks and decoding; 0: half of the memory available to the process, of which each worker of a
@@ -139,26 +149,32 @@ class ImageDataset(OfImages, Dataset):
 
     _core_class = _chunkhit.ImageDataset
 
-    def __init__(self, paths: Paths, **options: Any) -> None:
+    def __init__(self, paths: Paths, *, fields: Optional[Sequence[str]] = None, **options: Any) -> None:
+        self._fields = USUAL_FIELDS if fields is None else checked_fields(fields)
         super().__init__(paths, with_native_paths(with_defaults("image_dataset", options), "cache_dir"))
 
     def _open(self) -> None:
         super()._open()
-        self._has_masks = bool(self.info.get("masks"))  # asked for by each sample
+        known = (*USUAL_FIELDS, *self.info.get("fields", {}))
+        for field in self._fields:
+            if field not in known:
+                raise Error(f"fields: the samples have {', '.join(known)}, not {field}", "usage")
 
     def _repr_html_(self) -> Optional[str]:
-        from ._show import html_of
-
-        return html_of(self._paths)
+        return html_of(self._paths, ImageDataset)
 
     def masks(self, samples: Any) -> Any:
-        """The masks of samples: uint8 (n, height, width), a list where each has its own size; raises Error "usage" where there
-        are none."""
-        return self._core.masks(self._numbers(samples))
+        """The field "mask" of samples."""
+        return self.field("mask", samples)
 
     def views(self, samples: Any) -> Any:
-        """The views of samples, in the shape of their images; raises Error "usage" where there are none."""
-        return self._core.views(self._numbers(samples))
+        """The field "view" of samples."""
+        return self.field("view", samples)
+
+    def field(self, name: str, samples: Any) -> Any:
+        """A field of samples: masks are uint8 (n, height, width), a list where each has its own size, views as their images.
+        Raises Error "usage" where no field has this name."""
+        return self._core.field(name, self._numbers(samples))
 
     def labels(self) -> NDArray[Any]:
         """Those of all samples: int64 (n,), or float32 (n, columns); no image is read."""
@@ -183,17 +199,22 @@ class ImageDataset(OfImages, Dataset):
     def _summary(self) -> str:
         return counted(len(self), "sample")
 
-    def _read(self, numbers: NDArray[Any]) -> Tuple[Any, Any]:
-        targets = self._core.masks if self._has_masks else self._core.labels
-        return self._core.read(numbers), targets(numbers)
+    def _read(self, numbers: NDArray[Any]) -> Tuple[Any, ...]:
+        core = self._core
+        readers = {"image": core.read, "label": core.labels}
+        return tuple(readers[field](numbers) if field in readers else core.field(field, numbers) for field in self._fields)
 
     def _read_one(self, number: int) -> Any:
-        return self._core.sample(number)
+        if self._fields == USUAL_FIELDS:
+            return self._sample(*self._core.sample(number))
+        return self._split(self._read(self._numbers([number])))[0]
+
+    def _sample(self, image: NDArray[Any], label: Any) -> Tuple[Any, Any]:
+        return image, label
 
     def _split(self, read: Any) -> List[Any]:
-        images, targets = read
-        is_list = isinstance(targets, np.ndarray) and targets.ndim == 1  # of class ids
-        return list(zip(images, targets.tolist() if is_list else targets))
+        # Class ids are given as int.
+        return list(zip(*(values.tolist() if getattr(values, "ndim", 0) == 1 else values for values in read)))
 
 
 @has_options("sparse_dataset")

@@ -86,8 +86,9 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
         files = with_progress(progress, lambda on_progress: export_ratings(
             rows, target, force, Counter(matrices * len(rows), on_progress), plain))
         return {"rows": len(rows), "files": files}
-    if info.get("views"):
-        raise Error(f"{source}: has views, which are not exported; ImageDataset(…).views gives them", "usage")
+    others = [name for name in info.get("fields", {}) if name != "mask"]
+    if others:
+        raise Error(f"{source}: has {', '.join(others)}, which are not exported; ImageDataset(…).field gives them", "usage")
     dataset = ImageDataset(source, cache="none", images=images, labels=labels)  # each chunk is read once
     samples = np.arange(len(dataset)) if classes is None else samples_of_classes(dataset, classes)
     count = len(os.sched_getaffinity(0)) if threads is None else max(1, whole_number("`threads`", threads))

@@ -127,7 +127,7 @@ def encoded_images(export: Export) -> Generator[Tuple[int, EncodedImage], None, 
     def encode(run: NDArray[Any]) -> List[EncodedImage]:
         images = [encode_own_size(export.dataset, int(sample)) for sample in run] if is_own else \
             [png(image) for image in read_images(export, run)]
-        if not export.info.get("masks"):
+        if "mask" not in export.info.get("fields", {}):
             return images
         masks = export.dataset.masks(run)
         return [image._replace(mask=png(mask[..., np.newaxis]).content) for image, mask in zip(images, masks)]
@@ -286,7 +286,7 @@ def export_arrays(export: Export, output: str, force: bool) -> None:
     with new_file(output, force) as file, ArrayArchive(file) as archive:
         shape = (len(export.samples), sample["height"], sample["width"], sample["channels"])
         archive.append_pieces("images", np.uint8, shape, read())
-        if info.get("masks"):
+        if "mask" in info.get("fields", {}):
             runs = runs_of(export.samples, run_length(info))
             archive.append_pieces("masks", np.uint8, shape[:3], map(export.dataset.masks, runs))
         archive.append("labels", fields.labels[export.samples])

@@ -82,8 +82,7 @@ class ImageInfo(PackInfo, total=False):
     default_cache, advised_cache
                of HDF5 files: what h5py's rdcc_* are, and what they are best set to
     own_sizes  True where each image has its own size; height, width and chunk_samples are missing or 0 then
-    masks      True where each image has a mask
-    views      True where each image has a second one
+    fields     where images have some: what each has beside it, by name: "mask" or "view"
     sizes      min, median and max of height, width, stored_bytes; jpeg and raw, the numbers of images stored so
 
     And the keys of chunkhit.PackInfo. Keys that do not apply are missing.
@@ -107,8 +106,7 @@ class ImageInfo(PackInfo, total=False):
     default_cache: Dict[str, float]
     advised_cache: Dict[str, float]
     own_sizes: bool
-    masks: bool
-    views: bool
+    fields: Dict[str, str]
     sizes: Dict[str, Any]
 
 
@@ -119,6 +117,7 @@ class RatingInfo(PackInfo, total=False):
     matrices       a list of dicts: name ("X", "held_out"), nnz, longest_row
     values         a dict: type (as stored), scale
     split_name     "train", "validation", "test", or ""
+    lost           "test lacks 95 % of its ratings, 21 of 22" where the split left out more than a tenth, or ""
     label_columns  names of the columns of row labels
     item_columns, user_columns
                    the columns kept of items and users: lists of dicts: name, type
@@ -134,6 +133,7 @@ class RatingInfo(PackInfo, total=False):
     matrices: List[Dict[str, Any]]
     values: Dict[str, Any]
     split_name: str
+    lost: str
     label_columns: List[str]
     item_columns: List[Dict[str, str]]
     user_columns: List[Dict[str, str]]

@@ -167,6 +167,7 @@ class Loader(Generic[Core, Batch]):
         cache, threads, prefetch, transform_ahead
                             are in use now
         tuning, notices     texts: what "auto" tried, and what may be wrong with the data as it is asked for
+        has_settled         "auto" has nothing left to try
         """
         return self._core.stats()
 

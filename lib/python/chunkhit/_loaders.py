@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 from . import _chunkhit
 from . import _types as types
 from ._batches import CsrRows, ImageBatch, SparseBatch, times_of
+from ._datasets import ImageDataset
 from ._error import ArgumentError, Error, counted
 from ._ids import Ids
 from ._info import OfImages, OfRatings
 from ._loader import Loader
 from ._options import MASKS, check_keys, has_options, with_defaults
 from ._paths import Paths, native_path, native_paths, path_list, with_native_paths
+from ._sheet import html_of
 
 
 def mixture_option(paths: Any) -> Tuple[Any, Optional[List[float]]]:
@@ -77,7 +79,8 @@ ELSEWHERE = {"num_workers": "threads=", "persistent_workers": "threads=", "prefe
 OF_IMAGES = {**ELSEWHERE, "masks": MASKS}
 # What torchvision's transforms call what augment= has, by the dict that it is asked of.
 OF_RESIZED_CROP = {"scale": "area=", "ratio": "aspect=", "size": "height= and width=", "interpolation": "resample= of augment"}
-OF_AUGMENT = {"flip": "flip_horizontal=", "hflip": "flip_horizontal=", "interpolation": "resample=",
+OF_AUGMENT = {"flip": "flip_horizontal=", "hflip": "flip_horizontal=", "vflip": "flip_vertical=", "rot90": "quarter_turns=",
+              "rotate90": "quarter_turns=", "interpolation": "resample=",
               "size": "crop_height= and crop_width=", "padding": "crop_padding=", "resize": "resize_short=",
               "scale": "area= of resized_crop", "ratio": "aspect= of resized_crop"}
 OF_ROWS = {**ELSEWHERE, "dtype": "format=", "transform": "a function of your own, on batch.x,",
@@ -121,9 +124,7 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
         super().__init__(_chunkhit.ImageLoader(native_paths(names), options), options)
 
     def _repr_html_(self) -> Optional[str]:
-        from ._show import html_of
-
-        return None if self._opened is None else html_of(self._paths)
+        return None if self._opened is None else html_of(self._paths, ImageDataset)
 
     def _summary(self) -> str:
         return f"{self._count('sample')}, batches of {self.batch_shape}"

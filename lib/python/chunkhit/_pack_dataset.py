@@ -13,20 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._error import Error, whole_number
+from ._masks import is_mask, mask_array, may_be_mask
 from ._options import has_options
 from ._packing import Info, Progress
 from ._paths import Path
-from ._writers import OF_FILES, ImageWriter, column_names, column_value, image_array, is_mask, key_text, \
-    label_value, mask_array
+from ._writers import OF_FILES, ImageWriter, column_names, column_value, image_array, key_text, label_value
 
 Entry = Tuple[NDArray[Any], Union[int, str, NDArray[Any]], str, Dict[str, Union[int, float, str]], Optional[NDArray[Any]]]
 
 BATCH = 16  # samples that a worker hands over at a time
-
-
-def may_be_mask(value: Any) -> bool:
-    """Whether what a sample has beside image and label looks like a class map: boxes and embeddings have other types."""
-    return is_mask(value) and str(getattr(value, "dtype", "uint8")).rsplit(".", 1)[-1] in ("uint8", "bool")
 
 
 class Samples:
@@ -80,7 +75,7 @@ class Samples:
             *others, columns = sample if isinstance(sample[-1], dict) else [*sample, {}]
             if columns and not self.columns:
                 raise Error(f"columns: found {', '.join(map(repr, columns))}, expected none; keep_columns names those to keep", "usage")
-            mask = others.pop(2) if len(others) > 2 and may_be_mask(others[2]) else None
+            mask = others.pop(2) if len(others) > 2 and may_be_mask(others[2], others[0]) else None
             if len(others) in (2, 3):
                 return others[0], others[1], others[2] if len(others) == 3 else None, mask, columns
         found = f"{len(sample)} values" if isinstance(sample, (tuple, list)) else f"a {type(sample).__name__}"
@@ -96,7 +91,7 @@ class Samples:
                 raise Error(f"has no {name!r}, only {found}; {argument}= names what it has", "usage")
         if mask is None:
             for name, value in sample.items():
-                if name not in (image, label, key) and may_be_mask(value):
+                if name not in (image, label, key) and may_be_mask(value, sample[image]):
                     raise Error(f"has {name!r}, which may be a mask: mask={name!r} packs it, mask='' leaves it out", "usage")
         return sample[image], sample[label], None if key is None else sample[key], sample[mask] if mask else None, sample
 
@@ -207,7 +202,7 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
     source    samples are (image, label), (image, label, key), these with a dict of columns behind, or dicts; images and
               labels are those of `ImageWriter.add`, an image may also be {"bytes": ...} or {"path": ...}; a label of
               two dimensions, or an image of Pillow, is the mask of its image, and so is what stands behind a label:
-              (image, label, mask)
+              (image, label, mask). Masks are bool or integers of values from 0 to 255
     workers   processes of torch's DataLoader that read a map-style dataset ahead, in its order; 0: this process reads it
     image, label, key, mask
               what dicts name them; key None: the number of the sample; mask None: none, and an error where a dict seems to have

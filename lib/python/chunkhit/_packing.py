@@ -265,14 +265,14 @@ def unfinished(folder: Path) -> Optional[Dict[str, Any]]:
 
 @checks_keywords
 def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None,
-             root: Optional[Path] = None, pair: Optional[Path] = None, threads: Optional[int] = None,
+             root: Optional[Path] = None, pair: Optional[types.Pairs] = None, threads: Optional[int] = None,
              memory_bytes: Optional[types.Bytes] = None, progress: Progress = None) -> Info:
     """Packs what `pack_images` planned (plan=…). Any number of calls on any number of machines may run
     at once, also of the same task.
 
     folder       output of the plan
     task         number of a task, or several: packs their missing parts; None: all that is missing, and finishes
-    root, pair   folders of the inputs and of their masks on this machine; None: the plan's
+    root, pair   folders of the inputs and of their fields on this machine; None: the plan's
     threads, memory_bytes, progress
                  as in pack_images
 
@@ -281,7 +281,7 @@ def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None,
     """
     options = {"folder": native_path(folder, "folder"), "threads": threads,
                "memory_bytes": memory_bytes, "root": None if root is None else native_path(root, "root"),
-               "pair": None if pair is None else native_path(pair, "pair"),
+               "pair": pair,
                "task": None if task is None else task_numbers(task)}
     with_progress(progress, lambda on_progress: _chunkhit.run_plan(options, on_progress))
     return unfinished(folder) or finished_info(folder)

@@ -29,14 +29,15 @@ def to_device(array: Any, device: torch.device) -> Any:
 
 
 class DeviceImages:
-    """Copies (images, labels, samples, ..., masks, views) and makes float32 of images and views there: (x / 255 - mean) / std.
-    `stats`: mean and std where `normalize` gives none."""
+    """Copies (images, labels, samples, ..., fields, uses) and makes floats of `dtype` of images and views there:
+    (x / 255 - mean) / std in float32, rounded; uint8 stays. `stats`: mean and std where `normalize` gives none."""
 
-    def __init__(self, device: torch.device, is_float: bool, info: ImageInfo, layout: Optional[str],
+    def __init__(self, device: torch.device, dtype: torch.dtype, info: ImageInfo, layout: Optional[str],
                  normalize: Optional[Normalize], stats: Dict[str, Any]) -> None:
         self._device = device
-        self._is_float = is_float
-        if not is_float:
+        self._dtype = dtype
+        self._roles = info.get("fields", {})
+        if dtype is torch.uint8:
             return
         shape = (1, -1, 1, 1) if (layout or info["sample"]["layout"]) == "nchw" else (1, 1, 1, -1)
         given: Normalize = normalize or {}
@@ -47,13 +48,17 @@ class DeviceImages:
         values = own if given is None or len(given) == 0 else list(given)
         return torch.tensor(values, dtype=torch.float32, device=self._device).view(shape)
 
+    def _normalized(self, name: str, pixels: torch.Tensor) -> torch.Tensor:
+        if self._dtype is torch.uint8 or self._roles.get(name) == "mask":
+            return pixels
+        return pixels.to(torch.float32).div_(255).sub_(self._mean).div_(self._std).to(self._dtype)
+
     def __call__(self, found: Any) -> Tuple[Any, ...]:
         # Images last: the driver may end what is on the stream before it copies from memory that is not pinned.
-        labels, samples, masks, views, images = (to_device(found[part], self._device) for part in (1, 2, 5, 6, 0))
-        if self._is_float:
-            images, views = (None if pixels is None else pixels.to(torch.float32).div_(255).sub_(self._mean).div_(self._std)
-                             for pixels in (images, views))
-        return images, labels, samples, *found[3:5], masks, views, found[7]
+        labels, samples = (to_device(found[part], self._device) for part in (1, 2))
+        fields = {name: self._normalized(name, to_device(pixels, self._device)) for name, pixels in (found[5] or {}).items()}
+        images = self._normalized("image", to_device(found[0], self._device))
+        return images, labels, samples, *found[3:5], fields, found[6]
 
 
 class DeviceRows:

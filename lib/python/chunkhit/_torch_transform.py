@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Iterator, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, Iterator, Optional, Sequence, Tuple
 
 import torch
 
@@ -38,8 +38,8 @@ def signature_of(function: Callable[..., Any]) -> Tuple[int, bool]:
 
 
 class Transform:
-    """Makes new batches of batches by a function of (images), which returns images, or of (images, labels or masks), which
-    returns both; a keyword-only parameter `batch` of it is the batch itself."""
+    """Makes new batches of batches by a function of (images), which returns images, or of (images, labels), which returns both,
+    or either a dict of fields; a keyword-only parameter `batch` of it is the batch itself."""
 
     def __init__(self, function: Any) -> None:
         if not callable(function):
@@ -49,25 +49,32 @@ class Transform:
 
     def __call__(self, batch: ImageBatch) -> ImageBatch:
         try:
-            images, targets = self._apply(batch)
+            made = self._apply(batch)
         except Exception as error:
             if hasattr(error, "add_note"):  # Python 3.11
                 error.add_note(f"transform: batch {batch.index} of epoch {batch.epoch}")
             raise
-        labels, masks = (targets, None) if batch.masks is None else (batch.labels, targets)
-        return ImageBatch.of(batch.core, images, labels, batch.samples, batch.epoch, batch.index, masks, batch.views,
-                             batch.uses)
+        fields = {**batch.fields, **made}
+        images, labels = fields.pop("image", batch.images), fields.pop("label", batch.labels)
+        return ImageBatch.of(batch.core, images, labels, batch.samples, batch.epoch, batch.index, fields, batch.uses)
 
-    def _apply(self, batch: ImageBatch) -> Tuple[Any, Any]:
+    def _apply(self, batch: ImageBatch) -> Dict[str, Any]:
+        """The fields that are new."""
         keywords = {"batch": batch} if self._takes_batch else {}
         made = self._function(*batch[: self._tensors], **keywords)
-        if self._tensors == 2 and not (isinstance(made, (tuple, list)) and len(made) == 2):
-            targets = "labels" if batch.masks is None else "masks"
-            raise Error(f"transform: expected (images, {targets}), found {type(made).__name__}", "usage")
-        images, targets = made if self._tensors == 2 else (made, batch[1])
-        if not isinstance(images, torch.Tensor):
-            raise Error(f"transform: expected a tensor of images, found {type(images).__name__}", "usage")
-        return images, targets
+        if isinstance(made, dict):
+            for field in made:
+                if field not in ("image", "label", *batch.fields):
+                    raise Error(f"transform: returns the field {field}; the batch has {', '.join(('image', 'label', *batch.fields))}", "usage")
+        elif self._tensors == 1:
+            made = {"image": made}
+        elif isinstance(made, (tuple, list)) and len(made) == 2:
+            made = dict(zip(("image", "label"), made))
+        else:
+            raise Error(f"transform: expected (images, labels) or a dict, found {type(made).__name__}", "usage")
+        if not isinstance(made.get("image", batch.images), torch.Tensor):
+            raise Error(f"transform: expected a tensor of images, found {type(made['image']).__name__}", "usage")
+        return made
 
 
 Change = Callable[[ImageBatch], ImageBatch]
@@ -222,7 +229,7 @@ class TransformFeed:
         self._fill(core)
         batch, state, event = found
         if event:
-            hand_over((batch.images, batch.labels, batch.samples, batch.masks, batch.views), event, self._device)
+            hand_over((batch.images, batch.labels, batch.samples, *batch.fields.values()), event, self._device)
         return batch, state
 
     def _fill(self, core: Any) -> None:

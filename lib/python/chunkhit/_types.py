@@ -10,8 +10,8 @@ import numpy as np
 from ._paths import Path, Paths
 
 CountOrAuto = Union[int, Literal["auto"]]
-Dtype = Literal["uint8", "float32"]
-DtypeLike = Union[Dtype, Type[np.uint8], Type[np.float32], np.dtype[Any]]
+Dtype = Literal["uint8", "float32", "float16", "bfloat16"]
+DtypeLike = Union[Dtype, Type[np.uint8], Type[np.float32], Type[np.float16], np.dtype[Any]]
 Layout = Literal["nhwc", "nchw"]
 Preset = Literal["vae-cf"]
 Resample = Literal["bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"]
@@ -21,6 +21,7 @@ Amount = Union[int, float]  # a count as an int, a share as a float
 Bytes = Union[int, str]  # a number, or a text such as "512M" or "2G", in powers of 1024
 Side = Union[int, Tuple[int, int], List[int]]  # one side, or (width, height)
 Texts = Union[str, Sequence[str]]
+Pairs = Union[Paths, Dict[str, Path]]  # folders of fields, "FOLDER:view" of views; a dict has them by name
 
 
 class _CropSize(TypedDict):
@@ -46,6 +47,8 @@ class Augment(TypedDict, total=False):
     resize_short: int
     resized_crop: ResizedCrop
     resample: Resample
+    flip_vertical: float
+    quarter_turns: bool
 
 
 class Normalize(TypedDict, total=False):

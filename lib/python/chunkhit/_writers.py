@@ -20,6 +20,7 @@ from . import _chunkhit
 from . import _types as types
 from ._error import ArgumentError, Error
 from ._ids import id_text
+from ._masks import mask_array
 from ._options import given, has_options
 from ._packing import Progress, ProgressLine, finished_info, pack_options, progress_shower
 from ._paths import Path, native_path
@@ -70,7 +71,7 @@ class Writer:
 
 
 OF_FILES = ("output", "labels", "file_column", "mask_column", "label_type", "label_separator", "empty_labels", "include",
-            "split_folders", "pair", "pair_kind", "follow_symlinks", "trust_inputs")
+            "split_folders", "pair", "follow_symlinks", "trust_inputs")
 
 
 @has_options("pack_images", without=OF_FILES)
@@ -124,8 +125,9 @@ class ImageWriter(Writer):
         columns
                a value for each of `keep_columns`, by name: whole numbers, numbers or texts of up to 1,024 bytes, one kind in a
                column; None, or NaN, is a missing number
-        mask   a class map, with all images or with none: uint8 (height, width) of the upright image's size, as an array or a
-               tensor, or an image of Pillow of mode L, or P, whose indices are the classes
+        mask   a class map, with all images or with none: (height, width) of the upright image's size, bool or integers of
+               values from 0 to 255, as an array or a tensor; or an image of Pillow of one value a pixel, as mode L, or P,
+               whose indices are the classes
 
         Raises Error "usage", naming the key, for what cannot be added, which is not added then, "bad_data" for a class that
         `classes` does not have; "cannot_write" where the disk is full.
@@ -383,29 +385,6 @@ def image_array(image: Any, exif: Optional[str]) -> NDArray[Any]:
                     f"{tuple(image.shape)}" + ("; permute(1, 2, 0) of a tensor, transpose(1, 2, 0) of an array, makes it so"
                                                if is_planar else ""), "usage")
     return np.ascontiguousarray(array)
-
-
-def is_mask(label: Any) -> bool:
-    """Whether what stands beside an image is a class map."""
-    pillow = sys.modules.get("PIL.Image")
-    return (pillow is not None and isinstance(label, pillow.Image)) or getattr(label, "ndim", 0) == 2
-
-
-def mask_array(mask: Any) -> Optional[NDArray[Any]]:
-    """uint8 (height, width, 1), or None."""
-    pillow = sys.modules.get("PIL.Image")
-    if mask is None:
-        return None
-    if pillow is not None and isinstance(mask, pillow.Image):
-        mask = np.asarray(mask)
-        mask = mask.astype(np.uint8) if mask.dtype == bool else mask
-    try:
-        array = image_array(mask, None)
-    except Error as error:
-        raise Error(str(error).replace("image:", "mask:", 1), error.code) from None
-    if array.ndim != 3 or array.shape[2] != 1:
-        raise Error(f"mask: expected class ids of shape (height, width), found {tuple(np.shape(mask))}", "usage")
-    return array
 
 
 def upright(image: Any) -> Any:

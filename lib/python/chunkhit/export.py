@@ -7,7 +7,7 @@ from typing import Any, List, Optional
 from ._chunkhit import __version__
 from ._error import Error, TryAgainError
 from ._export import export_pack
-from .report._page import shown
+from ._pages import shown
 
 
 def parser() -> argparse.ArgumentParser:

@@ -13,7 +13,7 @@ lives. ImageDataset, and chunkhit.SparseDataset, are for those who keep their Da
 """
 import functools
 import json
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import torch
@@ -37,6 +37,7 @@ from ._torch_transform import Change, Transform, TransformFeed
 Device = Union[str, torch.device, None]
 DtypeLike = Union[types.DtypeLike, torch.dtype]
 
+FLOATS = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}  # dtypes that are normalised
 SAMPLES_AHEAD = 2  # batches, where transform_ahead says nothing
 
 
@@ -97,32 +98,42 @@ class TensorLoader:
         return self._feed.take(self._core)  # type: ignore[attr-defined]
 
 
-def image_batch(core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int, masks: Any, views: Any,
-                uses: Any) -> ImageBatch:
-    return ImageBatch.of(core, tensor(images), tensor(labels), tensor(samples), epoch, index, tensor(masks), tensor(views), uses)
+def pixel_tensor(array: Any) -> Any:
+    """A tensor of images over an array's memory; bfloat16 for uint16, which are its bits; None for None."""
+    if array is None or array.dtype != np.uint16:
+        return tensor(array)
+    return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+
+
+def image_batch(core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int, fields: Any, uses: Any) -> ImageBatch:
+    return ImageBatch.of(core, pixel_tensor(images), tensor(labels), tensor(samples), epoch, index,
+                         {name: pixel_tensor(field) for name, field in (fields or {}).items()}, uses)
 
 
 @has_options("image_loader", _loaders.ImageLoader, elsewhere=_loaders.OF_IMAGES)
 class ImageLoader(TensorLoader, _loaders.ImageLoader):
-    """chunkhit.ImageLoader, whose batches are tensors: images uint8 or float32, labels int64 or float32, samples int64.
+    """chunkhit.ImageLoader, whose batches are tensors: images uint8, float32, float16 or bfloat16, labels int64 or float32,
+    samples int64.
 
     device  a CUDA device: batches are made in pinned memory, copied on a stream of their own one batch ahead, always as
-            uint8, and made float32 and normalised there where dtype is "float32"
+            uint8, and normalised and made floats of `dtype` there
     layout  "nchw", which PyTorch's layers expect, or "nhwc"; None: as stored
     rank, world_size
             this reader's rank, and the number of ranks that share an epoch; None: those of torch.distributed where it is
             initialised, else 0 of 1
     transform
-            function of a batch's (images), which returns images, or of (images, labels), with masks (images, masks), which
-            returns both; *args gets both. Modules are functions, too. It is called when the batch is asked for, with tensors of the device and
+            function of a batch's (images), which returns images, or of (images, labels), which returns both; *args gets both. It may
+            return a dict instead, of what it changes: {"image": ..., "mask": ...}. Modules are functions, too. It is called when the batch is asked for, with tensors of the device and
             of the current stream. With a keyword-only parameter `batch` it gets the ImageBatch by that name: samples,
             epoch and index, to seed by. What it raises is raised where the batch is asked for; the next call
             gives the same batch
     sample_transform
             function of one image, a uint8 tensor in `layout`, which returns a tensor or an array; all results have one
             shape. A thread for each available CPU calls it, ahead of time, before `transform`. It takes over a pipeline of
-            torchvision: Compose([ToPILImage(), *pipeline]). A keyword-only parameter `seed` of it is a number of the loader's
-            seed, the epoch, the sample and its use in the epoch. It is for dtype="uint8" without device, and packs without masks
+            torchvision: Compose([ToPILImage(), *pipeline]). Keyword-only parameters `mask`, `view` and `label` of it are the
+            sample's other fields; it then returns a dict of those that it changes: {"image": ..., "mask": ...}. `seed` is a
+            number of the loader's seed, the epoch, the sample and its use in the epoch, by which all fields are changed alike.
+            It is for dtype="uint8" without device. Of packs with masks or views it must take them
     transform_ahead
             so many batches are transformed in advance, in order, on a thread and with device= on a stream of its own; 0:
             none, and 2 with sample_transform. They take memory beside memory_bytes. The thread ends with the epoch, close() or the loader
@@ -139,33 +150,34 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
         check_takes_batches(transform)
         changes: List[Change] = [] if transform is None else [Transform(transform)]
         share_of_work(options)
-        is_float = dtype_name(dtype) == "float32"
+        float_type = FLOATS.get(str(dtype_name(dtype)))
+        is_float = float_type is not None
         target = cuda_device(device)
+        sample_change: Optional[SampleTransform] = None
         if sample_transform is not None:
             if is_float or target:
                 raise Error('sample_transform: is for dtype="uint8" on the CPU: its results have their own type, and are copied by '
                             "images.to(device)", "usage")
             seed = whole_number("seed", options.get("seed", 0))
-            changes.insert(0, SampleTransform(sample_transform, seed, channels_first=layout == "nchw"))
+            sample_change = SampleTransform(sample_transform, seed, channels_first=layout == "nchw")
+            changes.insert(0, sample_change)
             ahead = ahead or SAMPLES_AHEAD
             options["layout"] = "nhwc" if layout == "nchw" else layout
-        self._gives_channels_first = sample_transform is not None and layout == "nchw"
+        self._gives_channels_first = sample_change is not None and layout == "nchw"
         if target:
             options["allocator"] = options.get("allocator") or pinned_memory
             normalize, like = options.get("normalize"), options.get("normalize_like")
             if is_float:
                 options.update(dtype="uint8", normalize=None, normalize_like=None)
         super().__init__(paths, **options)
-        if sample_transform is not None and self.info.get("views"):
-            raise Error("sample_transform: would change images without their views; augment= changes both", "usage")
-        if sample_transform is not None and self.info.get("masks"):
-            raise Error("sample_transform: would change images without their masks; augment= and transform= change both", "usage")
+        if sample_change is not None:
+            sample_change.check_fields(self.info)
         self._notices: List[str] = []
         self._transform: Optional[TransformFeed] = None
         self._feed = HostFeed(functools.partial(image_batch, self._core))
         if target:
             stats = self._stats_to_normalize(normalize, like) if is_float else {}
-            self._feed = DeviceFeed(target, DeviceImages(target, is_float, self.info, layout, normalize, stats),
+            self._feed = DeviceFeed(target, DeviceImages(target, float_type or torch.uint8, self.info, layout, normalize, stats),
                                     functools.partial(ImageBatch.of, self._core))
         self._notices += [f"transform: {name} of torchvision draws once for all images of a batch; sample_transform= draws for each"
                           for name in dict.fromkeys(drawing_once(transform))]
@@ -254,24 +266,23 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
 
 
 @has_options("image_dataset", _datasets.ImageDataset, elsewhere=_datasets.ELSEWHERE)
-class ImageDataset(_datasets.ImageDataset):
+class ImageDataset(_datasets.ImageDataset, torch.utils.data.Dataset):  # type: ignore[type-arg]
     """chunkhit.ImageDataset, whose samples are tensors: for DataLoader, as those of torchvision's datasets behind ToTensor, but uint8.
 
     dataset[3]           (image, label): uint8 (channels, height, width); an int, or float32 (columns,) where labels are numbers
     dataset[3:9]         (images, labels) of all of them, with one axis more; images are a list where each has its own size
-
-    Where the pack has masks, uint8 (height, width), they stand in the place of labels.
 
     transform  function of one image, for `dataset[3]` and DataLoader: `v2.ToDtype(torch.float32, scale=True)`, say
 
     Raises what chunkhit.ImageDataset raises.
     """
 
-    def __init__(self, paths: Paths, *, transform: Optional[Callable[[torch.Tensor], Any]] = None, **options: Any) -> None:
+    def __init__(self, paths: Paths, *, fields: Optional[Sequence[str]] = None,
+                 transform: Optional[Callable[[torch.Tensor], Any]] = None, **options: Any) -> None:
         if transform is not None and not callable(transform):
             raise ArgumentError(f"transform: expected a function, found {transform!r}")
         self._transform = transform
-        super().__init__(paths, **options)
+        super().__init__(paths, fields=fields, **options)
 
     def _open(self) -> None:
         super()._open()
@@ -292,19 +303,18 @@ class ImageDataset(_datasets.ImageDataset):
                 raise
             raise misfit("transform", error, image) from error
 
-    def _read(self, numbers: NDArray[Any]) -> Tuple[Any, Any]:
-        images, targets = super()._read(numbers)
-        return ([self._image(image) for image in images] if isinstance(images, list) else self._image(images),
-                [tensor(mask) for mask in targets] if isinstance(targets, list) else tensor(targets))
+    def _read(self, numbers: NDArray[Any]) -> Tuple[Any, ...]:
+        roles = self.info.get("fields", {})
+        makes = [self._image if field == "image" or roles.get(field) == "view" else tensor for field in self._fields]
+        return tuple([make(each) for each in values] if isinstance(values, list) else make(values)
+                     for make, values in zip(makes, super()._read(numbers)))
 
-    def _read_one(self, number: int) -> Any:
-        image, target = super()._read_one(number)
-        return self._changed(self._image(image)), tensor(target) if isinstance(target, np.ndarray) else target
+    def _sample(self, image: NDArray[Any], label: Any) -> Tuple[Any, Any]:
+        return self._changed(self._image(image)), tensor(label) if isinstance(label, np.ndarray) else label
 
     def _split(self, read: Any) -> List[Any]:
-        images, targets = read
-        is_ids = isinstance(targets, torch.Tensor) and targets.ndim == 1
-        return [(self._changed(image), target) for image, target in zip(images, targets.tolist() if is_ids else targets)]
+        return [tuple(self._changed(value) if field == "image" else value for field, value in zip(self._fields, sample))
+                for sample in super()._split(read)]
 
 
 def __getattr__(name: str) -> Any:

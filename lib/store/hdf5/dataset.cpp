@@ -7,7 +7,6 @@
 #include "base/bytes.h"
 #include "base/text.h"
 #include "base/throw_error.h"
-#include "base/words.h"
 #include "chunkhit/error.h"
 #include "codec/deflate.h"
 
@@ -210,6 +209,19 @@ Hdf5Handle make_space(const Hdf5Check& check, std::span<const hsize_t> dimension
   return {check(H5Screate_simple(static_cast<int>(dimensions.size()), dimensions.data(), nullptr),
                 "create a dataspace"),
           H5Sclose};
+}
+
+Hdf5Handle make_creation_list(const Hdf5Check& check) {
+  Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
+  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
+  return list;
+}
+
+Hdf5Handle create_dataset(const Hdf5Check& check, hid_t file, const std::string& path, hid_t type,
+                          const Hdf5Handle& space, const Hdf5Handle& list) {
+  return {check(H5Dcreate2(file, path.c_str(), type, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
+                ("create /" + path).c_str()),
+          H5Dclose};
 }
 
 Hdf5Handle select_box(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> first,

@@ -67,6 +67,13 @@ inline hid_t hdf5_type(double) { return H5T_NATIVE_DOUBLE; }
 /// Creates a dataspace in memory.
 [[nodiscard]] Hdf5Handle make_space(const Hdf5Check& check, std::span<const hsize_t> dimensions);
 
+/// Makes the properties of a dataset that records no times.
+[[nodiscard]] Hdf5Handle make_creation_list(const Hdf5Check& check);
+
+/// Creates a dataset.
+[[nodiscard]] Hdf5Handle create_dataset(const Hdf5Check& check, hid_t file, const std::string& path,
+                                        hid_t type, const Hdf5Handle& space, const Hdf5Handle& list);
+
 /// Selects a box of a dataset.
 [[nodiscard]] Hdf5Handle select_box(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> first,
                                     std::span<const hsize_t> sides);

@@ -246,10 +246,8 @@ std::unique_ptr<ChunkReader> open_single_hdf5(const std::string& path, const Hdf
   if (!contents) {
     contents = read_external_contents(input, names);
   } else if (names.labels.value_or("labels") != "labels") {
-    if (contents->spec.holds_own_sizes() || contents->spec.images().sample.has_mask)
-      throw_usage(path + ": images of their own sizes, or with masks, have their own labels only");
-    if (contents->spec.images().sample.has_view)
-      throw_usage(path + ": images with views have their own labels only");
+    if (contents->spec.holds_own_sizes() || !contents->spec.images().sample.pairs.empty())
+      throw_usage(path + ": images of their own sizes, or with masks or views, have their own labels only");
     PartContents external = read_external_contents(input, names);
     contents->samples.labels = std::move(external.samples.labels);
     contents->spec.label_columns = std::move(external.spec.label_columns);
@@ -320,7 +318,7 @@ class ImagesWriter final : public Hdf5PartWriter {
   ImagesWriter(const std::string& path, const PartSpec& spec)
       : Hdf5PartWriter(path, spec, spec.chunk_samples * spec.images().sample.byte_count()) {
     samples_ = create_samples(output_.check(), output_.file(), spec_);
-    if (!spec_.images().sample.has_pair())
+    if (spec_.images().sample.pairs.empty())
       write_part_attributes(output_.check(), output_.file(), samples_.get(), spec_);
   }
 
@@ -340,12 +338,12 @@ class ImagesWriter final : public Hdf5PartWriter {
   void finish_hdf5(const PartSamples& samples) override {
     const Hdf5Session session;
     Hdf5Handle view;
-    if (spec_.images().sample.has_pair()) {
+    if (!spec_.images().sample.pairs.empty()) {
       view = create_views(output_.check(), output_.file(), spec_.images().sample, sample_count_);
       write_part_attributes(output_.check(), output_.file(), view.get(), spec_);
     }
     write_sample_columns(output_.check(), output_.file(),
-                         (spec_.images().sample.has_pair() ? view : samples_).get(), spec_, samples);
+                         (!spec_.images().sample.pairs.empty() ? view : samples_).get(), spec_, samples);
     output_.check()(view.close(), "close /images");
     output_.check()(samples_.close(), "close the samples");
     output_.close();
@@ -357,7 +355,7 @@ class ImagesWriter final : public Hdf5PartWriter {
     const Hdf5Check& check = output_.check();
     const Hdf5Handle file = open_hdf5_file(check, output_.pending().aside_path());
     const Hdf5Handle images = open_dataset(check, file.get(), kImagesName);
-    if (spec_.images().sample.has_pair())
+    if (!spec_.images().sample.pairs.empty())
       check_library_index(check, open_dataset(check, file.get(), kSamplesName).get(), chunks_);
     else
       check_library_index(check, images.get(), chunks_);
@@ -391,14 +389,10 @@ void visit_size_columns(const ImageSizes& sizes, std::uint32_t channels, Visit v
 /// Creates /data in one piece of the file; its bytes are not written.
 Hdf5Handle create_data(const Hdf5Check& check, hid_t file, hsize_t bytes) {
   const Hdf5Handle space = make_space(check, std::array{bytes});
-  const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
+  const Hdf5Handle list = make_creation_list(check);
   check(H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY), "take the bytes of /data at once");
   check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
-  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
-  return {
-      check(H5Dcreate2(file, kDataName, H5T_NATIVE_UINT8, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
-            "create /data"),
-      H5Dclose};
+  return create_dataset(check, file, kDataName, H5T_NATIVE_UINT8, space, list);
 }
 
 /// Writes payloads behind what the HDF5 library has given out for a file without datasets, and creates /data

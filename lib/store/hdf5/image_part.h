@@ -14,8 +14,6 @@ namespace chunkhit {
 inline constexpr const char* kImagesName = "images";
 inline constexpr const char* kDataName = "data";        // of images of their own sizes
 inline constexpr const char* kSamplesName = "samples";  // images and their masks or views, which these show:
-inline constexpr const char* kMasksName = "masks";
-inline constexpr const char* kViewsName = "views";
 inline constexpr const char* kLabelsName = "labels";
 inline constexpr const char* kRowsName = "rows";
 inline constexpr const char* kFilesName = "files";

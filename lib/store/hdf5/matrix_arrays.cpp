@@ -44,19 +44,15 @@ Hdf5Handle create_array(const Hdf5Check& check, hid_t file, const GrowingArraySp
   const auto rank = static_cast<int>(none.size());
   const Hdf5Handle space(check(H5Screate_simple(rank, none.data(), most.data()), "create a dataspace"),
                          H5Sclose);
-  const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
+  const Hdf5Handle list = make_creation_list(check);
   check(H5Pset_chunk(list.get(), rank, chunk.data()), "set the chunk's shape");
   check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
-  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
   if (spec.deflate_level > 0) {
     if (H5Tget_size(spec.type) > 1) check(H5Pset_shuffle(list.get()), "set the shuffle filter");
     check(H5Pset_deflate(list.get(), static_cast<unsigned>(std::min(spec.deflate_level, 9))),
           "set the deflate filter");
   }
-  return {
-      check(H5Dcreate2(file, spec.path.c_str(), spec.type, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
-            ("create /" + spec.path).c_str()),
-      H5Dclose};
+  return create_dataset(check, file, spec.path, spec.type, space, list);
 }
 
 /// An array that grows at its end. Writes chunks with shuffle (where a value has more than a byte) and

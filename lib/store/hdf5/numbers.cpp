@@ -151,12 +151,9 @@ TextList read_variable_texts(const Hdf5Check& check, hid_t file, hid_t dataset, 
 Hdf5Handle create_column(const Hdf5Check& check, hid_t file, const char* name, hid_t type,
                          std::span<const hsize_t> dimensions) {
   const Hdf5Handle space = make_space(check, dimensions);
-  const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
-  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
+  const Hdf5Handle list = make_creation_list(check);
   check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
-  return {check(H5Dcreate2(file, name, type, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
-                "create a column"),
-          H5Dclose};
+  return create_dataset(check, file, name, type, space, list);
 }
 
 void write_column(const Hdf5Check& check, hid_t file, const char* name, hid_t type,
@@ -298,12 +295,7 @@ void write_variable_texts(const Hdf5Check& check, hid_t file, const std::string&
   const hsize_t dimension = names.size();
   const Hdf5Handle type = variable_text_type(check, H5T_CSET_UTF8);
   const Hdf5Handle space = make_space(check, {&dimension, 1});
-  const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
-  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
-  const Hdf5Handle dataset(
-      check(H5Dcreate2(file, path.c_str(), type.get(), space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
-            ("create /" + path).c_str()),
-      H5Dclose);
+  const Hdf5Handle dataset = create_dataset(check, file, path, type.get(), space, make_creation_list(check));
   std::vector<std::string> texts;
   std::vector<const char*> pointers;
   for (hsize_t first = 0; first < names.size(); first += kTextsAtOnce) {

@@ -21,13 +21,12 @@ void set_filter(const Hdf5Check& check, hid_t list, const std::string& filter) {
 }
 
 /// Creates a dataset of which each sample shows bytes of a sample in `/samples`, from `first` on.
-Hdf5Handle create_view(const Hdf5Check& check, hid_t file, const char* name, const SampleShape& sample,
+Hdf5Handle create_view(const Hdf5Check& check, hid_t file, const std::string& name, const SampleShape& sample,
                        std::span<const hsize_t> dimensions, hsize_t first) {
   const hsize_t samples = dimensions.front();
   const Hdf5Handle space = make_space(check, dimensions);
   const Hdf5Handle source = make_space(check, std::array{samples, hsize_t{sample.byte_count()}});
-  const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
-  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
+  const Hdf5Handle list = make_creation_list(check);
   if (samples > 0) {
     const hsize_t bytes =
         std::accumulate(dimensions.begin() + 1, dimensions.end(), hsize_t{1}, std::multiplies<>());
@@ -36,9 +35,7 @@ Hdf5Handle create_view(const Hdf5Check& check, hid_t file, const char* name, con
           "select bytes of the samples");
     check(H5Pset_virtual(list.get(), space.get(), ".", kSamplesName, source.get()), "show the samples");
   }
-  return {check(H5Dcreate2(file, name, H5T_NATIVE_UINT8, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
-                "create a view of the samples"),
-          H5Dclose};
+  return create_dataset(check, file, name, H5T_NATIVE_UINT8, space, list);
 }
 
 }  // namespace
@@ -49,7 +46,7 @@ std::array<hsize_t, 4> image_dimensions(const SampleShape& sample, hsize_t count
 }
 
 std::vector<hsize_t> sample_dimensions(const SampleShape& sample, hsize_t count) {
-  if (sample.has_pair()) return {count, sample.byte_count()};
+  if (!sample.pairs.empty()) return {count, sample.byte_count()};
   const std::array dimensions = image_dimensions(sample, count);
   return {dimensions.begin(), dimensions.end()};
 }
@@ -61,25 +58,26 @@ Hdf5Handle create_samples(const Hdf5Check& check, hid_t file, const PartSpec& sp
   const int rank = static_cast<int>(none.size());
   const Hdf5Handle space(check(H5Screate_simple(rank, none.data(), most.data()), "create a dataspace"),
                          H5Sclose);
-  const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
+  const Hdf5Handle list = make_creation_list(check);
   check(H5Pset_chunk(list.get(), rank, chunk.data()), "set the chunk's shape");
   check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
-  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
   set_filter(check, list.get(), spec.codec);
-  const char* const name = spec.images().sample.has_pair() ? kSamplesName : kImagesName;
-  return {check(H5Dcreate2(file, name, H5T_NATIVE_UINT8, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
-                "create the samples"),
-          H5Dclose};
+  const char* const name = !spec.images().sample.pairs.empty() ? kSamplesName : kImagesName;
+  return create_dataset(check, file, name, H5T_NATIVE_UINT8, space, list);
 }
 
 Hdf5Handle create_views(const Hdf5Check& check, hid_t file, const SampleShape& sample,
                         std::uint64_t sample_count) {
   check(H5Fset_libver_bounds(file, H5F_LIBVER_EARLIEST, H5F_LIBVER_V110), "set the version bounds");
   const auto images = image_dimensions(sample, sample_count);
-  const std::array masks{hsize_t{sample_count}, hsize_t{sample.height}, hsize_t{sample.width}};
-  const bool has_mask = sample.has_mask;
-  static_cast<void>(create_view(check, file, has_mask ? kMasksName : kViewsName, sample,
-                                has_mask ? std::span<const hsize_t>(masks) : images, sample.pixel_bytes()));
+  const std::array maps{hsize_t{sample_count}, hsize_t{sample.height}, hsize_t{sample.width}};
+  std::uint64_t first = sample.pixel_bytes();
+  for (const SampleField& field : sample.pairs) {
+    const std::span<const hsize_t> dimensions =
+        traits_of(field.role).is_image ? std::span<const hsize_t>(images) : maps;
+    static_cast<void>(create_view(check, file, plural_of(field), sample, dimensions, first));
+    first += sample.shape_of(field.role).byte_count();
+  }
   return create_view(check, file, kImagesName, sample, images, 0);
 }
 

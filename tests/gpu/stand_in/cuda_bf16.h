@@ -1,13 +1,11 @@
 // CUDA's bfloat16, as far as <chunkhit/cuda.h> uses it, on the CPU.
 #pragma once
 
-#include <bit>
 #include <cstdint>
+
+#include "base/half_float.h"
 
 struct __nv_bfloat16 {
   std::uint16_t bits;
 };
-inline __nv_bfloat16 __float2bfloat16_rn(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return {static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
-}
+inline __nv_bfloat16 __float2bfloat16_rn(float value) { return {chunkhit::bfloat16(value)}; }

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "batch/sparse_values.h"
+#include "base/half_float.h"
 
 struct __half {
   std::uint16_t bits;

@@ -79,7 +79,7 @@ TEST(MergeImages, KeepsTheFirstIdsAndAppendsNewNamesSorted) {
   EXPECT_EQ(merged.sources[2].class_ids, (std::vector<std::int64_t>{4, 0}));
   EXPECT_EQ(merged.classes[0].samples, 1u + 2u);  // dog
   EXPECT_EQ(merged.classes[1].samples, 2u + 2u);  // cat
-  EXPECT_EQ(merged.spec, (std::vector<SpecEntry>{{"resize", "8"}}));
+  EXPECT_EQ(merged.spec, (RecordedSpec{{"resize", "8"}}));
 }
 
 TEST(MergeImages, AppendingOneByOneNumbersAsMergingAtOnce) {

@@ -17,13 +17,13 @@ namespace {
 
 constexpr SampleShape kShape{8, 9, 3, Layout::nhwc};
 
-std::vector<SpecEntry> recorded(const PackImagesSpec& spec) {
+RecordedSpec recorded(const PackImagesSpec& spec) {
   return recorded_spec(spec, plan_pack(spec, kShape, 1000), "", {});
 }
 
 /// Specs that differ from the default in each choice that a sample's bytes depend on.
 std::vector<PackImagesSpec> many_specs() {
-  std::vector<PackImagesSpec> specs(14);
+  std::vector<PackImagesSpec> specs(13);
   specs[0].transform = {.resize = Resize::exact, .resize_width = 30, .resize_height = 20};
   specs[1].transform = {
       .resize = Resize::short_side, .resize_width = 256, .crop_width = 224, .crop_height = 200};
@@ -43,16 +43,33 @@ std::vector<PackImagesSpec> many_specs() {
   specs[11].codec = "zstd:7";
   specs[12].chunk_samples = 17;
   specs[12].part_bytes = 1 << 20;
-  specs[13].labels = "list.csv";
   return specs;
 }
 
 TEST(SpecOf, GivesTheSpecOfEveryRecordedEntry) {
-  for (const PackImagesSpec& spec : many_specs()) {
-    PackImagesSpec read = spec_of(recorded(spec));
-    EXPECT_EQ(read.labels.empty(), spec.labels.empty());
-    EXPECT_EQ(recorded(read), recorded(spec));
-  }
+  for (const PackImagesSpec& spec : many_specs())
+    EXPECT_EQ(recorded(spec_of(recorded(spec))), recorded(spec));
+}
+
+TEST(RecordedSpec, NamesTheSourceOfLabelsAndMasks) {
+  PackImagesSpec spec;
+  SampleList list;
+  const auto entries = [&](LabelSource source, bool has_masks) {
+    list.labels_from = source;
+    list.masks.resize(has_masks ? 1 : 0);
+    const RecordedSpec found = recorded_spec(spec, plan_pack(spec, kShape, 1000), "", list);
+    return std::vector{found.get("labels"), found.get("pair"),
+                       found.has("include") ? found.get("include") : "no"};
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(entries(LabelSource::folders, false), (Texts{"folders", "", "none"}));
+  EXPECT_EQ(entries(LabelSource::members, true), (Texts{"members", "members", "none"}));
+  EXPECT_EQ(entries(LabelSource::writer, true), (Texts{"writer", "writer", "no"}));
+  spec.pair = {"masks"};
+  EXPECT_EQ(entries(LabelSource::folders, false), (Texts{"folders", "folder", "none"}));
+  spec.labels = "list.csv";
+  EXPECT_EQ(entries(LabelSource::csv, true), (Texts{"csv", "members", "no"}));
+  EXPECT_EQ(entries(LabelSource::idx, false), (Texts{"idx", "folder", "no"}));
 }
 
 // run.json names it; packing worked and ended with an error there.
@@ -63,13 +80,13 @@ TEST(AbsoluteRoot, IsEmptyWhereTheSystemDoesNotSayIt) {
 }
 
 TEST(SpecOf, RefusesValuesThatNoSpecHas) {
-  const std::vector<SpecEntry> good = recorded(many_specs()[3]);
+  const RecordedSpec good = recorded(many_specs()[3]);
   for (const SpecEntry& bad :
        {SpecEntry{"resample", "sinc"}, SpecEntry{"crop", "0x9"}, SpecEntry{"fit", "9x8x7"},
         SpecEntry{"fit", "4294967296x1"}, SpecEntry{"pad-color", "0,0,256"},
         SpecEntry{"max-decode-bytes", "-1"}, SpecEntry{"max-decode-bytes", "0"}, SpecEntry{"codec", "lzma"},
         SpecEntry{"container", "tar"}, SpecEntry{"accept-warnings", "yes"}, SpecEntry{"part-bytes", ""}}) {
-    std::vector<SpecEntry> spec = good;
+    RecordedSpec spec = good;
     for (SpecEntry& entry : spec)
       if (entry.name == bad.name) entry = bad;
     EXPECT_THROW(static_cast<void>(spec_of(spec)), Error) << bad.name;

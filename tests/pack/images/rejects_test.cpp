@@ -86,6 +86,8 @@ TEST(ReasonKind, CountedDifferentReasonsOfMasksAsOne) {
   EXPECT_EQ(reason_kind("its mask a/1.png: is empty"), "its mask: is empty");
   EXPECT_EQ(reason_kind("its mask a/2.png: has 3 x 4 pixels, expected 5 x 6"), "its mask: has N x N pixels");
   EXPECT_EQ(reason_kind("its view b/3.png: no such file"), "its view: no such file");
+  EXPECT_EQ(reason_kind("its mask a/3.png: has colors: red 1, green 2, blue 3 at (4, 5): expected"),
+            "its mask: has colors");
   EXPECT_EQ(reason_kind("its mask: has 4 x 3 pixels, expected"), "its mask: has N x N pixels");
 }
 

@@ -6,8 +6,9 @@ from typing import Any, Dict, List
 
 from . import _charts as charts
 from .._error import Error, counted
+from .._pages import shown
 from ._charts import Series
-from ._page import Block, Section, bytes_text, share_text, shown
+from ._page import Block, Section, bytes_text, share_text
 
 STAGES = (("fetch_seconds", "fetch", charts.ACCENT), ("decode_seconds", "decode", charts.SECOND),
           ("assemble_seconds", "assemble", charts.GREEN), ("idle_seconds", "idle", charts.MUTED))

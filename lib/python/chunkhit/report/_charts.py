@@ -2,11 +2,10 @@
 CSS variables, so that light and dark mode have their own."""
 from __future__ import annotations
 
-import colorsys
 import io
 import re
 import warnings
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, NamedTuple, Sequence
 
 import numpy as np
 
@@ -56,12 +55,6 @@ class Panel(NamedTuple):
 def pack_color(index: int) -> str:
     """Of a pack among those of the page."""
     return (ACCENT, SECOND, GREEN, RED, MUTED)[index % 5]
-
-
-def mask_colors() -> List[str]:
-    """Colors of the 256 values of masks: steps of an irrational part of the hues, so that those in use differ; 255 is gray."""
-    return ["#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hsv_to_rgb(value * 2 ** 0.5 % 1, 0.85, 0.9))
-            for value in range(255)] + ["#808080"]
 
 
 def plain(number: float) -> str:

@@ -7,10 +7,11 @@ import numpy as np
 
 from .._chunkhit import may_be_ids
 from .._error import counted
+from .._pages import shown
 from . import _charts as charts
 from ._charts import Panel, Series
 from ._image_scan import ImageScan
-from ._page import Block, Section, shown
+from ._page import Block, Section
 
 MAX_VALUES = 24  # of whole numbers that are shown one by one
 TOP_TEXTS = 12

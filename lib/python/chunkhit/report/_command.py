@@ -10,9 +10,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from .. import __version__
 from .._error import Error, counted, whole_number
 from .._packing import Progress, pack_info, packs_in, with_progress
+from .._pages import page_path, shown, write_page
 from .._paths import Path, Paths, path_list
 from ._image_scan import LookOptions, Report, scan_images
-from ._page import Section, page_path, page_text, shown, write_page
+from ._page import Section, page_text
 
 DEFAULT_SAMPLES = 10_000
 SPLITS = ("train", "validation", "val", "test")

@@ -7,9 +7,11 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 import numpy as np
 
 from .._error import counted
+from .._figures import Figure
+from .._pages import shown
 from ._contact_sheet import figures_of
 from ._image_scan import DUPLICATE_BYTES, ImageScan, keys_of
-from ._page import Block, Figure, Section, bytes_text, looked_at, shown
+from ._page import Block, Section, bytes_text, looked_at
 from ._perceptual import FLAT, MAX_BITS, near_groups
 
 SHOWN_GROUPS = 100

@@ -12,7 +12,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import numpy as np
 
 from .._datasets import ImageDataset
-from ._page import shown
+from .._figures import upright
+from .._pages import shown
 from ._perceptual import perceptual_hash
 
 GROUP_BYTES = 16 << 20
@@ -131,11 +132,6 @@ def hashed_samples(info: Dict[str, Any], total: int, looked: Array, duplicates: 
     return np.arange(total) if duplicates == "all" or info["raw_bytes"] <= DUPLICATE_BYTES else looked
 
 
-def upright(image: Array, info: Dict[str, Any]) -> Array:
-    """(height, width, channels) whatever the layout."""
-    return image.transpose(1, 2, 0) if info["sample"]["layout"] == "nchw" else image
-
-
 def luma(image: Array) -> Array:
     """float32 (height, width): brightness as ITU-R 601 weighs colors."""
     if image.shape[2] >= 3:
@@ -191,15 +187,16 @@ def read_images(dataset: ImageDataset, info: Dict[str, Any], looked: Array, hash
 
     def read(begin: int) -> Tuple[List[Glance], Array, Array]:
         counts, masks = np.zeros((size["channels"], 256), np.int64), np.zeros((3, 256), np.int64)
-        images, targets = dataset[samples[begin:begin + group]]
+        images = dataset[samples[begin:begin + group]][0]
+        of_images = dataset.masks(samples[begin:begin + group]) if "mask" in info.get("fields", {}) else []
         seen = []
         for at, image in enumerate((upright(image, info) for image in images), begin):
             if is_hashed[at]:
                 hashes.add(int(hash_at[at]), image)
             if is_looked[at]:
                 seen.append(glance(image, counts))
-                if info.get("masks"):
-                    masks += mask_counts(targets[at - begin])
+                if "mask" in info.get("fields", {}):
+                    masks += mask_counts(of_images[at - begin])
         progress.add(len(images))
         return seen, counts, masks
 

@@ -7,11 +7,12 @@ import numpy as np
 
 from . import _charts as charts
 from .._error import Error, counted
+from .._pages import shown
 from ._charts import Panel, Series
 from ._contact_sheet import sheet_blocks, sheet_note, tile
 from ._image_scan import ImageScan
 from ._pack_tables import Reason, reasons_of, run_of
-from ._page import Block, Section, bytes_text, looked_at, share_text, shown
+from ._page import Block, Section, bytes_text, looked_at, share_text
 
 MAX_RATIO = 10  # of the largest class to the smallest before it is a warning
 SHOWN_CLASSES = 30

@@ -1,11 +1,12 @@
 """Values of masks."""
 from __future__ import annotations
 
-from typing import Dict, List, Sequence
+from typing import List, Sequence
 
 import numpy as np
 
 from .._error import counted
+from .._figures import mask_colors
 from . import _charts as charts
 from ._charts import Series
 from ._image_scan import ImageScan
@@ -19,10 +20,10 @@ ENOUGH = 10 * RARE  # masks that are looked at before a value can be rare
 
 def mask_section(scans: Sequence[ImageScan]) -> Section:
     section = Section("masks", "Masks")
-    if any(scan.info.get("masks") for scan in scans):
+    if any("mask" in scan.info.get("fields", {}) for scan in scans):
         section.checks += [f"values in fewer than {RARE} masks, or in all of them alone"]
     for scan in scans:
-        if scan.info.get("masks"):
+        if "mask" in scan.info.get("fields", {}):
             section.blocks.append(mask_block(scan))
             section.warnings += mask_warnings(scan)
     return section
@@ -38,7 +39,7 @@ def mask_block(scan: ImageScan) -> Block:
     note = (f"{looked_at(len(scan.looked), scan.total, 'mask')}; {most} has {share_text(pixels[most] / pixels.sum())} of the pixels. "
             f"{counted(int(alone.sum()), 'mask')} with one value in all pixels{f' ({singles})' if singles else ''}.{left_out} The first bar "
             "is the share of pixels, the second that of the masks that have the value. Colors are those of the contact sheet.")
-    colors = [charts.GRID, *charts.mask_colors()[1:]]
+    colors = [charts.GRID, *mask_colors()[1:]]
     series = [Series(name, 100 * counts[shown] / total, [colors[value] for value in shown])
               for name, counts, total in (("pixels", pixels, pixels.sum()), ("masks", masks, len(scan.looked)))]
     return Block(f"{scan.name}: {counted(len(values), 'value')}", note,

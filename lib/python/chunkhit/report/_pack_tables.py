@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple
 
 from .. import _chunkhit
 from .._error import Error
-from ._page import shown
+from .._pages import shown
 
 MAX_REASONS = 500  # kinds of reasons that are counted one by one
 EXAMPLES = 3

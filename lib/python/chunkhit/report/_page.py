@@ -1,28 +1,13 @@
-"""The page: sections of blocks, which the template page.html shows, and texts as it shows them."""
+"""The page: sections of blocks, which the template page.html shows, and numbers as it shows them."""
 from __future__ import annotations
 
 import os
 import re
-import tempfile
-import unicodedata
 from dataclasses import dataclass, field
-from typing import Any, List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple, Sequence, Tuple
 
-from .._error import Error, counted
-from .._paths import Path, native_path
-
-
-class Figure(NamedTuple):
-    """An image of a contact sheet."""
-
-    anchor: str  #: names it on the page
-    source: str  #: data URI
-    width: int  #: of the image in the pack
-    height: int
-    caption: str
-    file: str = ""  #: shortened below the caption, whole where the image is enlarged
-    detail: str = ""
-    mask: str = ""  #: data URI of colors that are laid over it
+from .._error import counted
+from .._figures import Figure
 
 
 class Bar(NamedTuple):
@@ -63,24 +48,6 @@ class Section:
     checks: List[str] = field(default_factory=list)  #: what would have been a warning
     keys: List[Tuple[str, str]] = field(default_factory=list)  #: numbers, and what they count
     tiles: List[Tuple[str, str]] = field(default_factory=list)  #: small images as data URIs, and anchors of figures
-
-
-def shown(text: str) -> str:
-    """The text with \\xNN for bytes that are not UTF-8 and control characters, \\uNNNN for what would change its order."""
-
-    def escaped(match: "re.Match[str]") -> str:
-        if is_visible(match.group()):
-            return match.group()
-        code = ord(match.group())
-        if 0xDC80 <= code <= 0xDCFF:  # as os.fsdecode spells a byte
-            code -= 0xDC00
-        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-    return re.sub(r"[^ -~]", escaped, text)
-
-
-def is_visible(character: str) -> bool:
-    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 
 def short_name(file: str, most: int = 30) -> str:
@@ -131,39 +98,3 @@ def page_text(title: str, subtitle: str, sections: Sequence[Section], version: s
     environment.filters["file_name"] = file_name
     template = environment.get_template("page.html")
     return template.render(title=title, subtitle=subtitle, sections=sections, version=version)
-
-
-def page_path(name: str, path: Path) -> str:
-    """The path of a page; raises Error "usage" for one whose ending is of another format."""
-    target = os.fsdecode(native_path(path, name))
-    if "://" in target:
-        raise Error(f"`{name}`: {shown(target)} is on a server, expected a file here: any tool uploads it then", "usage")
-    is_device = os.path.exists(target) and not os.path.isfile(target)
-    if os.path.splitext(target)[1].lower() not in (".html", ".htm") and not is_device:
-        raise Error(f"`{name}`: expected a name that ends in .html, found {shown(target)}", "usage")
-    return target
-
-
-def write_page(path: str, text: str) -> None:
-    """Writes the file aside, then renames it; raises Error "cannot_write"."""
-    target = os.path.realpath(path)
-    if os.path.exists(target) and not os.path.isfile(target):
-        raise Error(f"{shown(path)}: cannot be written: it is there and is no file", "cannot_write")
-    aside: Any = None
-    try:
-        descriptor, aside = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=os.path.dirname(target))
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            os.fchmod(file.fileno(), 0o666 & ~umask())
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, target)
-    except OSError as error:
-        if aside and os.path.exists(aside):
-            os.unlink(aside)
-        raise Error(f"{shown(path)}: cannot be written: {error.strerror}", "cannot_write") from None
-
-
-def umask() -> int:
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1], 8) for line in status if line.startswith("Umask:"))

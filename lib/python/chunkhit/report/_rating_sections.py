@@ -6,9 +6,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from .._error import counted
+from .._pages import shown
 from . import _charts as charts
 from ._charts import Panel, Series
-from ._page import Block, Section, bytes_text, looked_at, share_text, shown
+from ._page import Block, Section, bytes_text, looked_at, share_text
 from ._rating_scan import RatingScan, nnz_of
 
 MAX_VALUES = 24  # shown one by one
@@ -25,20 +26,6 @@ def own_ratings(scan: RatingScan) -> int:
     """Ratings of the pack's own split: X of validation and test repeats others, but of users that are held out."""
     held = nnz_of(scan.info, "held_out")
     return held if scan.info["split_name"] in ("validation", "test") and not is_by_users(scan) else nnz_of(scan.info) + held
-
-
-def left_out_warnings(scan: RatingScan) -> List[str]:
-    """A warning where the split left out more than a tenth of the pack's ratings."""
-    name = scan.info["split_name"]
-    if name in ("", "train"):
-        return []
-    left_out = (scan.info.get("stats") or {}).get("left_out", {})
-    lost = sum(count for what, count in left_out.items() if what.startswith(f"{name}: ratings of"))
-    kept = own_ratings(scan)
-    if 10 * lost <= lost + kept:
-        return []
-    return [f"{scan.name} lacks {share_text(lost / (lost + kept))} of its ratings, {lost:,} of {lost + kept:,}: their users have "
-            "none that are given, or their items none in training"]
 
 
 def overview(scans: Sequence[RatingScan]) -> Section:
@@ -60,7 +47,8 @@ def overview(scans: Sequence[RatingScan]) -> Section:
                     (bytes_text(sum(part["bytes"] for scan in scans for part in scan.info["parts"])), "stored")]
     section.checks += ["ratings that the split left out"] if has_train else []
     for scan in scans:
-        section.warnings += left_out_warnings(scan)
+        if scan.info.get("lost"):
+            section.warnings.append(f"{shown(scan.info['lost'])}: their users have none that are given, or their items none in training")
         section.warnings += [f"{scan.name}: damaged: {shown(problem)}" for problem in scan.info.get("problems", [])]
     section.blocks += [overlap_block(scans)] if len(scans) > 1 else []
     return section

@@ -7,10 +7,11 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 import numpy as np
 
 from .._error import flag_text
+from .._pages import shown
 from . import _charts as charts
 from ._charts import Mark, Panel, Series
 from ._image_scan import Array, ImageScan
-from ._page import Block, Section, looked_at, share_text, shown
+from ._page import Block, Section, looked_at, share_text
 
 MAX_SQUEEZE = 1.5  # as C++'s kMaxSqueeze, which the manifest counts by
 MAX_CROP_LOSS = 0.5  # as C++'s kMaxCropLoss

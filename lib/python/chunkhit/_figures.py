@@ -1,0 +1,101 @@
+"""Images and masks of a dataset as figures of a page: data URIs with captions."""
+from __future__ import annotations
+
+import base64
+import colorsys
+import io
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+from ._pages import shown
+
+MAX_PIXELS = 65536  # of an image: larger ones are shrunk for the page
+MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+
+Array = np.ndarray[Any, Any]
+
+
+class Figure(NamedTuple):
+    """An image of a contact sheet."""
+
+    anchor: str  #: names it on the page
+    source: str  #: data URI
+    width: int  #: of the image in the pack
+    height: int
+    caption: str
+    file: str = ""  #: shortened below the caption, whole where the image is enlarged
+    detail: str = ""
+    mask: str = ""  #: data URI of colors that are laid over it
+
+
+def mask_colors() -> List[str]:
+    """Colors of the 256 values of masks: steps of an irrational part of the hues, so that those in use differ; 255 is gray."""
+    return ["#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hsv_to_rgb(value * 2 ** 0.5 % 1, 0.85, 0.9))
+            for value in range(255)] + ["#808080"]
+
+
+def upright(image: Array, info: Dict[str, Any]) -> Array:
+    """(height, width, channels) whatever the layout."""
+    return image.transpose(1, 2, 0) if info["sample"]["layout"] == "nchw" else image
+
+
+def encode(image: Array) -> Tuple[str, bool]:
+    """A data URI of the image, and whether it was shrunk. Of other channels than an image has the first is shown."""
+    from PIL import Image  # type: ignore
+
+    channels = image.shape[2]
+    mode = MODES.get(channels, "L")
+    pixels = image[..., 0] if mode == "L" else image
+    pil_image = Image.fromarray(np.ascontiguousarray(pixels), mode)
+    is_shrunk = pil_image.width * pil_image.height > MAX_PIXELS
+    if is_shrunk:
+        pil_image.thumbnail((256, 256), Image.LANCZOS)
+    written = io.BytesIO()
+    if is_shrunk and mode in ("L", "RGB"):
+        pil_image.save(written, "JPEG", quality=88)
+        return "data:image/jpeg;base64," + base64.b64encode(written.getvalue()).decode(), True
+    pil_image.save(written, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode(), is_shrunk
+
+
+def encode_mask(mask: Array) -> str:
+    """A data URI of the mask in mask_colors; 0 is transparent. It is shrunk as its image."""
+    from PIL import Image
+
+    pil_image = Image.fromarray(mask)
+    if mask.size > MAX_PIXELS:
+        pil_image.thumbnail((256, 256), Image.NEAREST)
+    pil_image.putpalette(bytes.fromhex("".join(mask_colors()).replace("#", "")))
+    written = io.BytesIO()
+    pil_image.save(written, "PNG", optimize=True, transparency=0)
+    return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode()
+
+
+def label_text(row: Any, classes: Sequence[str]) -> str:
+    """Names of the label columns that are 1, where all are 0 or 1; else the first numbers."""
+    if classes:
+        return ", ".join(shown(name) for name, value in zip(classes, row) if value)
+    return ", ".join(f"{value:g}" for value in row[:4]) + (", …" if len(row) > 4 else "")
+
+
+def figures_in(name: str, dataset: Any, info: Any, samples: Sequence[int], prefix: str) -> List[Figure]:
+    """Figures of these samples, with their numbers and files; `prefix` tells figures of the same sample apart."""
+    samples = [int(sample) for sample in samples]
+    if not samples:
+        return []
+    images, labels = dataset[samples]
+    masks = dataset.masks(samples) if "mask" in info.get("fields", {}) else [None] * len(samples)
+    figures = []
+    for sample, image, label, mask, key in zip(samples, images, labels, masks, dataset.keys(samples)):
+        pixels = upright(image, info)
+        source, is_shrunk = encode(pixels)
+        height, width = pixels.shape[:2]
+        detail = f"{name}, {width} x {height}" + (", shrunk for this page" if is_shrunk else ", as stored")
+        if mask is not None:
+            detail += "; mask " + ", ".join(map(str, np.unique(mask)))
+        if np.ndim(label):
+            detail += "; " + label_text(label, dataset.classes)
+        figures.append(Figure(f"{prefix}-{sample}", source, width, height, f"#{sample}", shown(key), detail,
+                              "" if mask is None else encode_mask(mask)))
+    return figures

@@ -1,0 +1,55 @@
+#include "types/sample_shape.h"
+
+#include <set>
+
+namespace chunkhit {
+namespace {
+
+/// Names of other things in manifests, batches and HDF5 files, and of those that have another role.
+constexpr std::array<std::string_view, 17> kTakenNames{
+    "image",   "images",  "label", "labels", "samples", "sample", "masks", "views", "label_columns",
+    "columns", "classes", "rows",  "files",  "data",    "key",    "seed",  "batch"};
+
+bool is_field_name(std::string_view name) {
+  constexpr std::size_t kMaxBytes = 32;
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !name.empty() && name.size() <= kMaxBytes && is_letter(name.front()) &&
+         std::ranges::all_of(name,
+                             [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+std::string field_problem(const SampleField& field) {
+  if (!is_field_name(field.name))
+    return "'" + field.name + "': expected a name of up to 32 lower-case letters, digits and _";
+  if (std::ranges::find(kTakenNames, field.name) != kTakenNames.end())
+    return field.name + ": is the name of something else; choose another one";
+  for (const RoleTraits& role : kRoles)
+    if (field.name == role.name && field.role != role.role)
+      return field.name + ": is the name of a " + role.name + ", found a " + traits_of(field.role).name;
+  return "";
+}
+
+}  // namespace
+
+std::string fields_text(const SampleShape& sample) {
+  std::string text;
+  for (const SampleField& field : sample.pairs) {
+    text.append(text.empty() ? " with " : " and ").append(plural_of(field));
+    if (field.role == FieldRole::view && !has_usual_name(field)) text += " (views)";
+  }
+  return text;
+}
+
+std::string fields_problem(const std::vector<SampleField>& fields) {
+  if (fields.size() > kMaxFields)
+    return std::to_string(fields.size()) + " fields, expected at most " + std::to_string(kMaxFields);
+  std::set<std::string_view> names;
+  for (const SampleField& field : fields) {
+    std::string problem = field_problem(field);
+    if (!problem.empty()) return problem;
+    if (!names.insert(field.name).second) return field.name + ": is repeated";
+  }
+  return "";
+}
+
+}  // namespace chunkhit

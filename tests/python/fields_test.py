@@ -1,0 +1,216 @@
+"""Several fields beside the images, by name: packed, read, planned and refused."""
+import json
+import os
+import shutil
+
+import chunkhit
+import h5py
+import numpy as np
+import pytest
+from PIL import Image
+
+from masks_test import smooth
+
+COUNT, SIZE = 24, (48, 40)  # of samples: width, height
+KINDS = ("images", "masks", "parts", "depth")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """images/, masks/, parts/ (255 - mask) and depth/ (255 - image)."""
+    root = tmp_path_factory.mktemp("fields")
+    random = np.random.default_rng(5)
+    for number in range(COUNT):
+        height, width = (int(side) for side in random.integers(60, 90, 2))
+        image = np.stack([smooth(random, height, width, 256) for _ in range(3)], -1)
+        mask = smooth(random, height, width, 6)
+        for kind, array in zip(KINDS, (image, mask, 255 - mask, 255 - image)):
+            path = root / kind / "ab"[number % 2] / f"{number:03}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(array).save(path)
+    return root
+
+
+def pairs(root):
+    return {"mask": root / "masks", "parts": root / "parts", "depth": f"{root / 'depth'}:view"}
+
+
+def pack(root, out, **options):
+    report = chunkhit.pack_images(root / "images", out, progress=False, **{"pair": pairs(root), "resize": SIZE, **options})
+    assert chunkhit.verify_pack(out)["problems"] == []
+    return report
+
+
+def parts_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name.startswith("part-") or path.name == "manifest.json"}
+
+
+@pytest.mark.parametrize("container, codec", [("hdf5", "none"), ("hdf5", "deflate"), ("shard", "photo"), ("shard", "none")])
+@pytest.mark.parametrize("layout", ["nhwc", "nchw"])
+def test_each_field_is_that_of_pillow(folders, tmp_path, container, codec, layout):
+    pack(folders, tmp_path / "out", container=container, codec=codec, layout=layout, chunk_samples=5)
+    dataset = chunkhit.ImageDataset(tmp_path / "out", fields=["depth", "image", "parts", "mask"])
+    assert dataset.info["fields"] == {"mask": "mask", "parts": "mask", "depth": "view"}
+    for key, sample in zip(dataset.keys(), dataset):
+        for kind, found in zip(("depth", "images", "parts", "masks"), sample):
+            filter = Image.BILINEAR if kind in ("depth", "images") else Image.NEAREST
+            expected = np.asarray(Image.open(folders / kind / key).resize(SIZE, filter))
+            np.testing.assert_array_equal(found, expected.transpose(2, 0, 1) if layout == "nchw" and expected.ndim == 3 else expected)
+    one = dataset.field("depth", [3])
+    np.testing.assert_array_equal(one[0], dataset[3][0])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_fields_have_the_crops_and_flips_of_their_images(folders, tmp_path, dtype):
+    pack(folders, tmp_path / "out", container="shard")
+    loader = chunkhit.ImageLoader(tmp_path / "out", batch_size=7, shuffle="global", dtype=dtype,
+                                  augment=dict(flip_horizontal=0.5, crop_height=20, crop_width=30, random_crop=True),
+                                  **({"normalize": dict(mean=[0.5] * 3, std=[1] * 3)} if dtype == "float32" else {}))
+    seen = 0
+    for batch in loader:
+        images, labels = batch
+        assert images.shape == (len(labels), 20, 30, 3) and batch["mask"].shape == (len(labels), 20, 30)
+        np.testing.assert_array_equal(batch["mask"], batch.masks)
+        np.testing.assert_array_equal(batch["parts"], 255 - batch["mask"])
+        # Halves are rounded up, also those of the inverse.
+        if dtype == "uint8":
+            np.testing.assert_allclose(batch["depth"].astype(int), 255 - images.astype(int), atol=1)
+        else:
+            np.testing.assert_allclose(batch["depth"], -images, atol=1.01 / 255)
+        assert set(batch.fields) == {"mask", "parts", "depth"} and batch.views is None
+        with pytest.raises(KeyError, match="text: the batch has image, label, mask, parts, depth"):
+            batch["text"]
+        seen += len(labels)
+    assert seen == COUNT
+
+
+def test_tensors_have_the_fields_too(folders, tmp_path):
+    torch = pytest.importorskip("torch")
+    from chunkhit.torch import ImageDataset, ImageLoader
+
+    pack(folders, tmp_path / "out")
+
+    def doubled(images, *, batch):
+        return {"image": images * 2, "depth": batch["depth"] + 1}
+
+    for batch in ImageLoader(tmp_path / "out", batch_size=6, dtype="float32", transform=doubled):
+        plain = next(iter(ImageLoader(tmp_path / "out", batch_size=COUNT, dtype="float32")))
+        numbers = batch.samples
+        assert torch.equal(batch.images, plain.images[numbers] * 2) and torch.equal(batch["depth"], plain["depth"][numbers] + 1)
+        assert torch.equal(batch["parts"], plain["parts"][numbers]) and batch["parts"].dtype == torch.uint8
+    image, depth, parts = ImageDataset(tmp_path / "out", fields=["image", "depth", "parts"])[2]
+    assert image.shape == depth.shape and parts.shape == (SIZE[1], SIZE[0])
+
+
+def test_what_h5py_and_the_manifest_show(folders, tmp_path):
+    pack(folders, tmp_path / "out", order="input")
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["version"] == 5 and manifest["spec"]["pair"] == "mask=folder:mask,parts=folder:mask,depth=folder:view"
+    assert manifest["sample"]["fields"] == [{"name": "mask", "role": "mask"}, {"name": "parts", "role": "mask"}, {"name": "depth", "role": "view"}]
+    part = tmp_path / "out" / "part-00000.h5"
+    single = chunkhit.ImageDataset(part)
+    assert single.info["fields"] == {"mask": "mask", "parts": "mask", "depth": "view"}
+    with h5py.File(part) as file:
+        for name, dataset in (("images", "image"), ("masks", "mask"), ("parts", "parts"), ("depth", "depth")):
+            expected = single[:][0] if dataset == "image" else single.field(dataset, range(COUNT))
+            np.testing.assert_array_equal(file[name][:], expected)
+
+
+def test_a_plan_packs_the_same_bytes_from_folders_elsewhere(folders, tmp_path):
+    pack(folders, tmp_path / "whole", part_bytes=60_000)
+    chunkhit.pack_images(folders / "images", tmp_path / "planned", pair=pairs(folders), resize=SIZE, part_bytes=60_000, plan=2)
+    plan = json.loads((tmp_path / "planned" / "plan.json").read_text())
+    assert plan["masks"] == [str(folders / kind) for kind in ("masks", "parts", "depth")]
+    with pytest.raises(chunkhit.Error, match="the plan has no field 'text', but mask, parts, depth"):
+        chunkhit.run_plan(tmp_path / "planned", task=0, pair={"text": folders / "depth"})
+    with pytest.raises(chunkhit.Error, match="depth: is repeated"):
+        chunkhit.run_plan(tmp_path / "planned", task=0, pair=[f"depth={folders}/depth", f"depth={folders}/parts"])
+    shutil.copytree(folders / "depth", tmp_path / "deep")
+    chunkhit.run_plan(tmp_path / "planned", task=0, pair={"depth": f"{tmp_path}/deep:view"})
+    chunkhit.run_plan(tmp_path / "planned")
+    assert parts_of(tmp_path / "planned") == parts_of(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("field, kind", [("mask", "masks"), ("parts", "parts"), ("depth", "depth")])
+def test_a_changed_field_is_packed_again(folders, tmp_path, field, kind):
+    """Also where an image is a reject for an earlier field."""
+    shutil.copytree(folders, tmp_path / "in")
+    os.remove(tmp_path / "in" / "masks" / "a" / "002.png")
+
+    def packed():
+        pack(tmp_path / "in", tmp_path / "out", order="input", max_errors=3)
+        return (tmp_path / "out" / "part-00000.h5").stat().st_mtime_ns
+
+    first = packed()
+    assert packed() == first, "nothing changed"
+    changed = tmp_path / "in" / kind / "b" / "003.png"
+    pixels = 255 - np.asarray(Image.open(changed))
+    Image.fromarray(pixels).save(changed)
+    second = packed()
+    assert second > first
+    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    expected = np.asarray(Image.fromarray(pixels).resize(SIZE, Image.BILINEAR if field == "depth" else Image.NEAREST))
+    np.testing.assert_array_equal(dataset.field(field, [dataset.keys().index("b/003.png")])[0], expected)
+    of_reject = tmp_path / "in" / "depth" / "a" / "002.png"
+    os.utime(of_reject, ns=(1, 1))
+    third = packed()
+    assert third > second and packed() == third
+
+
+def test_a_sample_without_a_field_is_a_reject(folders, tmp_path):
+    shutil.copytree(folders, tmp_path / "in")
+    os.remove(tmp_path / "in" / "depth" / "a" / "000.png")
+    Image.new("L", (9, 9)).save(tmp_path / "in" / "parts" / "b" / "001.png")
+    pack(tmp_path / "in", tmp_path / "out", max_errors=5)
+    rejects = (tmp_path / "out" / "rejects.csv").read_text()
+    assert "has no depth: expected a/000.png, or of another extension" in rejects
+    assert "its parts b/001.png: has 9 x 9 pixels, expected" in rejects
+    assert len(chunkhit.ImageDataset(tmp_path / "out")) == COUNT - 2
+
+
+@pytest.mark.parametrize("pair, words", [
+    (["{0}/masks", "{0}/parts"], "mask: is repeated"),
+    (["label={0}/masks"], "label: is the name of something else"),
+    (["Depth={0}/depth"], "'Depth': expected a name of up to 32 lower-case letters"),
+    (["view={0}/masks:mask"], "view: is the name of a view, found a mask"),
+    (["seed={0}/masks"], "seed: is the name of something else"),
+    (["depth="], r"expected \[NAME=\]FOLDER\[:view\], found"),
+    ([f"m{number}={{0}}/masks" for number in range(9)], "9 fields, expected at most 8"),
+])
+def test_pairs_that_mean_nothing_are_errors(folders, tmp_path, pair, words):
+    with pytest.raises(chunkhit.Error, match=words) as error:
+        chunkhit.pack_images(folders / "images", tmp_path / "out", resize=SIZE, pair=[each.format(folders) for each in pair])
+    assert error.value.code == "usage"
+
+
+def test_readers_name_the_fields_that_there_are(folders, tmp_path):
+    pack(folders, tmp_path / "out")
+    with pytest.raises(chunkhit.Error, match="fields: the samples have image, label, mask, parts, depth, not view"):
+        chunkhit.ImageDataset(tmp_path / "out", fields=["image", "view"])
+    with pytest.raises(chunkhit.Error, match="read_field: the samples have no field 'view', but mask, parts, depth"):
+        chunkhit.ImageDataset(tmp_path / "out").views([0])
+    pack(folders, tmp_path / "other", pair={"mask": folders / "masks", "pieces": folders / "parts", "depth": f"{folders / 'depth'}:view"})
+    with pytest.raises(chunkhit.Error, match=r"with masks and pieces and depth \(views\), expected .* with masks and parts and depth \(views\)"):
+        chunkhit.ImageDataset([tmp_path / "out", tmp_path / "other"])
+    before = parts_of(tmp_path / "out")
+    for other in ("other", "masked"):
+        if other == "masked":
+            pack(folders, tmp_path / other, pair=folders / "masks")
+        with pytest.raises(chunkhit.Error, match=r"samples of .* with masks.*, .*pack one of them again with the shape, layout and fields"):
+            chunkhit.merge_packs([tmp_path / "out", tmp_path / other], tmp_path / "out")
+    assert parts_of(tmp_path / "out") == before
+    with pytest.raises(chunkhit.Error, match="has parts, depth, which are not exported"):
+        chunkhit.export_pack(tmp_path / "out", tmp_path / "out.tar")
+
+
+def test_a_column_names_the_masks_and_a_folder_has_the_views(folders, tmp_path):
+    files = sorted(str(path.relative_to(folders / "images")) for path in (folders / "images").rglob("*.png"))
+    (tmp_path / "list.csv").write_text("file,drawn\n" + "".join(f"{file},{file}\n" for file in files))
+    pack(folders, tmp_path / "out", labels=tmp_path / "list.csv", mask_column="drawn",
+         pair={"depth": f"{folders / 'depth'}:view", "mask": folders / "masks"})
+    pack(folders, tmp_path / "folders", pair={"depth": f"{folders / 'depth'}:view", "mask": folders / "masks"})
+    named, found = (chunkhit.ImageDataset(tmp_path / name) for name in ("out", "folders"))
+    for field in ("mask", "depth"):
+        by_key = dict(zip(found.keys(), found.field(field, range(COUNT))))
+        for key, pixels in zip(named.keys(), named.field(field, range(COUNT))):
+            np.testing.assert_array_equal(pixels, by_key[key])
