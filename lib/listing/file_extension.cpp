@@ -146,13 +146,15 @@ void append_extension(SampleList& list, const std::string& root, const std::stri
   list.notices.push_back("file names of " + table + " have no extension: " + extension + " is appended");
 }
 
-void append_mask_extension(SampleList& list, const std::string& folder, const std::string& table,
-                           bool follow_symlinks) {
-  const std::string extension = missing_extension(
-      {list.mask_files, table + ": names of masks", folder, follow_symlinks, "`pair`", is_mask});
+void append_field_extension(SampleList& list, ListedField& field, const std::string& folder,
+                            const std::string& table, bool follow_symlinks) {
+  const std::string names = "names of " + plural_of(field.field);
+  const bool is_view = traits_of(field.field.role).is_image;
+  const std::string extension = missing_extension({field.files, table + ": " + names, folder, follow_symlinks,
+                                                   "`pair`", is_view ? is_no_other : is_mask});
   if (extension.empty()) return;
-  list.mask_files = with_extension(list.mask_files, extension);
-  list.notices.push_back("names of masks in " + table + " have no extension: " + extension + " is appended");
+  field.files = with_extension(field.files, extension);
+  list.notices.push_back(names + " in " + table + " have no extension: " + extension + " is appended");
 }
 
 }  // namespace chunkhit

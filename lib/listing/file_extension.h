@@ -32,8 +32,9 @@ inline constexpr std::array<std::string_view, 14> kMaskExtensions{".png", ".npy"
 /// `table`: the list's name in messages.
 void append_extension(SampleList& list, const std::string& root, const std::string& table,
                       bool follow_symlinks);
-/// The same for the masks that a list names, below their folder; images beside them do not count.
-void append_mask_extension(SampleList& list, const std::string& folder, const std::string& table,
-                           bool follow_symlinks);
+/// The same for the files of a field that the list names, below their folder; of masks, images beside them
+/// do not count.
+void append_field_extension(SampleList& list, ListedField& field, const std::string& folder,
+                            const std::string& table, bool follow_symlinks);
 
 }  // namespace chunkhit

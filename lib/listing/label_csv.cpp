@@ -51,7 +51,7 @@ class TableRows {
       rows_.hash().add(at < fields.size() ? fields[at] : std::string_view("\0", 1));
     };
     add(used_.file);
-    if (used_.mask) add(*used_.mask);
+    for (const std::size_t field : used_.fields) add(field);
     for (const std::size_t label : used_.labels) add(label);
     for (const std::size_t kept : used_.kept) add(kept);
     if (has_surplus(fields)) rows_.hash().add(std::string_view("\0\0", 2));
@@ -76,17 +76,18 @@ class TableRows {
       labels_[column] = fields[used_.labels[column]];
     for (std::size_t column = 0; column < kept_.size(); ++column)
       kept_[column].text.assign(fields[used_.kept[column]]);
-    if (!used_.mask) return rows_.take(fields[used_.file], labels_, kept_);
-    return take_masked(fields[used_.file], fields[*used_.mask]);
-  }
-
-  std::string take_masked(std::string_view file, std::string_view mask) {
-    if (mask.empty()) return "mask is missing";
-    if (!is_utf8(mask)) return "mask is not UTF-8";
+    for (std::size_t at = 0; at < used_.fields.size(); ++at) {
+      const std::string_view file = fields[used_.fields[at]];
+      if (file.empty()) return list_.fields[at].field.name + " is missing";
+      if (!is_utf8(file)) return list_.fields[at].field.name + " is not UTF-8";
+    }
+    const std::string_view file = fields[used_.file];
     std::string error =
         labels_.empty() ? rows_.take_unlabelled(file, kept_) : rows_.take(file, labels_, kept_);
-    if (error.empty()) list_.mask_files.add(mask);
-    return error;
+    if (!error.empty()) return error;
+    for (std::size_t at = 0; at < used_.fields.size(); ++at)
+      list_.fields[at].files.add(fields[used_.fields[at]]);
+    return "";
   }
 
   void reject(const Fields& fields, const std::string& error) {
@@ -113,6 +114,7 @@ SampleList list_label_rows(CsvReader& table, const LabelColumns& columns) {
   list.labels_from = LabelSource::csv;
   list.file_column = spec.file_column;
   list.label_columns = spec.label_column;
+  for (FieldPlace& column : field_columns(spec)) list.fields.push_back({std::move(column.field), {}, {}, {}});
   TableRows rows(list, used, spec);
   Fields fields;
   while (table.next_row(fields)) rows.take(fields);
@@ -124,7 +126,7 @@ SampleList list_label_rows(CsvReader& table, const LabelColumns& columns) {
   notice_repeated_files(list);
   if (!used.label_advice.empty())
     list.notices.push_back(table.name() + " has no column \"" + spec.label_column[0] +
-                           "\": samples have masks and no labels; give" + used.label_advice +
+                           "\": samples have no labels; give" + used.label_advice +
                            " where these are wanted");
   if (used.of_pack && !list.classes.empty() && !spec.labels_are_names)
     list.notices.push_back(table.name() +

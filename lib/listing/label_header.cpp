@@ -53,8 +53,8 @@ std::string likely_column(const Fields& header, const std::string& name, const c
 
 std::string column_advice(const Fields& header, const LabelCsvSpec& spec) {
   std::string flags = likely_column(header, spec.file_column, "`file_column`", kFileNames);
-  if (!spec.mask_column.empty())
-    flags += likely_column(header, spec.mask_column, "`mask_column`", kMaskNames);
+  if (const std::vector<FieldPlace> fields = field_columns(spec); fields.size() == 1)
+    flags += likely_column(header, fields[0].place, "`mask_column`", kMaskNames);
   if (spec.label_column.size() == 1)
     flags += likely_column(header, spec.label_column[0], "`label_column`", kLabelNames);
   return flags.empty() ? "" : "; give" + flags;
@@ -143,6 +143,14 @@ class LabelHeader {
 
 }  // namespace
 
+std::vector<FieldPlace> field_columns(const LabelCsvSpec& spec) {
+  for (const std::string& column : spec.mask_column)
+    if (column.find(',') != std::string::npos)
+      throw_usage("`mask_column`: expected names without a comma, each given by itself; found '" + column +
+                  "'");
+  return parse_fields(spec.mask_column, "`mask_column`", "[NAME=]COLUMN[:view]");
+}
+
 void check_columns(const LabelColumns& spec) {
   std::vector<std::string> names = spec.label_column;
   if (names.empty()) throw_usage("`label_column`: at least one is needed");
@@ -153,8 +161,9 @@ void check_columns(const LabelColumns& spec) {
   if (names.size() > 1 && !spec.label_separator.empty())
     throw_usage("`label_separator`: is for one `label_column`, whose cells hold several names");
   names.push_back(spec.file_column);
-  const bool is_mask_kept = std::ranges::find(spec.keep_columns, spec.mask_column) != spec.keep_columns.end();
-  if (!spec.mask_column.empty() && !is_mask_kept) names.push_back(spec.mask_column);
+  for (const FieldPlace& field : field_columns(spec))
+    if (std::ranges::find(spec.keep_columns, field.place) == spec.keep_columns.end())
+      names.push_back(field.place);
   names.insert(names.end(), spec.keep_columns.begin(), spec.keep_columns.end());
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
@@ -180,7 +189,8 @@ UsedFields read_label_header(CsvReader& table, LabelColumns& spec) {
     return column;
   };
   used.file = find(spec.file_column, "`file_column`");
-  if (!spec.mask_column.empty()) used.mask = find(spec.mask_column, "`mask_column`");
+  for (const FieldPlace& field : field_columns(spec))
+    used.fields.push_back(find(field.place, "`mask_column`"));
   for (const std::string& name : labels) used.labels.push_back(find(name, "`label_column`"));
   for (const std::string& name : spec.keep_columns) used.kept.push_back(find(name, "`keep_columns`"));
   if (!is_unlabelled) spec.label_column = std::move(labels);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +13,7 @@ namespace chunkhit {
 /// Which fields of a row are used.
 struct UsedFields {
   std::size_t file = 0;
-  std::optional<std::size_t> mask;  // where the rows name masks
+  std::vector<std::size_t> fields;  // where the rows name masks and views
   std::vector<std::size_t> labels;  // none: samples have masks alone
   std::vector<std::size_t> kept;
   std::size_t min_count = 0;     // a row with fewer fields lacks one that is used

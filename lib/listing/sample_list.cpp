@@ -210,10 +210,12 @@ void reject_samples(SampleList& list, std::span<const std::size_t> indices, std:
   if (indices.empty()) return;
   write_rows(list);
   erase_texts(list.files, indices);
-  erase_texts(list.mask_files, indices);
   erase_values(list.rows, indices);
   erase_values(list.ranges, indices);
-  erase_values(list.masks, indices);
+  for (ListedField& field : list.fields) {
+    erase_texts(field.files, indices);
+    erase_values(field.ranges, indices);
+  }
   std::ranges::move(rejects, std::back_inserter(list.rejects));
   std::ranges::sort(list.rejects, {}, &Reject::row);
 }
@@ -346,10 +348,10 @@ SampleFile open_file(const RootFolder& folder, std::string_view file) {
   return sample;
 }
 
-SampleFile open_mask_range(const SampleList& list, std::size_t index) {
-  SampleFile mask = open_range(list, list.masks[index]);
-  if (!list.mask_shapes.empty()) mask.pixels = list.mask_shapes[index];
-  return mask;
+SampleFile open_field_range(const SampleList& list, const ListedField& field, std::size_t index) {
+  SampleFile file = open_range(list, field.ranges[index]);
+  if (!field.shapes.empty()) file.pixels = field.shapes[index];
+  return file;
 }
 
 FileStamp stamp_sample(const RootFolder& root, const SampleList& list, std::size_t index) {

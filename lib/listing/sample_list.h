@@ -2,6 +2,7 @@
 // written.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "types/image.h"
 #include "types/reject.h"
 #include "types/sample_column.h"
+#include "types/sample_shape.h"
 #include "types/text_list.h"
 
 namespace chunkhit {
@@ -50,6 +52,14 @@ struct FileRange {
   std::uint32_t container = 0;
 };
 
+/// Where a field of the samples lies, sample by sample.
+struct ListedField {
+  SampleField field;
+  TextList files;                   ///< below the folder of the field, or members; none of a program's pixels
+  std::vector<FileRange> ranges;    ///< of those in containers: files, or pixels of a shape
+  std::vector<SampleShape> shapes;  ///< of these
+};
+
 /// Samples by row; rows that were rejected while listing are in `rejects`, not among the samples.
 struct SampleList {
   LabelKind label_kind = LabelKind::class_id;
@@ -71,16 +81,19 @@ struct SampleList {
 
   // Per sample, in the order of rows.
   TextList files;
-  std::vector<std::uint32_t> rows;       ///< filled only where a row was rejected before it, else row = index
-  std::vector<std::int64_t> class_ids;   ///< class of each sample, for class_id
-  std::vector<float> values;             ///< label_columns.size() values a sample, for numbers
-  std::vector<SampleColumn> columns;     ///< kept beside the labels
-  std::vector<FileRange> ranges;         ///< where it lies; empty: each is a file of its own below the root
-  std::vector<SampleShape> shapes;       ///< of pixels that lie there; no channels, or empty: an image file
-  TextList mask_files;                   ///< of masks that the list names: below their folder, or members
-  std::vector<FileRange> masks;          ///< of masks that lie in containers: files, or pixels of a shape
-  std::vector<SampleShape> mask_shapes;  ///< of these
+  std::vector<std::uint32_t> rows;      ///< filled only where a row was rejected before it, else row = index
+  std::vector<std::int64_t> class_ids;  ///< class of each sample, for class_id
+  std::vector<float> values;            ///< label_columns.size() values a sample, for numbers
+  std::vector<SampleColumn> columns;    ///< kept beside the labels
+  std::vector<FileRange> ranges;        ///< where it lies; empty: each is a file of its own below the root
+  std::vector<SampleShape> shapes;      ///< of pixels that lie there; no channels, or empty: an image file
+  std::vector<ListedField> fields;      ///< those whose places the list says
 
+  /// The field of a name whose places the list says; none where it does not.
+  [[nodiscard]] const ListedField* find_field(std::string_view name) const {
+    const auto found = std::ranges::find(fields, name, [](const ListedField& at) { return at.field.name; });
+    return found == fields.end() ? nullptr : &*found;
+  }
   [[nodiscard]] std::size_t size() const { return files.size(); }
   [[nodiscard]] std::string_view file(std::size_t index) const { return files[index]; }
   [[nodiscard]] std::uint64_t row(std::size_t index) const { return rows.empty() ? index : rows[index]; }
@@ -121,6 +134,9 @@ struct LabelColumns : LabelCsvSpec {
 /// FIFO ends where it is, and the list is of no use.
 [[nodiscard]] SampleList list_label_csv(const std::string& path, const LabelColumns& spec,
                                         const std::atomic<bool>* stop = nullptr);
+
+/// The columns of fields, or the extensions of their members of tars. Throws usage.
+[[nodiscard]] std::vector<FieldPlace> field_columns(const LabelCsvSpec& spec);
 
 /// Throws usage for a column that is named twice, where there is none of labels, and for several of them with
 /// what is for one.
@@ -206,8 +222,9 @@ struct SampleFile {
 [[nodiscard]] SampleFile open_sample(const RootFolder& root, const SampleList& list, std::size_t index);
 /// Opens a file below a folder as a sample. Throws MachineError. Thread-safe.
 [[nodiscard]] SampleFile open_file(const RootFolder& folder, std::string_view file);
-/// Opens a sample's mask that lies in a container.
-[[nodiscard]] SampleFile open_mask_range(const SampleList& list, std::size_t index);
+/// Opens the file or the pixels of a sample's field that lie in a container.
+[[nodiscard]] SampleFile open_field_range(const SampleList& list, const ListedField& field,
+                                          std::size_t index);
 
 /// The stamp of a sample without opening it; throws MachineError. Thread-safe.
 [[nodiscard]] FileStamp stamp_sample(const RootFolder& root, const SampleList& list, std::size_t index);

@@ -170,15 +170,18 @@ std::vector<TarGroup> read_tar(const SampleContainer& container, const TarInput&
 TarSamples::TarSamples(SampleList& list, const LabelColumns& columns, std::vector<std::string> include)
     : list_(list),
       include_(std::move(include)),
-      mask_extension_(lower(columns.mask_column)),
+      fields_(field_columns(columns)),
       file_names_(include_),
       rows_(list, columns),
       keep_columns_(columns.keep_columns),
       has_kept_(columns.keep_columns.size()) {
   check_columns(columns);
-  if (mask_extension_.starts_with('.') || mask_extension_.find('/') != std::string::npos)
-    throw_usage("`mask_column`: expected the extension of masks in tars, as seg.png, found " +
-                columns.mask_column);
+  for (FieldPlace& field : fields_) {
+    if (field.place.starts_with('.') || field.place.find('/') != std::string::npos)
+      throw_usage("`mask_column`: expected the extension of masks in tars, as seg.png, found " + field.place);
+    field.place = lower(field.place);
+    list_.fields.push_back({field.field, {}, {}, {}});
+  }
   list_.label_columns = columns.label_column;
 }
 
@@ -187,7 +190,7 @@ void TarSamples::add(const TarInput& input, const std::vector<TarGroup>& groups)
   find_source(input, groups);
   for (const TarGroup& group : groups) {
     take_kept(group);
-    if (source_ == LabelSource::members || !mask_extension_.empty())
+    if (source_ == LabelSource::members || !fields_.empty())
       add_group(input, group);
     else
       add_listed(input, group);
@@ -255,22 +258,24 @@ bool is_array(const TarImage* image) { return split_name(image->name).extension 
 
 }  // namespace
 
-/// The mask beside the images of a group; none where it has none.
-const TarImage* TarSamples::mask_of(const TarGroup& group) const {
-  if (mask_extension_.empty()) return nullptr;
-  const auto found = std::ranges::find_if(group.images, [&](const TarImage& image) {
-    return split_name(image.name).extension == mask_extension_;
-  });
-  return found == group.images.end() ? nullptr : &*found;
+/// The members of the fields beside the images of a group; null where it has none.
+std::vector<const TarImage*> TarSamples::fields_of(const TarGroup& group) const {
+  std::vector<const TarImage*> members;
+  for (const FieldPlace& field : fields_) {
+    const auto found = std::ranges::find_if(
+        group.images, [&](const TarImage& image) { return split_name(image.name).extension == field.place; });
+    members.push_back(found == group.images.end() ? nullptr : &*found);
+  }
+  return members;
 }
 
 /// The images that belong together, of which one is the sample: of several the one without a second dot, as
 /// a.jpg beside a.mask.png.
 std::vector<const TarImage*> TarSamples::images_of(const TarGroup& group) {
   std::vector<const TarImage*> images;
-  const TarImage* const mask = mask_of(group);
+  const std::vector<const TarImage*> fields = fields_of(group);
   for (const TarImage& image : group.images) {
-    if (&image == mask) continue;
+    if (std::ranges::find(fields, &image) != fields.end()) continue;
     if (is_image(image))
       images.push_back(&image);
     else
@@ -286,7 +291,13 @@ std::vector<const TarImage*> TarSamples::images_of(const TarGroup& group) {
 /// Says why a group is no sample; nothing where it is one.
 std::string TarSamples::problem_of(const TarGroup& group, const std::vector<const TarImage*>& images) const {
   const bool has_label = !group.label_from.empty();
-  if (images.empty()) return has_label ? "has a label and no image" : "has a mask and no image";
+  const std::vector<const TarImage*> fields = fields_of(group);
+  if (images.empty()) {
+    const auto found = std::ranges::find_if(fields, [](const TarImage* member) { return member != nullptr; });
+    return has_label ? "has a label and no image"
+                     : "has a " + fields_[static_cast<std::size_t>(found - fields.begin())].field.name +
+                           " and no image";
+  }
   // WebDataset takes photo.v1.jpg and photo.v2.jpg for two files of one sample.
   const std::string dot_advice =
       !has_second_dot(images.front())
@@ -298,12 +309,14 @@ std::string TarSamples::problem_of(const TarGroup& group, const std::vector<cons
            printable_text(images[1]->name) + (images.size() > 2 ? " among them" : "") +
            "; `include` chooses one" + dot_advice;
   if (!images.front()->error.empty()) return images.front()->error;
-  const TarImage* const mask = mask_of(group);
-  if (!mask_extension_.empty() && mask == nullptr)
-    return "has no mask: expected " + printable_text(group.key) + "." + mask_extension_ + " beside it" +
-           dot_advice;
-  if (mask != nullptr && !mask->error.empty())
-    return "its mask " + printable_text(mask->name) + ": " + mask->error;
+  for (std::size_t at = 0; at < fields.size(); ++at) {
+    const auto& [field, extension] = fields_[at];
+    if (fields[at] == nullptr)
+      return "has no " + field.name + ": expected " + printable_text(group.key) + "." + extension +
+             " beside it" + dot_advice;
+    if (!fields[at]->error.empty())
+      return "its " + field.name + " " + printable_text(fields[at]->name) + ": " + fields[at]->error;
+  }
   if (source_ == LabelSource::members && !has_label)
     return "has no label: expected " +
            (dot_advice.empty() ? ".cls or .json of the same name"
@@ -316,8 +329,9 @@ std::string TarSamples::problem_of(const TarGroup& group, const std::vector<cons
 /// Adds members that belong together as one sample, with their label where the list has labels.
 void TarSamples::add_group(const TarInput& input, const TarGroup& group) {
   const std::vector<const TarImage*> images = images_of(group);
-  const TarImage* const mask = mask_of(group);
-  if (images.empty() && mask == nullptr && group.label_from.empty()) return;  // a README, say
+  const std::vector<const TarImage*> fields = fields_of(group);
+  const bool has_fields = std::ranges::any_of(fields, [](const TarImage* at) { return at != nullptr; });
+  if (images.empty() && !has_fields && group.label_from.empty()) return;  // a README, say
   const std::string file = input.name + "/" + (images.empty() ? group.key : images.front()->name);
   const bool has_label = source_ == LabelSource::members;
   std::vector<std::string> texts;
@@ -327,14 +341,15 @@ void TarSamples::add_group(const TarInput& input, const TarGroup& group) {
   rows_.hash().add(file);
   for (const std::string& label : texts) rows_.hash().add(label);
   for (const KeptValue& value : kept_) rows_.hash().add(value.text);
-  if (mask != nullptr) rows_.hash().add(mask->name);
+  for (const TarImage* const field : fields) rows_.hash().add(field->name);
   const std::vector<std::string_view> labels(texts.begin(), texts.end());
   std::string error = has_label ? rows_.take(file, labels, kept_) : rows_.take_unlabelled(file, kept_);
   if (!error.empty()) return rows_.reject(file, std::move(texts), std::move(error));
   list_.ranges.push_back(images.front()->range);
-  if (mask == nullptr) return;
-  list_.mask_files.add(input.name + "/" + mask->name);
-  list_.masks.push_back(mask->range);
+  for (std::size_t at = 0; at < fields.size(); ++at) {
+    list_.fields[at].files.add(input.name + "/" + fields[at]->name);
+    list_.fields[at].ranges.push_back(fields[at]->range);
+  }
 }
 
 void TarSamples::add_listed(const TarInput& input, const TarGroup& group) {
@@ -363,7 +378,7 @@ void TarSamples::finish() {
   if (source_ == LabelSource::members) rows_.finish();
   const std::vector<std::uint32_t> rows = list_.rows;
   // What pixels show is said by masks: folders need not be classes.
-  const bool has_classes = source_ == LabelSource::folders && mask_extension_.empty();
+  const bool has_classes = source_ == LabelSource::folders && fields_.empty();
   const bool are_tars = has_classes && tars_are_classes();
   if (has_classes && !are_tars) reject_without_folder();
   for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));

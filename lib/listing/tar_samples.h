@@ -71,8 +71,8 @@ struct TarGroup {
 /// Makes rows of a list from the groups of tars, in their order.
 class TarSamples {
  public:
-  /// `list` has no rows yet. `columns` has the keys of labels and kept columns in a .json, and the extension
-  /// of masks. Throws usage.
+  /// `list` has no rows yet. `columns` has the keys of labels and kept columns in a .json, and the extensions
+  /// of fields. Throws usage.
   TarSamples(SampleList& list, const LabelColumns& columns, std::vector<std::string> include);
   /// Adds the rows of the next tar. Throws bad_data where labels lie beside the images of one tar and not of
   /// another.
@@ -85,7 +85,7 @@ class TarSamples {
   void take_kept(const TarGroup& group);
   void check_kept() const;
   [[nodiscard]] bool is_image(const TarImage& image) const;
-  [[nodiscard]] const TarImage* mask_of(const TarGroup& group) const;
+  [[nodiscard]] std::vector<const TarImage*> fields_of(const TarGroup& group) const;
   [[nodiscard]] std::vector<const TarImage*> images_of(const TarGroup& group);
   [[nodiscard]] std::string problem_of(const TarGroup& group,
                                        const std::vector<const TarImage*>& images) const;
@@ -100,7 +100,7 @@ class TarSamples {
 
   SampleList& list_;
   std::vector<std::string> include_;
-  std::string mask_extension_;  ///< behind the key of a mask, in lower case; empty: there are no masks
+  std::vector<FieldPlace> fields_;  ///< behind the keys of their members, in lower case
   FileNames file_names_;
   LabelRows rows_;
   std::vector<std::string> keep_columns_;

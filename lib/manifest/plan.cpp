@@ -11,6 +11,7 @@
 #include "chunkhit/pack.h"
 #include "manifest/json_fields.h"
 #include "types/enum_names.h"
+#include "types/fields.h"
 
 namespace chunkhit {
 namespace {
@@ -61,7 +62,7 @@ void check_counts(const PackPlan& plan) {
       throw_bad_data("packs: more samples than the " + std::to_string(plan.rows) + " rows");
     samples += pack.samples;
   }
-  const bool are_members = !plan.containers.empty() && plan.names_masks();
+  const bool are_members = !plan.containers.empty() && !plan.listed_fields().empty();
   const std::size_t folders = are_members ? 0 : plan.sample.pairs.size();
   if ((are_members && plan.sample.pairs.empty()) || plan.masks.size() != folders)
     throw_bad_data("masks: expected " + count_text(folders, "folder") + ", one for each field, found " +
@@ -80,7 +81,15 @@ std::uint64_t PackPlan::parts() const {
                          [](std::uint64_t sum, const PlannedPack& pack) { return sum + pack.parts; });
 }
 
-bool PackPlan::names_masks() const { return packs.front().spec.has("mask-column"); }
+std::vector<SampleField> PackPlan::listed_fields() const {
+  std::vector<std::string> texts;
+  const RecordedSpec& spec = packs.front().spec;
+  if (spec.has("mask-column")) RepeatedForm().parse("mask-column", spec.get("mask-column"), texts);
+  std::vector<SampleField> fields;
+  for (FieldPlace& column : parse_fields(texts, "mask-column", "COLUMN"))
+    fields.push_back(std::move(column.field));
+  return fields;
+}
 
 std::string plan_text(const PackPlan& plan) {
   Json json{{"format", kPlanFormat},

@@ -55,8 +55,8 @@ struct PackPlan {
   std::vector<PlannedPack> packs;
   FileRecord rows_file{std::string(kPlanRowsName)};  ///< its hash is that of the index
 
-  /// Whether rows name masks: those of a CSV with a column of them, and of tars.
-  [[nodiscard]] bool names_masks() const;
+  /// The fields whose files rows name: those of a CSV with columns of them, and of tars.
+  [[nodiscard]] std::vector<SampleField> listed_fields() const;
   /// Parts of all packs.
   [[nodiscard]] std::uint64_t parts() const;
 };

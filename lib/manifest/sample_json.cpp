@@ -75,8 +75,10 @@ SampleShape parse_sample(const Json& object) {
   }
   if (!object.contains("fields")) return sample;
   if (!sample.pairs.empty()) throw_bad_data("sample: has fields beside a mask or view, expected one of them");
-  if (sample.height == 0) throw_bad_data("sample: fields: expected images of one size");
   sample.pairs = parse_fields(list_field(object, "fields"));
+  for (const SampleField& field : sample.pairs)
+    if (sample.height == 0 && !traits_of(field.role).fits_own_sizes)
+      throw_bad_data("sample: fields: " + field.name + ": expected images of one size");
   if (sample.has_usual_fields()) throw_bad_data("sample: fields: expected several, or a name of its own");
   return sample;
 }

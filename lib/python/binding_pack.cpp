@@ -141,8 +141,8 @@ template <class Value>
   return "Sequence[int]";
 }
 
-/// A folder as it is written for one field, several, or a dict of them by name.
-void take_pairs(OptionDict& from, const char* name, std::vector<std::string>& pairs) {
+/// A folder or a column as it is written for one field, several, or a dict of them by name; `what` says so.
+void take_pairs(OptionDict& from, const char* name, std::vector<std::string>& pairs, const char* what) {
   const py::object value = from.take_value(name);
   if (value.is_none()) return;
   const auto path_of = [](const py::handle& path) {
@@ -157,14 +157,18 @@ void take_pairs(OptionDict& from, const char* name, std::vector<std::string>& pa
     else
       pairs.push_back(path_of(value));
   } catch (const py::error_already_set&) {
-    from.refuse(name, value, "a folder, a list of them, or a dict of folders by name");
+    from.refuse(name, value, what);
   } catch (const py::cast_error&) {
-    from.refuse(name, value, "a folder, a list of them, or a dict of folders by name");
+    from.refuse(name, value, what);
   }
 }
 template <class Value>
 void take_field(OptionDict& from, const char* name, Value& value, const PairsForm&) {
-  take_pairs(from, name, value);
+  take_pairs(from, name, value, "a folder, a list of them, or a dict of folders by name");
+}
+template <class Value>
+void take_field(OptionDict& from, const char* name, Value& value, const FieldColumnsForm&) {
+  take_pairs(from, name, value, "a column, a list of them, or a dict of columns by name");
 }
 template <class Value>
 [[nodiscard]] std::string python_type(const Value&, const PairsForm&) {
@@ -338,7 +342,7 @@ bool bind_run_plan(const py::dict& keywords, const py::object& on_progress) {
   from.take("folder", options.folder);
   from.take("task", options.tasks);
   from.take("root", options.root);
-  take_pairs(from, "pair", options.pair);
+  take_field(from, "pair", options.pair, PairsForm{});
   from.take_count("threads", options.threads, 1, kMaxThreads);
   take_bytes(from, "memory_bytes", options.memory_bytes);
   from.finish();

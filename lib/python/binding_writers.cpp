@@ -168,21 +168,24 @@ class BoundImageWriter : public BoundWriter<ImageWriter, PackProgress> {
     open(std::move(spec), std::move(options), class_names);
   }
   /// An image file (bytes,), or pixels (height, width, channels).
-  /// `mask`: (height, width, 1), or None.
+  /// `fields`: (name, role, array) each, an array as the image's.
   void add(const ByteArray& image, const py::object& label, const std::string& key, const py::list& columns,
-           const py::object& mask) {
+           const std::vector<std::tuple<std::string, std::string, ByteArray>>& fields) {
     const std::vector<ColumnValue> values = column_values(columns);
     const std::span<const ColumnValue> kept(values);
     const std::span<const std::uint8_t> bytes(image.data(), static_cast<std::size_t>(image.size()));
-    const auto held_mask = mask.is_none() ? ByteArray() : mask.cast<ByteArray>();
-    const PixelsView masked = mask.is_none() ? PixelsView() : pixels_of(held_mask);
-    if (image.ndim() == 1) return add_all(bytes, label_of(label), std::string_view(key), kept, masked);
-    add_all(pixels_of(image), label_of(label), std::string_view(key), kept, masked);
+    std::vector<FieldPixels> held;
+    for (const auto& [name, role, array] : fields)
+      held.push_back({{name, role == "view" ? FieldRole::view : FieldRole::mask}, pixels_of(array)});
+    const std::span<const FieldPixels> pixels(held);
+    if (image.ndim() == 1) return add_all(bytes, label_of(label), std::string_view(key), kept, pixels);
+    add_all(pixels_of(image), label_of(label), std::string_view(key), kept, pixels);
   }
 
  private:
-  /// Views (height, width, channels) as long as the array lives.
+  /// Views (height, width, channels), or a file, as long as the array lives.
   static PixelsView pixels_of(const ByteArray& array) {
+    if (array.ndim() == 1) return {{array.data(), static_cast<std::size_t>(array.size())}};
     const auto side = [&](py::ssize_t axis) { return static_cast<std::uint32_t>(array.shape(axis)); };
     return {{array.data(), static_cast<std::size_t>(array.size())}, side(0), side(1), side(2)};
   }
@@ -204,7 +207,7 @@ void bind_writers(py::module_& module) {
       .def(py::init<const py::dict&, const std::vector<std::string>&, py::object>(), py::arg("options"),
            py::arg("class_names"), py::arg("on_progress"))
       .def("add", &BoundImageWriter::add, py::arg("image"), py::arg("label"), py::arg("key"),
-           py::arg("columns"), py::arg("mask"))
+           py::arg("columns"), py::arg("fields"))
       .def("finish", &BoundImageWriter::finish)
       .def("close", &BoundImageWriter::close)
       .def_property_readonly("is_closed", &BoundImageWriter::is_closed);

@@ -53,14 +53,14 @@ StoredImage stored_image(const ImageSizes& sizes, std::uint64_t at, const std::u
 namespace {
 
 /// The payload as it is read, in one piece, and cut; the pixels, predicted (photo) and turned.
-std::uint64_t decoding_bytes(const ImageSizes& sizes, std::uint64_t at, std::uint32_t channels) {
+std::uint64_t decoding_bytes(const ImageSizes& sizes, std::uint64_t at, const SampleShape& sample) {
   constexpr std::uint64_t kPayloads = 3;
   const auto kind = static_cast<PayloadKind>(sizes.kinds[at]);
   const std::uint64_t images = (kind == PayloadKind::raw ? 0 : 1) + (kind == PayloadKind::photo ? 1 : 0) +
                                (sizes.orientations[at] != 1 ? 1 : 0);
   const std::uint64_t pixels = std::uint64_t{sizes.heights[at]} * sizes.widths[at];
-  return kPayloads * sizes.payload_bytes[at] + images * pixels * channels +
-         (sizes.mask_bytes_of(at) == 0 ? 0 : pixels);
+  return kPayloads * sizes.payload_bytes[at] + images * pixels * sample.channels +
+         pixels * sample.pairs.size();
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ std::uint64_t decoding_bytes(const ChunkSet& chunks, std::uint64_t threads) {
   bytes.reserve(chunks.sample_count());
   for (const auto& part : chunks.parts())
     for (std::uint64_t i = 0; i < part->samples().rows.size(); ++i)
-      bytes.push_back(decoding_bytes(part->samples().sizes, i, chunks.sample().channels));
+      bytes.push_back(decoding_bytes(part->samples().sizes, i, chunks.sample()));
   const auto largest = bytes.begin() + static_cast<std::ptrdiff_t>(std::min(threads, bytes.size()));
   std::partial_sort(bytes.begin(), largest, bytes.end(), std::greater<>());
   return std::accumulate(bytes.begin(), largest, std::uint64_t{0});
@@ -155,8 +155,9 @@ void SizedImageDecoder::decode_whole(const StoredImage& image, std::uint32_t cha
     out = std::copy_n(pixels.row(y), std::size_t{pixels.width} * channels, out);
 }
 
-ImageView SizedImageDecoder::decode_mask(const StoredImage& image) {
-  upright_.reshape(image.upright_width(), image.upright_height(), 1);
+ImageView SizedImageDecoder::decode_mask(const StoredImage& image, std::size_t field, std::size_t count) {
+  const std::uint32_t height = image.upright_height();
+  upright_.reshape(image.upright_width(), static_cast<std::uint32_t>(count * height), 1);
   const SampleShape shape{upright_.height, upright_.width, 1, Layout::nhwc};
   try {
     chunk_codec("deflate").decode(payload_of(image, payload_).last(image.mask_bytes), shape, {},
@@ -164,7 +165,8 @@ ImageView SizedImageDecoder::decode_mask(const StoredImage& image) {
   } catch (const Error& error) {
     throw ImageError(std::string("mask: ") + error.what());
   }
-  return upright_.view();
+  return {upright_.row(static_cast<std::uint32_t>(field * height)), upright_.width, height, 1,
+          upright_.width};
 }
 
 std::uint64_t SizedImageDecoder::held_bytes() const {
@@ -257,9 +259,10 @@ double SizedImageWriter::write(const StoredImage& image, DecodedImages& decoded,
   return decoding.count();
 }
 
-void SizedImageWriter::write_mask(const StoredImage& image, const SampleUse& use, std::uint8_t* out) const {
+void SizedImageWriter::write_mask(const StoredImage& image, const SampleUse& use, std::size_t field,
+                                  std::size_t count, std::uint8_t* out) const {
   const ResizedPart part = resized_crop_(image.upright_height(), image.upright_width(), use);
-  const ImageView mask = own_tools().decoder.decode_mask(image);
+  const ImageView mask = own_tools().decoder.decode_mask(image, field, count);
   resize(part_of(mask.pixels, image, wanted_region(part), 1), part, use, out);
 }
 

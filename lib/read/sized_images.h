@@ -16,7 +16,7 @@
 
 namespace chunkhit {
 
-/// One stored image, and its mask.
+/// One stored image, and its masks.
 struct StoredImage {
   Bytes frame;  ///< the payload, or a zstd frame of raw blocks around it
   std::uint32_t payload_bytes = 0;
@@ -37,7 +37,7 @@ struct StoredImage {
   return stored_image(chunks.parts()[location.part]->samples().sizes, location.sample, frame);
 }
 
-/// The payload, or that of the image without its mask, in `room` where it is not in one piece. Throws
+/// The payload, or that of the image without its masks, in `room` where it is not in one piece. Throws
 /// ImageError where its frame is damaged.
 [[nodiscard]] Bytes payload_of(const StoredImage& image, ByteBuffer& room);
 [[nodiscard]] Bytes image_payload(const StoredImage& image, ByteBuffer& room);
@@ -53,8 +53,9 @@ class SizedImageDecoder {
   [[nodiscard]] ImageView decode(const StoredImage& image, const Rect& region, std::uint32_t channels);
   /// Writes the whole upright image to `out`, row by row. Throws the same.
   void decode_whole(const StoredImage& image, std::uint32_t channels, std::uint8_t* out);
-  /// The whole upright mask, valid until the next call; nothing of it is cached. Throws the same.
-  [[nodiscard]] ImageView decode_mask(const StoredImage& image);
+  /// One of the whole upright masks, of `count`, valid until the next call; nothing of them is cached. Throws
+  /// the same.
+  [[nodiscard]] ImageView decode_mask(const StoredImage& image, std::size_t field, std::size_t count);
   /// Memory that is kept for the next image.
   [[nodiscard]] std::uint64_t held_bytes() const;
 
@@ -124,8 +125,10 @@ class SizedImageWriter {
   /// where they are there. Returns the seconds of decoding. Throws as SizedImageDecoder.
   double write(const StoredImage& image, DecodedImages& decoded, const SampleUse& use,
                std::uint8_t* out) const;
-  /// Writes the same part of the image's mask; the format is that of masks (`pair_format`). Throws the same.
-  void write_mask(const StoredImage& image, const SampleUse& use, std::uint8_t* out) const;
+  /// Writes the same part of one of the image's masks, of `count`; the format is that of masks
+  /// (`pair_format`). Throws the same.
+  void write_mask(const StoredImage& image, const SampleUse& use, std::size_t field, std::size_t count,
+                  std::uint8_t* out) const;
 
  private:
   void resize(ImageView pixels, const ResizedPart& part, const SampleUse& use, std::uint8_t* out) const;

@@ -41,8 +41,10 @@ class SizedReader final : public ImageReader {
   void read(Location location, const std::uint8_t* stored, std::uint8_t* out) override {
     decoder_.decode_whole(stored_image(chunks_, location, stored), chunks_.sample().channels, out);
   }
-  void read_field(Location location, const std::uint8_t* stored, std::size_t, std::uint8_t* out) override {
-    const ImageView mask = decoder_.decode_mask(stored_image(chunks_, location, stored));
+  void read_field(Location location, const std::uint8_t* stored, std::size_t field,
+                  std::uint8_t* out) override {
+    const ImageView mask =
+        decoder_.decode_mask(stored_image(chunks_, location, stored), field, chunks_.sample().pairs.size());
     std::copy_n(mask.pixels, mask.row_bytes * mask.height, out);
   }
   [[nodiscard]] bool is_jpeg(Location location) const override {
@@ -105,7 +107,8 @@ class SizedCopier final : public CopierOf<SizedImageWriter> {
                std::span<std::uint8_t* const> fields) override {
     const StoredImage image = stored_image(chunks_, chunks_.find_sample(use.sample), stored);
     const double seconds = images_.write(image, kept_, use, out);
-    for (std::size_t i = 0; i < fields_.size(); ++i) fields_[i].write_mask(image, use, fields[i]);
+    for (std::size_t i = 0; i < fields_.size(); ++i)
+      fields_[i].write_mask(image, use, i, fields_.size(), fields[i]);
     return seconds;
   }
   std::uint64_t keep_pixels(std::uint64_t bytes, std::optional<std::uint64_t> arena) override {

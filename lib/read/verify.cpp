@@ -90,6 +90,7 @@ void check_sized_images(const ChunkReader& part, std::size_t index, Bytes raw, C
   const std::uint32_t channels = part.spec().images().sample.channels;
   SizedImageDecoder decoder;
   ByteBuffer pixels;
+  const std::size_t masks = part.spec().images().sample.pairs.size();
   const std::uint64_t first = part.chunks()[index].first_sample;
   std::uint64_t sample = first;
   for (Bytes left = raw; !left.empty(); ++sample) {
@@ -99,7 +100,7 @@ void check_sized_images(const ChunkReader& part, std::size_t index, Bytes raw, C
     try {
       pixels.resize(shape.byte_count());
       decoder.decode_whole(image, channels, pixels.data());
-      if (image.mask_bytes != 0) static_cast<void>(decoder.decode_mask(image));
+      if (image.mask_bytes != 0) static_cast<void>(decoder.decode_mask(image, 0, masks));
     } catch (const ImageError& error) {
       throw_bad_data(part.location(index) + ": sample " + std::to_string(sample) + ": " + error.reason());
     }

@@ -85,8 +85,6 @@ void SizedSamples::decode(const PartSpecBytes& bytes) {
   ImageSamples::decode(bytes);
   if (load_little<std::uint32_t>(bytes.data() + kFieldsAt) == 0)
     throw_bad_data("0 fields a sample, expected at least " + std::to_string(kImageAlone));
-  if (!sample.has_usual_fields())
-    throw_bad_data("other fields than `mask`, which images of their own sizes cannot have");
   for (const SampleField& field : sample.pairs)
     if (!traits_of(field.role).fits_own_sizes)
       throw_bad_data(plural_of(field) + ", which images of their own sizes cannot have");

@@ -1,6 +1,11 @@
 #include "types/sample_shape.h"
 
+#include <optional>
 #include <set>
+#include <utility>
+
+#include "base/throw_error.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -29,7 +34,50 @@ std::string field_problem(const SampleField& field) {
   return "";
 }
 
+FieldPlace parse_field(std::string_view text) {
+  std::optional<FieldRole> given;
+  for (const RoleTraits& role : kRoles) {
+    const std::string suffix = std::string(":") + role.name;
+    if (!text.ends_with(suffix)) continue;
+    given = role.role;
+    text.remove_suffix(suffix.size());
+    break;
+  }
+  const std::size_t equals = text.find('=');
+  const bool has_name = equals != text.npos && text.substr(0, equals).find('/') == text.npos;
+  std::string name(has_name ? text.substr(0, equals) : "");
+  if (has_name) text.remove_prefix(equals + 1);
+  const FieldRole role = given.value_or(enum_of<FieldRole>(name).value_or(FieldRole::mask));
+  if (!has_name) name = traits_of(role).name;
+  return {{std::move(name), role}, std::string(text)};
+}
+
 }  // namespace
+
+std::vector<FieldPlace> parse_fields(std::span<const std::string> texts, std::string_view option,
+                                     std::string_view shape) {
+  std::vector<FieldPlace> found;
+  std::vector<SampleField> fields;
+  for (const std::string& text : texts) {
+    found.push_back(parse_field(text));
+    fields.push_back(found.back().field);
+    if (found.back().place.empty())
+      throw_usage(std::string(option) + ": expected " + std::string(shape) + ", found '" + text + "'");
+  }
+  if (const std::string problem = fields_problem(fields); !problem.empty())
+    throw_usage(std::string(option) + ": " + problem + "; NAME=" +
+                std::string(shape.substr(shape.find(']') + 1, shape.rfind('[') - shape.find(']') - 1)) +
+                " names a field");
+  return found;
+}
+
+std::vector<std::string> field_texts(std::span<const FieldPlace> fields) {
+  std::vector<std::string> texts;
+  texts.reserve(fields.size());
+  for (const auto& [field, place] : fields)
+    texts.push_back(field.name + "=" + place + ":" + traits_of(field.role).name);
+  return texts;
+}
 
 std::string fields_text(const SampleShape& sample) {
   std::string text;

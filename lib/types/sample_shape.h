@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,21 @@ struct SampleShape;
 
 /// What is wrong with the fields of samples; empty where nothing is.
 [[nodiscard]] std::string fields_problem(const std::vector<SampleField>& fields);
+
+/// A field, and where its files are: a folder, a column of a CSV, or the extension of members of tars.
+struct FieldPlace {
+  SampleField field;
+  std::string place;
+};
+
+/// Parses "PLACE", "NAME=PLACE", "PLACE:view" and "NAME=PLACE:view", in their order: without a role, a field
+/// called "view" is a view, each other one a mask; without a name, it has that of its role. Throws usage,
+/// with the name of the option and the shape that it has.
+[[nodiscard]] std::vector<FieldPlace> parse_fields(std::span<const std::string> texts,
+                                                   std::string_view option, std::string_view shape);
+
+/// What `parse_fields` parses, with names and roles.
+[[nodiscard]] std::vector<std::string> field_texts(std::span<const FieldPlace> fields);
 
 /// The shape of one sample of 8-bit values: an image, and the fields behind it, of as many rows and columns.
 struct SampleShape {

@@ -1,4 +1,5 @@
 """Several fields beside the images, by name: packed, read, planned and refused."""
+import functools
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from mask_tars_test import write_tar
 from masks_test import smooth
 
 COUNT, SIZE = 24, (48, 40)  # of samples: width, height
@@ -214,3 +216,125 @@ def test_a_column_names_the_masks_and_a_folder_has_the_views(folders, tmp_path):
         by_key = dict(zip(found.keys(), found.field(field, range(COUNT))))
         for key, pixels in zip(named.keys(), named.field(field, range(COUNT))):
             np.testing.assert_array_equal(pixels, by_key[key])
+
+
+def stem(key):
+    return key.rsplit("/", 1)[-1].split(".")[0]
+
+
+def rows(root):
+    """Of each image: its name, and the paths of what it has."""
+    names = sorted(path.relative_to(root / "images") for path in (root / "images").rglob("*.png"))
+    return [(str(name), *(root / kind / name for kind in KINDS)) for name in names]
+
+
+def pack_columns(root, out, **options):
+    table = out.with_suffix(".csv")
+    table.write_text("file,drawn,bits,deep\n" + "".join(f"{name},{name},{name},depth/{name}\n" for name, *_ in rows(root)))
+    chunkhit.pack_images(root / "images", out, labels=table, pair={"mask": root / "masks", "parts": root / "parts", "depth": f"{root}:view"},
+                         mask_column={"mask": "drawn", "parts": "bits", "depth": "deep:view"}, progress=False, **options)
+
+
+def pack_tar(root, out, **options):
+    extensions = ("png", "seg.png", "parts.png", "depth.png")
+    members = [(f"{name[:-4]}.{extension}", path.read_bytes())
+               for name, *paths in rows(root) for extension, path in zip(extensions, paths)]
+    write_tar(out.with_suffix(".tar"), members)
+    chunkhit.pack_images(out.with_suffix(".tar"), out, mask_column=["seg.png", "parts=parts.png", "depth=depth.png:view"],
+                         progress=False, **options)
+
+
+def pack_written(root, out, **options):
+    with chunkhit.ImageWriter(out, **options) as writer:
+        for number, (name, image, mask, parts, depth) in enumerate(rows(root)):
+            array = np.asarray(Image.open(depth))
+            fields = {"parts": np.asarray(Image.open(parts)).astype(np.int64), "depth": depth.read_bytes() if number % 2 else array}
+            writer.add(image.read_bytes(), key=name, mask=Image.open(mask), fields=fields)
+
+
+def pack_samples(root, out, workers=0, **options):
+    samples = [dict(image=Image.open(image), label=-1, key=name, drawn=np.asarray(Image.open(mask)),
+                    parts=Image.open(parts), deep=np.asarray(Image.open(depth))) for name, image, mask, parts, depth in rows(root)]
+    chunkhit.pack_dataset(samples, out, key="key", mask="drawn", fields={"parts": "parts", "depth:view": "deep"}, workers=workers, **options)
+
+
+def pack_tuples(root, out, **options):
+    samples = [(np.asarray(Image.open(image)), -1, name, {"mask": Image.open(mask), "parts": Image.open(parts), "depth": Image.open(depth)})
+               for name, image, mask, parts, depth in rows(root)]
+    chunkhit.pack_dataset(samples, out, fields=["mask", "parts", "depth"], **options)
+
+
+def run_planned(make):
+    def pack_in_tasks(root, out, **options):
+        make(root, out, plan=3, part_bytes=100_000, **options)
+        chunkhit.run_plan(out)
+    return pack_in_tasks
+
+
+@pytest.mark.parametrize("make", [
+    pack_columns, pack_tar, pack_written, pack_samples, functools.partial(pack_samples, workers=2), pack_tuples, run_planned(pack_columns),
+    run_planned(pack_tar)], ids=["columns", "tar", "writer", "dicts", "workers", "tuples", "planned columns", "planned tar"])
+def test_all_sources_have_several_fields(folders, tmp_path, make):
+    if getattr(make, "keywords", None):
+        pytest.importorskip("torch")
+    make(folders, tmp_path / "out", resize=SIZE)
+    assert chunkhit.verify_pack(tmp_path / "out")["problems"] == []
+    pack(folders, tmp_path / "folders")
+    names = ["image", "mask", "parts", "depth"]
+    made, found = (chunkhit.ImageDataset(tmp_path / name, fields=names) for name in ("out", "folders"))
+    assert list(made.info["fields"].items()) == list(found.info["fields"].items()) and len(made) == COUNT
+    expected = {stem(key): sample for key, sample in zip(found.keys(), found)}
+    for key, sample in zip(made.keys(), made):
+        for pixels, other in zip(sample, expected[stem(key)]):
+            np.testing.assert_array_equal(pixels, other)
+
+
+@pytest.mark.parametrize("container", ["hdf5", "shard"])
+def test_images_of_their_own_sizes_have_several_masks(folders, tmp_path, container):
+    chunkhit.pack_images(folders / "images", tmp_path / "out", pair={"mask": folders / "masks", "parts": folders / "parts"},
+                         sizes="own", container=container, progress=False)
+    assert chunkhit.verify_pack(tmp_path / "out")["problems"] == []
+    dataset = chunkhit.ImageDataset(tmp_path / "out", fields=["parts", "mask", "image"])
+    for key, sample in zip(dataset.keys(), dataset):
+        for kind, pixels in zip(("parts", "masks", "images"), sample):
+            np.testing.assert_array_equal(pixels, np.asarray(Image.open(folders / kind / key)))
+    crop = dict(resized_crop=dict(height=20, width=24), flip_horizontal=0.5)
+    with chunkhit.ImageLoader(tmp_path / "out", batch_size=8, shuffle="window", seed=4, augment=crop, threads=2) as loader:
+        for batch in loader:
+            assert batch["mask"].shape == (len(batch.samples), 20, 24) and batch["mask"].max() > 0
+            np.testing.assert_array_equal(batch["parts"], 255 - batch["mask"])
+
+
+@pytest.mark.parametrize("words, add", [
+    (r"fields: found mask, expected none as before", [dict(), dict(mask=np.zeros((6, 8), np.uint8))]),
+    (r"fields: found none, expected mask, depth \(a view\) as before",
+     [dict(mask=np.zeros((6, 8), np.uint8), fields={"depth": np.zeros((6, 8, 3), np.uint8)}), dict()]),
+    (r"ids: expected class ids, bool or integers, found float32", [dict(fields={"ids": np.zeros((6, 8), np.float32)})]),
+    (r"depth: expected uint8, found float32", [dict(fields={"depth": np.zeros((6, 8, 3), np.float32)})]),
+    (r"fields: label: is the name of something else", [dict(fields={"label": np.zeros((6, 8), np.uint8)})]),
+    (r"fields: expected NAME, NAME:mask or NAME:view, found 'ids:map'", [dict(fields={"ids:map": np.zeros((6, 8), np.uint8)})])])
+def test_fields_that_a_writer_refuses(tmp_path, words, add):
+    with pytest.raises(chunkhit.Error, match=words), chunkhit.ImageWriter(tmp_path / "out") as writer:
+        for keywords in add:
+            writer.add(np.zeros((6, 8, 3), np.uint8), **keywords)
+    assert not (tmp_path / "out").exists()
+
+
+def test_sources_say_what_is_wrong_with_fields(folders, tmp_path):
+    def raises(words, make, *arguments, **options):
+        with pytest.raises(chunkhit.Error, match=words):
+            make(*arguments, progress=False, **options)
+    raises("sizes own: depth is a view; images of their own sizes have masks alone", chunkhit.pack_images, folders / "images",
+           tmp_path / "own", pair=pairs(folders), sizes="own")
+    (tmp_path / "list.csv").write_text("file,mask\na/000.png,a/000.png\n")
+    table = dict(labels=tmp_path / "list.csv")
+    raises("depth is a view here, and a mask by pair", chunkhit.pack_images, folders / "images", tmp_path / "out",
+           mask_column="depth=mask:view", pair={"depth": folders / "masks"}, **table)
+    raises("mask_column: expected names without a comma", chunkhit.pack_images, folders / "images", tmp_path / "out",
+           mask_column="mask,depth", **table)
+    raises("sample 0: has no 'depth', only 'image', 'label'; fields= names what it has", chunkhit.pack_dataset,
+           [dict(image=np.zeros((6, 8, 3), np.uint8), label=0)], tmp_path / "out", fields=["depth"])
+    write_tar(tmp_path / "a.tar", [("a.png", (folders / "images" / "a" / "000.png").read_bytes()),
+                                   ("a.seg.png", (folders / "masks" / "a" / "000.png").read_bytes())])
+    raises("has no depth: expected a.depth.png beside it", chunkhit.pack_images, tmp_path / "a.tar", tmp_path / "out",
+           mask_column=["seg.png", "depth=depth.png:view"])

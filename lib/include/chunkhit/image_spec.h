@@ -22,9 +22,9 @@ enum class EmptyLabels { zeros, reject };
 /// Columns of a CSV that names the samples; of tars, keys of the .json files beside the images.
 struct LabelCsvSpec {
   std::string file_column = "file";  ///< paths, relative to the root
-  /// Paths of masks, relative to PackImagesSpec::pair; of tars the extension of masks: "seg.png". Empty:
-  /// none.
-  std::string mask_column{};
+  /// Paths of masks and views, "[NAME=]COLUMN[:mask|:view]", relative to their folder of
+  /// PackImagesSpec::pair; of tars the extensions of their members: "seg.png", "depth=depth.png:view".
+  std::vector<std::string> mask_column{};
   /// Several columns are float labels: each by its name, "a,b", or "first-last" by their positions.
   std::vector<std::string> label_column{"label"};
   /// Further columns that are kept, by name: whole numbers, numbers or texts of up to 1,024 bytes.
@@ -122,8 +122,8 @@ struct PackImagesSpec {
   /// A folder of masks has for each image a file of its name below the root, with the extension .png, .npy,
   /// .bmp, .gif, .tif, .tiff or .pgm, and of the upright image's size. A pixel is one value from 0 to 255, as
   /// the file stores it: a gray level, an index of a palette (BMP, GIF: its gray), or equal colors; alpha is
-  /// opaque. They are resized by nearest pixels. With `columns.mask_column` the folder of "mask" holds the
-  /// files of that column; not given, it is the root. A folder of views has images of any type, made as the
+  /// opaque. They are resized by nearest pixels. With `columns.mask_column` the folder of a field holds the
+  /// files of its column; not given, it is the root. A folder of views has images of any type, made as the
   /// images are. Views and further masks are for `sizes` fixed.
   std::vector<std::string> pair;
   /// Class id of masks around the image, by Resize::fit and by crops beyond the image.

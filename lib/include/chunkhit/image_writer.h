@@ -23,6 +23,13 @@ struct PixelsView {
   std::uint32_t channels = 0;  ///< 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA
 };
 
+/// A field of a sample beside its image: a mask, class ids of 1 channel, or a view. `pixels.channels` 0: its
+/// bytes are an image file, as views may be.
+struct FieldPixels {
+  SampleField field;
+  PixelsView pixels;
+};
+
 /// Label of a sample: the id of a class, its name, or a number for each of the spec's label columns. All
 /// samples of a writer have one kind.
 using SampleLabel = std::variant<std::int64_t, std::string_view, std::span<const float>>;
@@ -53,11 +60,11 @@ class CHUNKHIT_API ImageWriter {
   /// before, a key that is no UTF-8, a column's value that is missing or of another kind, or pixels of
   /// another count than the shape has, and bad_data for the name of a class that is not listed: the image is
   /// not added then; cannot_write where the disk is full.
-  /// `mask`: class ids of 1 channel, of the upright image's size, with all images or with none.
+  /// `fields`: of the upright image's size, with each image the same names and roles in the same order.
   void add(std::span<const std::uint8_t> file, const SampleLabel& label, std::string_view key = {},
-           std::span<const ColumnValue> columns = {}, const PixelsView& mask = {});
+           std::span<const ColumnValue> columns = {}, std::span<const FieldPixels> fields = {});
   void add(const PixelsView& pixels, const SampleLabel& label, std::string_view key = {},
-           std::span<const ColumnValue> columns = {}, const PixelsView& mask = {});
+           std::span<const ColumnValue> columns = {}, std::span<const FieldPixels> fields = {});
 
   /// Packs what was added and publishes; called once. Equal images, labels and keys in equal order make an
   /// equal pack; one that is there and finished stays, and parts that an interrupted run finished are kept.

@@ -154,7 +154,7 @@ class TarList {
     };
     for (std::size_t index = 0; index < list_.size(); ++index) {
       list_.ranges.push_back(range_of(list_.file(index)));
-      if (!list_.mask_files.empty()) list_.masks.push_back(range_of(list_.mask_files[index]));
+      for (ListedField& field : list_.fields) field.ranges.push_back(range_of(field.files[index]));
     }
     return std::move(list_);
   }

@@ -82,6 +82,11 @@ struct PairsForm : RepeatedForm {
   static constexpr const char* kShape = "[NAME=]FOLDER[:view]";
 };
 
+/// Columns of fields, likewise.
+struct FieldColumnsForm : PairsForm {
+  static constexpr const char* kShape = "[NAME=]COLUMN[:view]";
+};
+
 // What is recorded of `pair` where samples have one field, of its usual name.
 inline constexpr const char* kOneMask = "folder";
 inline constexpr const char* kOneView = "folder:view";
@@ -115,11 +120,11 @@ void show_labels(Spec& spec, Fields& fields) {
   fields.record_if(!spec.labels.empty(),
                    Field{"file_column", "CSV column of the file paths, below ROOT", "NAME"}.that_may_differ(),
                    columns.file_column, TextForm{});
-  fields.record_if(!columns.mask_column.empty(),
-                   Field{"mask_column",
-                         "CSV column of mask paths, below pair or ROOT; tars: end of names, seg.png", "NAME"}
-                       .that_may_differ(),
-                   columns.mask_column, TextForm{});
+  fields.record_if(
+      !columns.mask_column.empty(),
+      Field{"mask_column", "CSV column of masks' paths, below pair or ROOT; tars: end of names, seg.png"}
+          .that_may_differ(),
+      columns.mask_column, FieldColumnsForm{});
   fields.record_if(
       true,
       Field{"label_column", "Label column, or key of a tar's .json; a,b or a-d: floats"}.that_may_differ(),

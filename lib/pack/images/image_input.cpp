@@ -120,12 +120,13 @@ FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes
 FirstImage probe_shape(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list) {
   std::string first_reject;
   ByteBuffer bytes;
+  const std::vector<SampleField> fields = fields_of(spec, list);
+  check_fields(spec, fields);
   for (std::size_t index = 0; index < std::min(list.size(), kProbedRows); ++index) {
     const std::string file(list.file(index));
     try {
       load_with_retries(spec, root, list, index, bytes);
-      return probe_file(spec, file, bytes, list.shapes.empty() ? SampleShape() : list.shapes[index],
-                        fields_of(spec, list));
+      return probe_file(spec, file, bytes, list.shapes.empty() ? SampleShape() : list.shapes[index], fields);
     } catch (const ImageError& error) {
       if (!first_reject.empty()) continue;
       first_reject = file + ": " + error.reason();
@@ -302,9 +303,9 @@ std::optional<ImageInput> read_image_input(const ImageRun& run) {
     make_relative(*list, RootFolder(run.options.root, spec.follow_symlinks));
     const std::string table = spec.labels == "-" ? "stdin" : spec.labels;
     append_extension(*list, run.options.root, table, spec.follow_symlinks);
-    const std::vector<PairInput> pairs = pairs_of(spec);
-    const auto masks = std::ranges::find(pairs, SampleField{"mask", FieldRole::mask}, &PairInput::field);
-    if (!list->mask_files.empty()) append_mask_extension(*list, masks->folder, table, spec.follow_symlinks);
+    for (const auto& [field, folder] : pairs_of(spec))
+      for (ListedField& listed : list->fields)
+        if (listed.field == field) append_field_extension(*list, listed, folder, table, spec.follow_symlinks);
   }
   return make_image_input(run, std::move(*list));
 }

@@ -197,7 +197,7 @@ ImageSource find_source(const PackImagesSpec& spec, const PackImagesOptions& opt
 
 /// Throws usage for the padding of masks that samples do not have.
 void check_mask_pad(const PackImagesSpec& spec) {
-  const auto is_mask = [](const PairInput& pair) { return pair.field.role == FieldRole::mask; };
+  const auto is_mask = [](const FieldPlace& pair) { return pair.field.role == FieldRole::mask; };
   if (spec.mask_pad != 0 && std::ranges::none_of(pairs_of(spec), is_mask))
     throw_usage("`mask_pad`: is for masks, which `pair` or `mask_column` names");
 }
@@ -205,26 +205,33 @@ void check_mask_pad(const PackImagesSpec& spec) {
 /// Checks where the masks lie: files of a folder, or members of the tars.
 void find_masks(ImageRun& run) {
   PackImagesSpec& spec = run.spec;
-  const std::string& mask = spec.columns.mask_column;
+  const std::vector<FieldPlace> columns = field_columns(spec.columns);
   const bool are_files =
       std::holds_alternative<FolderSource>(run.source) || std::holds_alternative<CsvSource>(run.source);
   if (!are_files && !spec.pair.empty())
-    throw_usage(mask.empty() ? "`pair`: is for images that are files of a folder, not parts of archives; "
-                               "`mask_column` seg.png takes masks that are members of tars"
-                             : "`pair`: `mask_column` names masks that are members of the tars; leave out "
-                               "one of them");
-  if (mask.empty()) return check_mask_pad(spec);
-  std::vector<PairInput> pairs = pairs_of(spec);
-  const bool has_folder =
-      std::ranges::any_of(pairs, [](const PairInput& pair) { return pair.field.name == "mask"; });
-  if (are_files && !has_folder) {
-    pairs.insert(pairs.begin(), PairInput{SampleField{"mask", FieldRole::mask}, run.options.root});
-    spec.pair = pair_texts(pairs);
+    throw_usage(columns.empty() ? "`pair`: is for images that are files of a folder, not parts of archives; "
+                                  "`mask_column` seg.png takes masks that are members of tars"
+                                : "`pair`: `mask_column` names masks that are members of the tars; leave out "
+                                  "one of them");
+  if (columns.empty()) return check_mask_pad(spec);
+  const std::vector<FieldPlace> given = pairs_of(spec);
+  std::vector<FieldPlace> pairs;
+  for (const auto& [field, column] : columns) {
+    const auto pair =
+        std::ranges::find(given, field.name, [](const FieldPlace& at) { return at.field.name; });
+    if (pair == given.end())
+      pairs.push_back({field, run.options.root});
+    else if (pair->field.role != field.role)
+      throw_usage("`mask_column` " + column + ": " + field.name + " is a " + traits_of(field.role).name +
+                  " here, and a " + traits_of(pair->field.role).name + " by `pair`");
   }
+  pairs.insert(pairs.end(), given.begin(), given.end());
+  if (are_files && pairs.size() > given.size()) spec.pair = field_texts(pairs);
   // Kept, so that the list of the pack and its rejects name the masks, too.
   std::vector<std::string>& kept = spec.columns.keep_columns;
-  if (!spec.labels.empty() && kept.size() < kMaxKeptColumns && is_column_name(mask))
-    if (std::ranges::find(kept, mask) == kept.end()) kept.push_back(mask);
+  for (const auto& [field, column] : columns)
+    if (!spec.labels.empty() && kept.size() < kMaxKeptColumns && is_column_name(column))
+      if (std::ranges::find(kept, column) == kept.end()) kept.push_back(column);
 }
 
 }  // namespace
@@ -234,7 +241,7 @@ ImageRun checked_run(const PackImagesSpec& spec, PackImagesOptions options, bool
   for (const std::string& input : options.inputs) check_local_input("`root`", input);
   check_local_input("`root`", options.root);
   check_local_input("`labels`", spec.labels);
-  for (const PairInput& pair : pairs_of(spec)) check_local_input("`pair`", pair.folder);
+  for (const FieldPlace& pair : pairs_of(spec)) check_local_input("`pair`", pair.place);
   std::vector<std::string> archives = take_inputs(options);
   if (options.root.empty()) {
     if (spec.labels.empty()) throw_usage("`root` is required: the folder of the images, or archives");

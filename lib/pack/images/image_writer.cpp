@@ -60,6 +60,21 @@ SampleShape checked_shape(const PixelsView& pixels) {
   return {pixels.height, pixels.width, pixels.channels};
 }
 
+/// Of a file, or of pixels as one.
+std::string content_hash(Bytes bytes, const SampleShape& shape) {
+  Xxh3Stream content;
+  content.update(as_bytes(pnm_header(shape)));
+  content.update(bytes);
+  return hash_text(content.value());
+}
+
+std::string fields_words(const std::vector<SampleField>& fields) {
+  const auto word = [](const SampleField& field) {
+    return has_usual_name(field) ? field.name : field.name + " (a " + traits_of(field.role).name + ")";
+  };
+  return fields.empty() ? "none" : joined(fields, ", ", word);
+}
+
 /// The names of classes as a message has them.
 std::string names_text(const std::vector<std::string>& names) {
   constexpr std::size_t kNamesToShow = 10;
@@ -169,7 +184,7 @@ struct ImageWriter::Impl {
 
   /// Adds an image file, or pixels where the shape has channels.
   void add(Bytes bytes, const SampleShape& shape, const SampleLabel& label, std::string_view key,
-           std::span<const ColumnValue> values, const PixelsView& mask) {
+           std::span<const ColumnValue> values, std::span<const FieldPixels> fields) {
     require_own_process(process, "writer");
     if (is_finished) throw_usage("the writer is finished: nothing can be added");
     const std::string own_key = key.empty() ? std::to_string(list.size()) : std::string(key);
@@ -177,45 +192,55 @@ struct ImageWriter::Impl {
       throw_usage("key: expected UTF-8 of at most " + std::to_string(kMaxKeyBytes) + " bytes, found \"" +
                   printable_text(own_key.substr(0, 80)) + "\"");
     try {
-      check_mask(mask);
+      check_fields(fields);
       check_label(label);
       check_columns_of(values);
     } catch (const Error& error) {
       throw Error(error.code(),
                   (key.empty() ? "sample " : "") + printable_text(own_key) + ": " + error.what());
     }
-    Xxh3Stream content;
-    content.update(as_bytes(pnm_header(shape)));
-    content.update(bytes);
     const std::uint64_t offset = spool->append(bytes);
-    const std::uint64_t mask_offset = mask.channels == 0 ? 0 : spool->append(mask.bytes);
+    std::vector<FileRange> field_ranges;
+    for (const auto& [field, pixels] : fields)
+      field_ranges.push_back({spool->append(pixels.bytes), pixels.bytes.size(), 0});
+    if (list.files.empty())
+      for (const FieldPixels& at : fields) list.fields.push_back({at.field, {}, {}, {}});
     SampleRows(list).add(own_key);
     list.ranges.push_back({offset, bytes.size(), 0});
     list.shapes.push_back(shape);
     hash.add(own_key);
-    hash.add(hash_text(content.value()));
-    if (mask.channels != 0) add_mask(mask, mask_offset);
+    hash.add(content_hash(bytes, shape));
+    for (std::size_t at = 0; at < fields.size(); ++at)
+      add_field(fields[at].pixels, field_ranges[at], list.fields[at]);
     add_label(label);
     kept.add(columns.values);
     report_added();
   }
 
-  void check_mask(const PixelsView& mask) const {
-    const bool is_given = mask.channels != 0;
-    if (!list.files.empty() && is_given == list.masks.empty())
-      throw_usage(is_given ? "mask: found one, expected none as before" : "mask: expected one as before");
-    if (is_given && checked_shape(mask).channels != 1)
-      throw_usage("mask: found " + count_text(mask.channels, "channel") + ", expected 1, of class ids");
+  void check_fields(std::span<const FieldPixels> fields) const {
+    std::vector<SampleField> names;
+    for (const FieldPixels& at : fields) names.push_back(at.field);
+    if (const std::string problem = fields_problem(names); !problem.empty())
+      throw_usage("fields: " + problem);
+    std::vector<SampleField> before;
+    for (const ListedField& listed : list.fields) before.push_back(listed.field);
+    if (!list.files.empty() && names != before)
+      throw_usage("fields: found " + fields_words(names) + ", expected " + fields_words(before) +
+                  " as before");
+    for (const auto& [field, pixels] : fields) {
+      const bool is_view = field.role == FieldRole::view;
+      if (is_view && pixels.channels == 0) continue;  // a file
+      if (const SampleShape shape = checked_shape(pixels); !is_view && shape.channels != 1)
+        throw_usage(field.name + ": found " + count_text(shape.channels, "channel") +
+                    ", expected 1, of class ids");
+    }
   }
 
-  void add_mask(const PixelsView& mask, std::uint64_t offset) {
-    const SampleShape shape = checked_shape(mask);
-    Xxh3Stream content;
-    content.update(as_bytes(pnm_header(shape)));
-    content.update(mask.bytes);
-    hash.add(hash_text(content.value()));
-    list.masks.push_back({offset, mask.bytes.size(), 0});
-    list.mask_shapes.push_back(shape);
+  void add_field(const PixelsView& pixels, const FileRange& range, ListedField& listed) {
+    const SampleShape shape{pixels.height, pixels.width, pixels.channels};
+    hash.add(content_hash(pixels.bytes, shape));
+    listed.ranges.push_back(range);
+    listed.shapes.push_back(shape);
   }
 
   void check_columns_of(std::span<const ColumnValue> values) {
@@ -326,13 +351,13 @@ ImageWriter& ImageWriter::operator=(ImageWriter&&) noexcept = default;
 ImageWriter::~ImageWriter() = default;
 
 void ImageWriter::add(std::span<const std::uint8_t> file, const SampleLabel& label, std::string_view key,
-                      std::span<const ColumnValue> columns, const PixelsView& mask) {
-  impl_->add(Bytes(file), {}, label, key, columns, mask);
+                      std::span<const ColumnValue> columns, std::span<const FieldPixels> fields) {
+  impl_->add(Bytes(file), {}, label, key, columns, fields);
 }
 
 void ImageWriter::add(const PixelsView& pixels, const SampleLabel& label, std::string_view key,
-                      std::span<const ColumnValue> columns, const PixelsView& mask) {
-  impl_->add(Bytes(pixels.bytes), checked_shape(pixels), label, key, columns, mask);
+                      std::span<const ColumnValue> columns, std::span<const FieldPixels> fields) {
+  impl_->add(Bytes(pixels.bytes), checked_shape(pixels), label, key, columns, fields);
 }
 
 PackImagesReport ImageWriter::finish() { return impl_->finish(); }

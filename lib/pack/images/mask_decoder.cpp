@@ -61,9 +61,8 @@ MaskFile open_candidate(const RootFolder& images, const RootFolder& folder, std:
   return mask;
 }
 
-/// "its mask cat/1.png: …"
 [[noreturn]] void throw_of_pair(const PairFolder& pair, const std::string& file, const std::string& reason) {
-  throw ImageError("its " + pair.field.name + " " + file + ": " + reason);
+  throw ImageError(pair_text(pair, file) + reason);
 }
 
 MaskFile open_view(const RootFolder& images, const PairFolder& pair, std::string_view image) {
@@ -80,67 +79,26 @@ MaskFile open_view(const RootFolder& images, const PairFolder& pair, std::string
                    FileError::Kind::missing);
 }
 
-/// Whether a list names the files of a field, or has its pixels.
-bool is_listed(const SampleField& field, const SampleList& list) {
-  return field == SampleField{"mask", FieldRole::mask} && (!list.mask_files.empty() || !list.masks.empty());
-}
-
-/// "FOLDER", "FOLDER:view", "NAME=FOLDER", "NAME=FOLDER:view"; the usual name of a role says the role, too.
-PairInput parse_pair(std::string_view text) {
-  std::optional<FieldRole> given;
-  for (const RoleTraits& role : kRoles) {
-    const std::string suffix = std::string(":") + role.name;
-    if (!text.ends_with(suffix)) continue;
-    given = role.role;
-    text.remove_suffix(suffix.size());
-    break;
-  }
-  const std::size_t equals = text.find('=');
-  const bool has_name = equals != text.npos && text.substr(0, equals).find('/') == text.npos;
-  std::string name(has_name ? text.substr(0, equals) : "");
-  if (has_name) text.remove_prefix(equals + 1);
-  const FieldRole role = given.value_or(enum_of<FieldRole>(name).value_or(FieldRole::mask));
-  if (!has_name) name = traits_of(role).name;
-  return {{std::move(name), role}, std::string(text)};
-}
-
 }  // namespace
 
-std::vector<PairInput> pairs_of(const PackImagesSpec& spec) {
-  std::vector<PairInput> pairs;
-  std::vector<SampleField> fields;
-  for (const std::string& text : spec.pair) {
-    pairs.push_back(parse_pair(text));
-    fields.push_back(pairs.back().field);
-    if (pairs.back().folder.empty())
-      throw_usage("`pair`: expected [NAME=]FOLDER[:view], found '" + text + "'");
-  }
-  if (const std::string problem = fields_problem(fields); !problem.empty())
-    throw_usage("`pair`: " + problem + "; NAME=FOLDER names a field");
-  return pairs;
-}
-
-std::vector<std::string> pair_texts(const std::vector<PairInput>& pairs) {
-  std::vector<std::string> texts;
-  texts.reserve(pairs.size());
-  for (const auto& [field, folder] : pairs)
-    texts.push_back(field.name + "=" + folder + ":" + traits_of(field.role).name);
-  return texts;
+std::vector<FieldPlace> pairs_of(const PackImagesSpec& spec) {
+  return parse_fields(spec.pair, "`pair`", "[NAME=]FOLDER[:view]");
 }
 
 std::vector<SampleField> fields_of(const PackImagesSpec& spec, const SampleList& list) {
   std::vector<SampleField> fields;
-  for (PairInput& pair : pairs_of(spec)) fields.push_back(std::move(pair.field));
-  if (fields.empty() && !list.masks.empty()) fields.push_back({"mask", FieldRole::mask});
+  for (FieldPlace& pair : pairs_of(spec)) fields.push_back(std::move(pair.field));
+  if (fields.empty())
+    for (const ListedField& listed : list.fields) fields.push_back(listed.field);
   return fields;
 }
 
 std::vector<PairFolder> pair_folders(const PackImagesSpec& spec, const std::vector<SampleField>& fields) {
-  const std::vector<PairInput> inputs = pairs_of(spec);
+  const std::vector<FieldPlace> inputs = pairs_of(spec);
   std::vector<PairFolder> pairs;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     pairs.push_back({fields[i], std::nullopt});
-    if (!inputs.empty()) pairs.back().folder.emplace(inputs[i].folder, spec.follow_symlinks);
+    if (!inputs.empty()) pairs.back().folder.emplace(inputs[i].place, spec.follow_symlinks);
   }
   return pairs;
 }
@@ -169,11 +127,11 @@ MaskFile open_pair(const RootFolder& images, const PairFolder& pair, std::string
 
 MaskFile open_pair(const RootFolder& images, const PairFolder& pair, const SampleList& list,
                    std::size_t index) {
-  if (list.mask_files.empty() || !is_listed(pair.field, list))
-    return open_pair(images, pair, list.file(index));
-  MaskFile mask{std::string(list.mask_files[index]), {}, true};
-  const bool is_member = !list.masks.empty();
-  mask.file = is_member ? open_mask_range(list, index) : open_file(*pair.folder, mask.name);
+  const ListedField* const listed = list.find_field(pair.field.name);
+  if (listed == nullptr) return open_pair(images, pair, list.file(index));
+  MaskFile mask{listed->files.empty() ? "" : std::string(listed->files[index]), {}, true};
+  const bool is_member = !listed->ranges.empty();
+  mask.file = is_member ? open_field_range(list, *listed, index) : open_file(*pair.folder, mask.name);
   if (!mask.file.error) return mask;
   if (!is_member && mask.file.error.is_missing()) pair.folder->check_mounted(mask.name);
   throw_of_pair(pair, mask.name, mask.file.error.reason());
@@ -256,10 +214,10 @@ void check_pair_folder(const PackImagesSpec& spec, const RootFolder& images, con
 
 void check_pairs(const PackImagesSpec& spec, const InputFolders& folders, const SampleList& list) {
   if (!list.ranges.empty()) return;
-  const std::vector<PairInput> inputs = pairs_of(spec);
+  const std::vector<FieldPlace> inputs = pairs_of(spec);
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (!is_listed(inputs[i].field, list))
-      check_pair_folder(spec, folders.images, folders.pairs[i], inputs[i].folder, list);
+    if (list.find_field(inputs[i].field.name) == nullptr)
+      check_pair_folder(spec, folders.images, folders.pairs[i], inputs[i].place, list);
 }
 
 /// A hash: of sums, opposite changes of both files would cancel.
@@ -273,13 +231,18 @@ FileStamp joined_stamp(const FileStamp& image, const FileStamp& mask) {
 FileStamp joined_stamps(FileStamp image, const InputFolders& folders, const SampleList& list,
                         std::size_t index, std::size_t first) {
   for (const PairFolder& pair : std::span(folders.pairs).subspan(first)) {
-    if (!pair.folder && list.mask_files.empty()) continue;
+    const ListedField* const listed = list.find_field(pair.field.name);
+    if (!pair.folder && (listed == nullptr || listed->files.empty())) continue;  // a program's pixels
     try {
       image = joined_stamp(image, open_pair(folders.images, pair, list, index).file.stamp);
     } catch (const ImageError&) {
     }
   }
   return image;
+}
+
+std::string pair_text(const PairFolder& pair, std::string_view file) {
+  return "its " + pair.field.name + (file.empty() ? "" : " ") + std::string(file) + ": ";
 }
 
 MaskDecoder::MaskDecoder(const PackImagesSpec& spec)
@@ -300,12 +263,8 @@ std::uint64_t MaskDecoder::make(const RootFolder& images, const PairFolder& pair
                                 std::size_t index, const Size& image, std::uint64_t max_bytes,
                                 std::uint8_t* out) {
   stamp_ = {};
-  if (!list.mask_shapes.empty()) {
-    make_added(list, index, image, out);
-    return 0;
-  }
   const MaskFile mask = open_pair(images, pair, list, index);
-  stamp_ = mask.file.stamp;
+  if (!mask.name.empty()) stamp_ = mask.file.stamp;
   try {
     const std::uint64_t pixel_count = std::uint64_t{image.width} * image.height;
     if (mask.file.bytes > kMaxHeadBytes + kMaxPixelBytes * pixel_count)
@@ -314,6 +273,11 @@ std::uint64_t MaskDecoder::make(const RootFolder& images, const PairFolder& pair
     const std::uint64_t held = mask.file.bytes + kPixelCopies * pixel_count;
     if (held > max_bytes) return held;
     if (const FileError error = mask.file.read(file_)) throw ImageError(error);
+    if (mask.file.pixels.channels != 0) {
+      check_shape(mask.file.pixels.width, mask.file.pixels.height, image);
+      transform(image, file_, out);
+      return 0;
+    }
     DecodeMonitor monitor({.max_pixels = max_pixels(spec_), .max_seconds = spec_.max_seconds_per_image});
     const std::unique_ptr<OpenedImage> opened = open_class_ids(file_, monitor);
     const ImageHeader& header = opened->header;
@@ -326,18 +290,6 @@ std::uint64_t MaskDecoder::make(const RootFolder& images, const PairFolder& pair
   } catch (const ImageError& error) {
     throw_of_pair(pair, mask.name, error.reason());
   }
-}
-
-void MaskDecoder::make_added(const SampleList& list, std::size_t index, const Size& image,
-                             std::uint8_t* out) {
-  const SampleFile mask = open_mask_range(list, index);
-  static_cast<void>(mask.read(file_));
-  try {
-    check_shape(mask.pixels.width, mask.pixels.height, image);
-  } catch (const ImageError& error) {
-    throw ImageError("its mask: " + error.reason());
-  }
-  transform(image, file_, out);
 }
 
 void MaskDecoder::transform(const Size& image, Bytes pixels, std::uint8_t* out) {

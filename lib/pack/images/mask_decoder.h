@@ -18,17 +18,9 @@
 
 namespace chunkhit {
 
-/// A field of PackImagesSpec::pair, and its folder.
-struct PairInput {
-  SampleField field;
-  std::string folder;
-};
-
-/// Parses the fields of a spec, in their order; throws usage.
-[[nodiscard]] std::vector<PairInput> pairs_of(const PackImagesSpec& spec);
-/// What `pair` says of fields, one by one.
-[[nodiscard]] std::vector<std::string> pair_texts(const std::vector<PairInput>& pairs);
-/// The fields of a list's samples: those of the spec, or the mask that the list names or was given.
+/// The fields of a spec and their folders, in their order; throws usage.
+[[nodiscard]] std::vector<FieldPlace> pairs_of(const PackImagesSpec& spec);
+/// The fields of a list's samples: those of the spec, or those that the list names or was given.
 [[nodiscard]] std::vector<SampleField> fields_of(const PackImagesSpec& spec, const SampleList& list);
 
 /// The files of a field; no folder where they are members of tars, or were given by a program.
@@ -49,7 +41,7 @@ struct InputFolders {
 
 /// The mask, or view, of an image's file.
 struct MaskFile {
-  std::string name;  ///< below the folder
+  std::string name;  ///< below the folder, or a member; empty of a program's pixels
   SampleFile file;
   bool is_there = false;
 };
@@ -73,6 +65,9 @@ void check_pairs(const PackImagesSpec& spec, const InputFolders& folders, const 
 [[nodiscard]] FileStamp joined_stamps(FileStamp image, const InputFolders& folders, const SampleList& list,
                                       std::size_t index, std::size_t first = 0);
 
+/// "its mask cat/1.png: ", which begins what is wrong with it.
+[[nodiscard]] std::string pair_text(const PairFolder& pair, std::string_view file);
+
 /// Reads masks; each thread has its own.
 class MaskDecoder {
  public:
@@ -94,7 +89,6 @@ class MaskDecoder {
   void release();
 
  private:
-  void make_added(const SampleList& list, std::size_t index, const Size& image, std::uint8_t* out);
   void transform(const Size& image, Bytes pixels, std::uint8_t* out);
 
   PackImagesSpec spec_;  // of masks

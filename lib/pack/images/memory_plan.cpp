@@ -91,7 +91,7 @@ MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& opti
   rest -= more_parts * part_bytes + more_bytes;
   const std::uint64_t kept = std::min(kMaxKeptBytes - kMinKeptBytes, rest / 2 / plan.threads);
   plan.kept_bytes = kMinKeptBytes + kept;
-  const auto is_view = [](const PairInput& pair) { return traits_of(pair.field.role).is_image; };
+  const auto is_view = [](const FieldPlace& pair) { return traits_of(pair.field.role).is_image; };
   if (std::ranges::any_of(pairs_of(spec), is_view)) plan.kept_bytes /= 2;  // each thread has 2 decoders
   plan.decode_bytes = reserved + rest - kept * plan.threads;
   return plan;

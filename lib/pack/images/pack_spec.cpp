@@ -155,22 +155,17 @@ void check_resizing(const PackImagesSpec& spec) {
   check_crop(transform);
 }
 
-/// The same for pairs.
-void check_pair(const PackImagesSpec& spec) {
-  const std::vector<PairInput> pairs = pairs_of(spec);
-  if (spec.sizes != Sizes::own || pairs.empty()) return;
-  if (pairs.size() > 1 || !traits_of(pairs[0].field.role).fits_own_sizes || !has_usual_name(pairs[0].field))
-    throw_usage(
-        "`pair`: images of their own sizes have one field, a mask; other fields are for `sizes` fixed");
-}
-
 /// What a pack records of its fields: where their files were is not part of it.
-std::vector<std::string> recorded_pairs(const PackImagesSpec& spec) {
-  std::vector<PairInput> pairs = pairs_of(spec);
-  if (pairs.size() == 1 && has_usual_name(pairs[0].field))
-    return {traits_of(pairs[0].field.role).is_image ? kOneView : kOneMask};
-  for (PairInput& pair : pairs) pair.folder = "folder";
-  return pair_texts(pairs);
+std::vector<std::string> recorded_pairs(const PackImagesSpec& spec, const SampleList& list) {
+  std::vector<FieldPlace> pairs = pairs_of(spec);
+  const char* const place = !pairs.empty()                            ? "folder"
+                            : list.labels_from == LabelSource::writer ? "writer"
+                                                                      : "members";
+  if (pairs.empty())
+    for (const ListedField& listed : list.fields) pairs.push_back({listed.field, ""});
+  for (FieldPlace& pair : pairs) pair.place = place;
+  if (pairs.size() != 1 || !has_usual_name(pairs[0].field)) return field_texts(pairs);
+  return {place + std::string(traits_of(pairs[0].field.role).is_image ? ":view" : "")};
 }
 
 void check_split(const PackImagesSpec& spec) {
@@ -195,6 +190,14 @@ void check_split(const PackImagesSpec& spec) {
 
 }  // namespace
 
+void check_fields(const PackImagesSpec& spec, const std::vector<SampleField>& fields) {
+  if (spec.sizes == Sizes::fixed) return;
+  for (const SampleField& field : fields)
+    if (!traits_of(field.role).fits_own_sizes)
+      throw_usage("`sizes` own: " + field.name + " is a " + traits_of(field.role).name +
+                  "; images of their own sizes have masks alone beside them");
+}
+
 CodecChoice codec_choice(const PackImagesSpec& spec) {
   if (spec.sizes == Sizes::own) return {"none", 0};
   const Container& kind = container(spec.container);
@@ -208,8 +211,7 @@ RecordedSpec recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan, co
                            const SampleList& list) {
   const bool is_written = list.labels_from == LabelSource::writer;
   PackImagesSpec recorded = spec;
-  recorded.pair = recorded_pairs(spec);
-  if (!list.masks.empty()) recorded.pair = {is_written ? "writer" : "members"};
+  recorded.pair = recorded_pairs(spec, list);
   const bool is_sets = !spec.columns.label_separator.empty();
   std::map<std::string, std::string> computed{
       {"labels", name_of(list.labels_from)},
@@ -295,7 +297,7 @@ void check_spec(const PackImagesSpec& spec) {
     throw_usage("`resize`: long_side is what `max_side` of `sizes` own does");
   check_sizes(spec);
   check_resizing(spec);
-  check_pair(spec);
+  check_fields(spec, fields_of(spec, {}));
   check_classes(spec);
   check_split_folders(spec);
   check_split(spec);

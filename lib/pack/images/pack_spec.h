@@ -47,6 +47,9 @@ struct WantedPack {
 /// Whether a column can be kept under this name, which is that of a dataset of HDF5.
 [[nodiscard]] bool is_column_name(const std::string& name);
 
+/// Throws usage for fields that images of their own sizes cannot have.
+void check_fields(const PackImagesSpec& spec, const std::vector<SampleField>& fields);
+
 /// Checks the spec at the door; throws usage naming the field.
 void check_spec(const PackImagesSpec& spec);
 

@@ -131,8 +131,8 @@ PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions
   for (const PackSamples& samples : input->packs)
     OutputPack(kImagePacks, pack_path(options.output, samples.name), options.force);
   PackPlan plan = plan_of(options, frame.record, input->list, input->first);
-  for (const PairInput& pair : pairs_of(spec))
-    plan.masks.push_back(std::filesystem::canonical(pair.folder).string());
+  for (const FieldPlace& pair : pairs_of(spec))
+    plan.masks.push_back(std::filesystem::canonical(pair.place).string());
   plan.tasks = tasks;
   if (const auto before = read_plan(options.output); before && before->tasks != tasks)
     report.notices.push_back("replaces a plan of " + count_text(before->tasks, "task") +

@@ -49,6 +49,8 @@ void append_labels(std::string& text, const SampleList& list, std::size_t index)
     (text += ',') += number_text(list.values[index * columns + column]);
 }
 
+constexpr std::size_t kRangeFields = 3;
+
 void append_range(std::string& text, const FileRange& range) {
   for (const std::uint64_t number : {range.offset, range.bytes, std::uint64_t{range.container}})
     (text += ',') += number_text(number);
@@ -63,8 +65,8 @@ void append_range(std::string& text, const FileRange& range) {
   if (!list.rows.empty()) __builtin_prefetch(&list.rows[index]);
 }
 
-/// Writes the rows of one part as CSV: row, file, labels, and where the list has these the mask and the
-/// range.
+/// Writes the rows of one part as CSV: row, file, labels, and where the list has these the files of
+/// fields, and ranges.
 std::string rows_text(const SampleList& list, std::span<const std::uint32_t> indices) {
   constexpr std::size_t kAhead = 16;
   std::string text;
@@ -77,9 +79,10 @@ std::string rows_text(const SampleList& list, std::span<const std::uint32_t> ind
     append_labels(text, list, indices[at]);
     for (const SampleColumn& column : list.columns)
       append_csv_field(text += ',', column.value_text(indices[at]));
-    if (!list.mask_files.empty()) append_csv_field(text += ',', list.mask_files[indices[at]]);
+    for (const ListedField& field : list.fields) append_csv_field(text += ',', field.files[indices[at]]);
     if (!list.ranges.empty()) append_range(text, list.ranges[indices[at]]);
-    if (!list.masks.empty()) append_range(text, list.masks[indices[at]]);
+    for (const ListedField& field : list.fields)
+      if (!field.ranges.empty()) append_range(text, field.ranges[indices[at]]);
     text += '\n';
   }
   return text;
@@ -247,8 +250,7 @@ PlanRows::PlanRows(const std::string& folder, const PackPlan& plan, const std::s
     : path_(folder + "/" + std::string(kPlanRowsName)),
       row_count_(plan.rows),
       part_count_(plan.parts()),
-      container_count_(plan.containers.size()),
-      names_masks_(plan.names_masks()) {
+      container_count_(plan.containers.size()) {
   const std::uint64_t frames = part_count_ + plan.packs.size();
   const std::uint64_t index_bytes = frames * sizeof(PlanFrame);
   const auto fail = [&](const std::string& what) { throw_bad_data(path_ + ": " + what + "; plan again"); };
@@ -272,6 +274,7 @@ PlanRows::PlanRows(const std::string& folder, const PackPlan& plan, const std::s
   header_.label_separator = spec.get("label-separator");
   if (!header_.label_separator.empty()) header_.names_column = spec.get("label-column");
   for (const PackColumn& column : plan.columns) header_.columns.push_back(empty_column(column));
+  for (SampleField& field : plan.listed_fields()) header_.fields.push_back({std::move(field), {}, {}, {}});
   header_.classes = plan.classes;
   header_.row_count = plan.rows;
   header_.xxh3 = plan.input_xxh3;
@@ -317,11 +320,10 @@ SampleList PlanRows::part(std::uint64_t part) const {
   const std::string text = read_frame(part);
   SampleList list = header_;
   const std::size_t columns = list.label_columns.size();
-  const std::size_t mask_at = 2 + columns + list.columns.size();
-  const std::size_t range_at = mask_at + (names_masks_ ? 1 : 0);
+  const std::size_t fields_at = 2 + columns + list.columns.size();
+  const std::size_t range_at = fields_at + list.fields.size();
   const bool has_ranges = container_count_ > 0;
-  const bool has_masks = has_ranges && names_masks_;
-  const std::size_t min_fields = range_at + (has_ranges ? 3 : 0) + (has_masks ? 3 : 0);
+  const std::size_t min_fields = range_at + (has_ranges ? kRangeFields * (1 + list.fields.size()) : 0);
   read_rows(text, frame_name(part), min_fields, [&](const auto& fields, const CsvReader& rows) {
     const auto row = parse_number<std::uint32_t>(fields[0], rows);
     if (row >= row_count_)
@@ -338,9 +340,14 @@ SampleList PlanRows::part(std::uint64_t part) const {
     }
     for (std::size_t column = 0; column < list.columns.size(); ++column)
       take_value(fields[2 + columns + column], rows, list.columns[column]);
-    if (names_masks_) list.mask_files.add(fields[mask_at]);
-    if (has_ranges) list.ranges.push_back(range_of(std::span(fields).subspan(range_at), rows));
-    if (has_masks) list.masks.push_back(range_of(std::span(fields).subspan(range_at + 3), rows));
+    const auto range = [&](std::size_t at) {
+      return range_of(std::span(fields).subspan(range_at + kRangeFields * at), rows);
+    };
+    if (has_ranges) list.ranges.push_back(range(0));
+    for (std::size_t at = 0; at < list.fields.size(); ++at) {
+      list.fields[at].files.add(fields[fields_at + at]);
+      if (has_ranges) list.fields[at].ranges.push_back(range(1 + at));
+    }
   });
   return list;
 }

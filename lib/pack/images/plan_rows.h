@@ -68,7 +68,7 @@ class PlanRows {
   /// With a `root`, opens the plan's containers below it; throws try_again where one is not as it was
   /// planned.
   PlanRows(const std::string& folder, const PackPlan& plan, const std::string& root = "");
-  /// The list that the parts' rows belong to, without rows: labels, classes, hash.
+  /// The list that the parts' rows belong to, without rows: labels, classes, fields, hash.
   [[nodiscard]] const SampleList& header() const { return header_; }
   /// The rows of a part, which is numbered through all packs. Thread-safe.
   [[nodiscard]] SampleList part(std::uint64_t part) const;
@@ -84,7 +84,6 @@ class PlanRows {
   std::uint64_t row_count_;
   std::uint64_t part_count_;
   std::size_t container_count_;
-  bool names_masks_;
   std::vector<PlanFrame> index_;
   SampleList header_;
 };

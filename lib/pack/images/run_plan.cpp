@@ -138,13 +138,14 @@ void check_masks(const RunPlanOptions& given, const PackPlan& plan, const PackIm
     const std::vector<PairFolder> pairs = pair_folders(spec, plan.sample.pairs);
     if (given.pair.empty() || !plan.containers.empty() || is_deleted(root, plan.first_file)) return;
     for (; field < pairs.size(); ++field) {
-      if (plan.names_masks())
+      const bool is_listed = rows.header().find_field(pairs[field].field.name) != nullptr;
+      if (is_listed)
         static_cast<void>(open_pair(root, pairs[field], rows.part(0), 0));
       else
         static_cast<void>(open_pair(root, pairs[field], plan.first_file));
     }
   } catch (const ImageError& error) {
-    throw_elsewhere(pairs_of(spec)[field].folder + ": " + plan.first_file + " " + error.reason(), kAdvice);
+    throw_elsewhere(pairs_of(spec)[field].place + ": " + plan.first_file + " " + error.reason(), kAdvice);
   } catch (const Error& error) {
     throw_elsewhere(error.what(), kAdvice);
   }
@@ -194,25 +195,25 @@ std::vector<std::string> pairs_here(const RunPlanOptions& given, const PackPlan&
   if (plan.masks.empty() && !given.pair.empty())
     throw_usage(!fields.empty() ? "`pair`: the plan's masks are members of tars, below `root`"
                                 : "`pair`: the plan's images have no masks");
-  std::vector<PairInput> pairs;
+  std::vector<FieldPlace> pairs;
   for (std::size_t i = 0; i < plan.masks.size(); ++i) {
     const bool is_root = plan.masks[i] == plan.root && !given.root.empty();
     pairs.push_back({fields[i], is_root ? given.root : plan.masks[i]});
   }
   PackImagesSpec spec;
   spec.pair = given.pair;
-  for (const PairInput& input : pairs_of(spec)) {
-    const auto has_name = [&](const PairInput& pair) { return pair.field.name == input.field.name; };
+  for (const FieldPlace& input : pairs_of(spec)) {
+    const auto has_name = [&](const FieldPlace& pair) { return pair.field.name == input.field.name; };
     const auto pair = std::ranges::find_if(pairs, has_name);
     if (pair != pairs.end())
-      pair->folder = input.folder;
+      pair->place = input.place;
     else if (pairs.size() == 1 && has_usual_name(input.field))
-      pairs.front().folder = input.folder;
+      pairs.front().place = input.place;
     else
       throw_usage("`pair`: the plan has no field '" + input.field.name + "', but " +
                   joined(fields, ", ", &SampleField::name));
   }
-  return pair_texts(pairs);
+  return field_texts(pairs);
 }
 
 /// Parses the specs of the packs.

@@ -293,12 +293,12 @@ class ViewDecoder final : public SampleDecoder {
             std::uint8_t* out) {
     pair_ = &pair;
     name_.clear();
+    is_open_ = false;
     image_ = {image.width, image.height};
     try {
       make_with_retries(list.file(index), [&] { transform(read(list, index), out); });
     } catch (const ImageError& error) {
-      throw ImageError(name_.empty() ? error.reason()
-                                     : "its " + pair.field.name + " " + name_ + ": " + error.reason());
+      throw ImageError(is_open_ ? pair_text(pair, name_) + error.reason() : error.reason());
     }
   }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -307,6 +307,7 @@ class ViewDecoder final : public SampleDecoder {
   SampleFile open_file(const SampleList& list, std::size_t index) override {
     MaskFile view = open_pair(context_.root, *pair_, list, index);
     name_ = view.name;
+    is_open_ = true;
     return std::move(view.file);
   }
 
@@ -323,6 +324,7 @@ class ViewDecoder final : public SampleDecoder {
 
   const PairFolder* pair_ = nullptr;
   std::string name_;
+  bool is_open_ = false;
   MaskDecoder::Size image_{};
 };
 
@@ -335,16 +337,15 @@ void SampleDecoder::make_view(const SampleList& list, std::size_t index, const P
   view.make(list, index, pair, input_, out);
   stamp_ = joined_stamp(stamp_, view.stamp());
   if (view.warnings().empty()) return;
-  warnings_ +=
-      (warnings_.empty() ? "its " : "; its ") + pair.field.name + " " + view.name() + ": " + view.warnings();
+  warnings_ += (warnings_.empty() ? "" : "; ") + pair_text(pair, view.name()) + view.warnings();
 }
 
 void SampleDecoder::make_mask(const SampleList& list, std::size_t index, const PairFolder& pair,
                               std::uint8_t* out) {
   const std::string_view file = list.file(index);
-  // The file, its pixels, and what is made of them for a sample of its own size.
-  constexpr std::uint64_t kMaskCopies = 4;
-  std::uint64_t bytes = kMaskCopies * input_.width * input_.height;
+  // The file, its pixels, and what is made of them for a sample of its own size, which has all masks.
+  constexpr std::uint64_t kMaskCopies = 3;
+  std::uint64_t bytes = (kMaskCopies + context_.sample.pairs.size()) * input_.width * input_.height;
   for (std::uint64_t needed = bytes; needed != 0; bytes = std::max(bytes, needed)) {
     MemoryBudget::Share share;
     if (needed > context_.kept_bytes) {

@@ -67,11 +67,13 @@ std::uint64_t SizedSampleDecoder::made_bytes(const ImageHeader& header, std::uin
                                     (held > context_.kept_bytes ? 0 : held));
 }
 
-/// Its rows are made upright; a class map shrinks to a few bytes.
-void SizedSampleDecoder::append_mask(const SampleList& list, std::size_t index, SizedSample& sample) {
+/// One behind the other, their rows upright; class maps shrink to a few bytes.
+void SizedSampleDecoder::append_masks(const SampleList& list, std::size_t index, SizedSample& sample) {
   const SampleShape shape = mask_.plan({input_.width, input_.height}).sample;
-  ByteBuffer pixels(shape.byte_count()), compressed;
-  make_field(list, index, 0, pixels.data());
+  const std::size_t count = context_.sample.pairs.size();
+  ByteBuffer pixels(shape.byte_count() * count), compressed;
+  for (std::size_t field = 0; field < count; ++field)
+    make_field(list, index, field, pixels.data() + field * shape.byte_count());
   const ChunkCodec& codec = chunk_codec("deflate");
   codec.encode(pixels, shape, codec.default_level, false, compressed);
   sample.mask_bytes = static_cast<std::uint32_t>(compressed.size());
@@ -84,7 +86,7 @@ SizedSample SizedSampleDecoder::make_sized(const SampleList& list, std::size_t i
                                            MemoryBudget::Share& payload) {
   SizedSample sample;
   make_image(list, index, [&] { sample = store(read(list, index, &payload)); });
-  if (!context_.sample.pairs.empty()) append_mask(list, index, sample);
+  if (!context_.sample.pairs.empty()) append_masks(list, index, sample);
   return sample;
 }
 

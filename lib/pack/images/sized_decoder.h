@@ -51,7 +51,7 @@ class SizedSampleDecoder final : public SampleDecoder {
   void store_pixels(const Decoded& image, SizedSample& sample);
   void encode(SizedSample& sample);
   void compress(const SampleShape& shape, SizedSample& sample);
-  void append_mask(const SampleList& list, std::size_t index, SizedSample& sample);
+  void append_masks(const SampleList& list, std::size_t index, SizedSample& sample);
 
   bool keeps_jpeg_ = false;
   bool keeps_file_ = false;  // its bytes stay as they are

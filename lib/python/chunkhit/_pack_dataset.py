@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._error import Error, whole_number
-from ._masks import is_mask, mask_array, may_be_mask
+from ._masks import Field, field_arrays, image_array, is_mask, may_be_mask
 from ._options import has_options
 from ._packing import Info, Progress
 from ._paths import Path
-from ._writers import OF_FILES, ImageWriter, column_names, column_value, image_array, key_text, label_value
+from ._writers import OF_FILES, ImageWriter, column_names, column_value, key_text, label_value
 
-Entry = Tuple[NDArray[Any], Union[int, str, NDArray[Any]], str, Dict[str, Union[int, float, str]], Optional[NDArray[Any]]]
+Entry = Tuple[NDArray[Any], Union[int, str, NDArray[Any]], str, Dict[str, Union[int, float, str]], List[Field]]
 
 BATCH = 16  # samples that a worker hands over at a time
 
@@ -27,11 +27,9 @@ BATCH = 16  # samples that a worker hands over at a time
 class Samples:
     """A source whose samples are ready to be added; what is wrong with one is an Error that names its index."""
 
-    def __init__(self, source: Any, image: str, label: str, key: Optional[str], mask: Optional[str], columns: List[str],
-                 exif: Optional[str]) -> None:
-        self.source, self.exif = source, exif
-        self.names = (image, label, key, mask)
-        self.columns = columns
+    def __init__(self, source: Any, names: Tuple[str, str, Optional[str], Optional[str]], field_names: Mapping[str, str],
+                 columns: List[str], exif: Optional[str]) -> None:
+        self.source, self.names, self.field_names, self.columns, self.exif = source, names, field_names, columns, exif
 
     def __len__(self) -> int:
         return len(self.source)
@@ -58,11 +56,18 @@ class Samples:
         try:
             image, label, key, mask, found = self.fields(sample)
             columns = {name: column_value(name, found[name]) for name in self.columns if name in found}
+            for own in self.field_names.values():
+                if own not in found:
+                    raise Error(f"has no {own!r}, only {', '.join(map(repr, found)) or 'image and label'}; fields= names what it has", "usage")
+            fields = {name: found[own] for name, own in self.field_names.items()}
             if is_mask(label):
                 if mask is not None:
                     raise Error("label: is a mask, and another mask stands beside it", "usage")
                 label, mask = -1, label
-            return image_array(stored_image(image), self.exif), label_value(label), key_text(key), columns, mask_array(mask)
+            if mask is not None:
+                fields = {"mask": mask, **fields}
+            return (image_array(stored_image(image), self.exif), label_value(label), key_text(key), columns,
+                    field_arrays({name: stored_image(value) for name, value in fields.items()}, self.exif))
         except (Error, TypeError, OSError) as error:
             code = "bad_data" if isinstance(error, TypeError) else getattr(error, "code", "bad_data")
             raise Error(f"sample {index}: {error}", code) from error
@@ -73,8 +78,9 @@ class Samples:
             return self.fields_of_dict(sample)
         if isinstance(sample, (tuple, list)) and 2 <= len(sample) <= 5:
             *others, columns = sample if isinstance(sample[-1], dict) else [*sample, {}]
-            if columns and not self.columns:
-                raise Error(f"columns: found {', '.join(map(repr, columns))}, expected none; keep_columns names those to keep", "usage")
+            if columns and not self.columns and not self.field_names:
+                raise Error(f"columns: found {', '.join(map(repr, columns))}, expected none; keep_columns names those to keep, fields "
+                            "masks and views", "usage")
             mask = others.pop(2) if len(others) > 2 and may_be_mask(others[2], others[0]) else None
             if len(others) in (2, 3):
                 return others[0], others[1], others[2] if len(others) == 3 else None, mask, columns
@@ -91,7 +97,7 @@ class Samples:
                 raise Error(f"has no {name!r}, only {found}; {argument}= names what it has", "usage")
         if mask is None:
             for name, value in sample.items():
-                if name not in (image, label, key) and may_be_mask(value, sample[image]):
+                if name not in (image, label, key, *self.field_names.values()) and may_be_mask(value, sample[image]):
                     raise Error(f"has {name!r}, which may be a mask: mask={name!r} packs it, mask='' leaves it out", "usage")
         return sample[image], sample[label], None if key is None else sample[key], sample[mask] if mask else None, sample
 
@@ -112,7 +118,7 @@ def in_shared_memory(samples: List[Entry]) -> Tuple[Any, List[Any]]:
     """The samples, with shapes in the place of pixels and masks, and one tensor of all of these, which torch hands over without
     a copy through a pipe; where shared memory is short, None and the samples as they are."""
     torch = importlib.import_module("torch")
-    arrays = [array for sample in samples for array in (sample[0], sample[4]) if array is not None]
+    arrays = [array for sample in samples for array in (sample[0], *(field[2] for field in sample[4]))]
     count = sum(array.nbytes for array in arrays)
     try:
         free = os.statvfs("/dev/shm")
@@ -122,7 +128,8 @@ def in_shared_memory(samples: List[Entry]) -> Tuple[Any, List[Any]]:
         return None, samples
     pixels = torch.empty(count, dtype=torch.uint8).share_memory_()
     np.concatenate([array.reshape(-1) for array in arrays], out=pixels.numpy())
-    return pixels, [(image.shape, *others, mask if mask is None else mask.shape) for image, *others, mask in samples]
+    return pixels, [(image.shape, *others, [(name, role, array.shape) for name, role, array in fields])
+                    for image, *others, fields in samples]
 
 
 def from_shared_memory(batch: Tuple[Any, List[Any]]) -> Iterator[Entry]:
@@ -132,12 +139,12 @@ def from_shared_memory(batch: Tuple[Any, List[Any]]) -> Iterator[Entry]:
         yield from samples
         return
     left = pixels.numpy()
-    for shape, label, key, columns, mask_shape in samples:
-        image, left = left[:math.prod(shape)].reshape(shape), left[math.prod(shape):]
-        mask = None
-        if mask_shape is not None:
-            mask, left = left[:math.prod(mask_shape)].reshape(mask_shape), left[math.prod(mask_shape):]
-        yield image, label, key, columns, mask
+    for shape, label, key, columns, fields in samples:
+        arrays = []
+        for one in (shape, *(field[2] for field in fields)):
+            arrays.append(left[:math.prod(one)].reshape(one))
+            left = left[math.prod(one):]
+        yield arrays[0], label, key, columns, [(name, role, array) for (name, role, _), array in zip(fields, arrays[1:])]
 
 
 def is_map_style(source: Any) -> bool:
@@ -192,7 +199,7 @@ def class_names(source: Any, label: str) -> List[str]:
 
 @has_options("pack_images", without=OF_FILES)
 def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image: str = "image", label: str = "label",
-                 key: Optional[str] = None, mask: Optional[str] = None,
+                 key: Optional[str] = None, mask: Optional[str] = None, fields: Union[Mapping[str, str], Sequence[str], None] = None,
                  classes: Union[Path, Sequence[str], None] = None, progress: Progress = None, **options: Any) -> Info:
     """Packs a dataset: a map-style Dataset of torch or Hugging Face, or any iterable.
 
@@ -207,6 +214,8 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
     image, label, key, mask
               what dicts name them; key None: the number of the sample; mask None: none, and an error where a dict seems to have
               one; "": none
+    fields    further fields: their names in dicts, also in the dict behind a tuple, or a dict of these by names of fields:
+              {"depth:view": "depth_map"}; masks and views as in `ImageWriter.add`
     label_column, keep_columns
               as in ImageWriter; the columns stand in each sample's dict
     output, progress
@@ -219,7 +228,8 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
 
     Returns and raises what `pack_images` does; an Error names the index of the sample, from 0.
     """
-    samples = Samples(source, image, label, key, mask, column_names(options.get("keep_columns")), options.get("exif"))
+    named = fields if isinstance(fields, Mapping) else {name: name.partition(":")[0] for name in fields or ()}
+    samples = Samples(source, (image, label, key, mask), named, column_names(options.get("keep_columns")), options.get("exif"))
     count = whole_number("workers", workers)
     has_numbers = len(column_names(options.get("label_column"))) > 1  # a column of 0 and 1 for each class, say
     names = classes if classes is not None else [] if has_numbers else class_names(source, label)
@@ -232,9 +242,10 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
         else:
             entries = samples.iterate()
         with contextlib.closing(entries):
-            for index, (pixels, own_label, own_key, columns, own_mask) in enumerate(entries):
+            for index, (pixels, own_label, own_key, columns, own_fields) in enumerate(entries):
                 try:
-                    writer.add(pixels, own_label, own_key or None, columns, own_mask)
+                    writer.add(pixels, own_label, own_key or None, columns,
+                               fields={f"{name}:{role}": array for name, role, array in own_fields})
                 except Error as error:
                     text = str(error).removeprefix(f"sample {index}: ")
                     raise Error(f"sample {index}: {text}", error.code) from error

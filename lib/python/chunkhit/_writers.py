@@ -20,7 +20,7 @@ from . import _chunkhit
 from . import _types as types
 from ._error import ArgumentError, Error
 from ._ids import id_text
-from ._masks import mask_array
+from ._masks import field_arrays, image_array
 from ._options import given, has_options
 from ._packing import Progress, ProgressLine, finished_info, pack_options, progress_shower
 from ._paths import Path, native_path
@@ -113,7 +113,7 @@ class ImageWriter(Writer):
         super().__init__(lambda own, show: _chunkhit.ImageWriter(own, names, show), output, progress, options)
 
     def add(self, image: Any, label: Any = -1, key: Union[str, int, None] = None,
-            columns: Optional[Mapping[str, Any]] = None, mask: Any = None) -> None:
+            columns: Optional[Mapping[str, Any]] = None, mask: Any = None, fields: Optional[Mapping[str, Any]] = None) -> None:
         """Appends an image.
 
         image  uint8 (height, width) or (height, width, channels) with 1 to 4 channels, as a NumPy array or a torch tensor,
@@ -128,6 +128,9 @@ class ImageWriter(Writer):
         mask   a class map, with all images or with none: (height, width) of the upright image's size, bool or integers of
                values from 0 to 255, as an array or a tensor; or an image of Pillow of one value a pixel, as mode L, or P,
                whose indices are the classes
+        fields
+               further fields by name, the same with all images: a mask as above, or a view, which is as an image: (height, width,
+               channels), bytes of a file, or Pillow. "depth:view" says the role of a field that has (height, width)
 
         Raises Error "usage", naming the key, for what cannot be added, which is not added then, "bad_data" for a class that
         `classes` does not have; "cannot_write" where the disk is full.
@@ -136,7 +139,8 @@ class ImageWriter(Writer):
             values = column_list(self._columns, columns or {})
         except Error as error:
             raise Error(f"{f'sample {self._count}' if key is None else key}: {error}", error.code) from None
-        self._core.add(image_array(image, self._exif), label_value(label), key_text(key), values, mask_array(mask))
+        given = {**({} if mask is None else {"mask": mask}), **(fields or {})}
+        self._core.add(image_array(image, self._exif), label_value(label), key_text(key), values, field_arrays(given, self._exif))
         self._count += 1
 
 
@@ -358,54 +362,6 @@ def times_column(times: Any) -> Optional[NDArray[Any]]:
     if array.dtype.kind in "uf" and len(whole) and not (-(2**63) <= int(whole.min()) and int(whole.max()) < 2**63):
         raise Error("times: expected numbers of 64 bits, found larger ones", "bad_data")
     return np.ascontiguousarray(whole, np.int64)
-
-
-def image_array(image: Any, exif: Optional[str]) -> NDArray[Any]:
-    """uint8 (height, width, channels), or an image file as uint8 (n,)."""
-    if isinstance(image, (bytes, bytearray, memoryview)):
-        return np.frombuffer(image, np.uint8)
-    torch, pillow = sys.modules.get("torch"), sys.modules.get("PIL.Image")
-    if torch is not None and isinstance(image, torch.Tensor):
-        array = image.detach().cpu().numpy()
-    elif pillow is not None and isinstance(image, pillow.Image):
-        image.load()  # its size may change: Pillow turns a TIFF
-        array = np.asarray(pillow_pixels(image if exif == "ignore" else upright(image)))
-    elif isinstance(image, np.ndarray):
-        array = image
-    else:
-        raise ArgumentError("image: expected a NumPy array, a torch tensor, an image of Pillow or bytes, "
-                        f"found a {type(image).__name__}")
-    if array.dtype != np.uint8:
-        raise Error(f"image: expected uint8, found {array.dtype}; add it before it is converted", "usage")
-    if array.ndim == 2:
-        array = array[:, :, np.newaxis]
-    if array.ndim != 1 and not (array.ndim == 3 and 1 <= array.shape[2] <= 4 and array.size):
-        is_planar = array.ndim == 3 and 1 <= array.shape[0] <= 4
-        raise Error("image: expected shape (height, width) or (height, width, 1 to 4 channels), found "
-                    f"{tuple(image.shape)}" + ("; permute(1, 2, 0) of a tensor, transpose(1, 2, 0) of an array, makes it so"
-                                               if is_planar else ""), "usage")
-    return np.ascontiguousarray(array)
-
-
-def upright(image: Any) -> Any:
-    """An image of Pillow turned as its EXIF says. Pillow has turned a TIFF when it loaded it."""
-    try:
-        is_turned = image.format != "TIFF" and image.getexif().get(0x112, 1) in range(2, 9)
-    except Exception:  # what Pillow cannot read is no orientation
-        return image
-    if not is_turned:
-        return image
-    return importlib.import_module("PIL.ImageOps").exif_transpose(image)
-
-
-def pillow_pixels(image: Any) -> Any:
-    """The image in a mode of 8 bits a channel, as pack_images decodes it."""
-    if image.mode in ("L", "LA", "RGB", "RGBA"):
-        return image
-    if image.mode in ("1", "P", "PA", "CMYK", "YCbCr"):
-        has_alpha = image.mode == "PA" or "transparency" in image.info
-        return image.convert("L" if image.mode == "1" else "RGBA" if has_alpha else "RGB")
-    raise Error(f"image: expected 8 bits a channel, found Pillow's mode {image.mode}; convert it first", "usage")
 
 
 def int64_value(expected: str, value: Any) -> Optional[int]:
