@@ -85,7 +85,7 @@ def test_further_fields_stand_below_their_images(folders, tmp_path):  # noqa: F8
     pack(folders, tmp_path / "pack", layout="nchw")
     dataset = chunkhit.ImageDataset(tmp_path / "pack")
     sheet = chunkhit.show(dataset, 2)
-    assert "24 images, 0 classes; below each parts, depth" in repr(sheet)
+    assert "24 images, 0 classes; below each: parts, depth" in repr(sheet)
     found = re.findall(r'base64,([^"]*)" alt="(parts|depth)"', sheet._repr_html_())
     assert [name for _, name in found] == ["parts", "depth"] * 2 and sheet._repr_html_().count("opacity:0.55") == 2
     for sample, (source, _) in zip((0, 23), found[1::2]):

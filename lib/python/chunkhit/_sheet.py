@@ -69,7 +69,7 @@ def sheet_of(dataset: Any, n: int) -> Sheet:
         kinds = counted(len(info["labels"]["columns"]), "label column")
     title = f"{name}: {len(samples)} of {counted(total, 'image')}, {kinds}"
     if fields := fields_below(info):
-        title += f"; below each {', '.join(fields)}"
+        title += f"; below each: {', '.join(fields)}"
     figures = figures_in(name, dataset, info, samples, "")
     cells = [figure_html(figure, caption) for figure, caption in zip(figures, captions_of(dataset, samples))]
     return Sheet(title, f'<div>{escape(title)}<div style="display:flex;flex-wrap:wrap;gap:8px;margin-top:6px">'
