@@ -141,6 +141,8 @@ def main():
             run_line(line)
             shutil.move(name, packs)
         run_line("pack-images streets/images --pair streets/masks --sizes own -o streets/train")
+        run_line("pack-images rooms/images --pair mask=rooms/classes --pair instances=rooms/instances --pair depth=rooms/depth:view "
+                 "--fit 256 -o rooms/train")
         totals = [0, 0, 0]
         for page in PAGES:
             for output in set(os.listdir()) - inputs:

@@ -201,8 +201,6 @@ def test_readers_name_the_fields_that_there_are(folders, tmp_path):
         with pytest.raises(chunkhit.Error, match=r"samples of .* with masks.*, .*pack one of them again with the shape, layout and fields"):
             chunkhit.merge_packs([tmp_path / "out", tmp_path / other], tmp_path / "out")
     assert parts_of(tmp_path / "out") == before
-    with pytest.raises(chunkhit.Error, match="has parts, depth, which are not exported"):
-        chunkhit.export_pack(tmp_path / "out", tmp_path / "out.tar")
 
 
 def test_a_column_names_the_masks_and_a_folder_has_the_views(folders, tmp_path):

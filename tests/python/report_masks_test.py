@@ -10,6 +10,7 @@ from PIL import Image
 import chunkhit
 from chunkhit.report import write_report
 
+from fields_test import COUNT, folders, pack  # noqa: F401: a fixture
 from report_test import texts
 
 
@@ -55,3 +56,40 @@ def test_masks_of_one_value_alone_are_a_warning(masked, tmp_path):
     chunkhit.pack_images(masked / "images", tmp_path / "pack", pair=tmp_path / "masks")
     write_report(tmp_path / "pack", tmp_path / "report.html")
     assert any("pack: all pixels of all masks are 7" in text for text in texts((tmp_path / "report.html").read_text()))
+
+
+def decoded(source):
+    return Image.open(io.BytesIO(base64.b64decode(source)))
+
+
+def test_each_field_is_shown(folders, tmp_path):  # noqa: F811
+    """A section of each field of masks; in a figure the first mask lies over the image, other fields stand below."""
+    pack(folders, tmp_path / "pack")
+    write_report(tmp_path / "pack", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    dataset = chunkhit.ImageDataset(tmp_path / "pack")
+    parts, depth = (dataset.field(name, range(COUNT)) for name in ("parts", "depth"))
+    assert re.findall(r"<h2>(Masks.*?)</h2>", page) == ["Masks", "Masks (parts)"]
+    for anchor, name in (("masks", "mask"), ("masks-parts", "parts")):
+        section = page[page.index(f'<section id="{anchor}">'):].split("</section>")[0]
+        values = np.unique(dataset.field(name, range(COUNT)))
+        assert f"<h3>pack: {len(values)} values</h3>" in section
+        assert set(re.findall(r'<span class="label">(\d+)', section)) == {str(value) for value in values}
+    assert any("Below an image: parts, depth." in text for text in texts(page))
+    figures = page.split('<figure id="sheet0-')[1:]
+    assert len(figures) == COUNT and page.count('class="mask"') == COUNT
+    for figure in figures:
+        sample = int(figure.split('"')[0])
+        found = dict(re.findall(r'base64,([^"]*)" alt="(parts|depth)"', figure)[::-1])
+        below = {name: decoded(source) for source, name in found.items()}
+        np.testing.assert_array_equal(np.asarray(below["depth"]), depth[sample])
+        drawn = np.asarray(below["parts"].convert("RGBA"))
+        colors = {tuple(color) for color in drawn.reshape(-1, 4).tolist()}
+        assert len(colors) == len(np.unique(parts[sample]))
+
+
+def test_a_view_alone_stands_below_its_image(folders, tmp_path):  # noqa: F811
+    pack(folders, tmp_path / "pack", pair={"view": folders / "depth"})
+    write_report(tmp_path / "pack", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert page.count('alt="view"') == COUNT and "<h2>Masks" not in page and 'class="mask"' not in page

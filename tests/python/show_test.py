@@ -12,6 +12,7 @@ from PIL import Image
 import chunkhit
 
 from error_test import raised
+from fields_test import folders, pack  # noqa: F401: a fixture
 
 CELL = r'<figure title="#(\d+) .*?src="data:image/png;base64,(.*?)".*?<figcaption.*?>(.*?)</figcaption>'
 
@@ -78,6 +79,28 @@ def test_names_are_texts_and_no_markup(tmp_path):
 def test_masks_lie_over_their_images(masked):
     sheet = chunkhit.show(masked / "pack", 36)._repr_html_()
     assert sheet.count("<figure") == 36 and sheet.count("opacity:0.55") == 36
+
+
+def test_further_fields_stand_below_their_images(folders, tmp_path):  # noqa: F811
+    pack(folders, tmp_path / "pack", layout="nchw")
+    dataset = chunkhit.ImageDataset(tmp_path / "pack")
+    sheet = chunkhit.show(dataset, 2)
+    assert "24 images, 0 classes; below each: parts, depth" in repr(sheet)
+    found = re.findall(r'base64,([^"]*)" alt="(parts|depth)"', sheet._repr_html_())
+    assert [name for _, name in found] == ["parts", "depth"] * 2 and sheet._repr_html_().count("opacity:0.55") == 2
+    for sample, (source, _) in zip((0, 23), found[1::2]):
+        pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(source))))
+        np.testing.assert_array_equal(pixels, dataset.field("depth", [sample])[0].transpose(1, 2, 0))
+
+
+def test_a_dataset_of_other_fields_or_of_tensors_was_an_error(folders, tmp_path):  # noqa: F811
+    """Its first field was shown as the image."""
+    pack(folders, tmp_path / "pack")
+    expected = chunkhit.show(tmp_path / "pack", 4)._repr_html_()
+    assert chunkhit.show(chunkhit.ImageDataset(tmp_path / "pack", fields=["mask", "depth"]), 4)._repr_html_() == expected
+    pytest.importorskip("torch")
+    from chunkhit.torch import ImageDataset
+    assert chunkhit.show(ImageDataset(tmp_path / "pack"), 4)._repr_html_() == expected
 
 
 def test_numbers_stand_where_there_are_no_classes(packs):

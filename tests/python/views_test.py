@@ -235,10 +235,6 @@ def test_what_views_do_not_go_with_is_an_error(twins, tmp_path):
         with pytest.raises(chunkhit.Error, match=words) as error:
             chunkhit.pack_images(folder / "noisy", tmp_path / "out", pair={"view": folder / "clean"}, **options)
         assert error.value.code == "usage"
-    pack(folder, tmp_path / "out")
-    with pytest.raises(chunkhit.Error, match="has view, which are not exported"):
-        chunkhit.export_pack(tmp_path / "out", tmp_path / "out.tar")
-    assert not (tmp_path / "out.tar").exists()
     chunkhit.pack_images(folder / "noisy", tmp_path / "plain", resize=SIZE, progress=False)
     assert next(iter(chunkhit.ImageLoader(tmp_path / "plain", batch_size=4))).views is None
     with pytest.raises(chunkhit.Error, match="read_field: the samples have no field 'view', but images alone"):

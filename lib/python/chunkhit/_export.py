@@ -51,8 +51,10 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
               and KEY.json (label, class, key, kept columns); ".npz": arrays images (n, height, width, channels), labels,
               classes, keys and columns/NAME; without an ending a folder: CLASS/NAME.png or .jpg and labels.csv (label, key,
               columns). pack_images takes tars and folders back
-    masks     KEY.mask.png of a tar, the array masks (n, height, width) of a .npz; a folder then has images/CLASS/NAME.png and
-              masks/CLASS/NAME.png, which pack_images("OUTPUT/images", pair="OUTPUT/masks") takes back
+    fields    masks and views: KEY.NAME.png of a tar, such as KEY.mask.png; an array of the field's name of a .npz, masks of the
+              field mask; a folder then has images/CLASS/NAME.png, masks/CLASS/NAME.png of the field mask, and
+              FIELD/CLASS/NAME.png. pack_images("OUTPUT/images", pair={"mask": "OUTPUT/masks", "depth": "OUTPUT/depth:view"})
+              takes it back
     ratings   ".npz": scipy.sparse.load_npz reads it, with the ids in OUTPUT.users.csv and OUTPUT.items.csv; ".csv":
               user,item,value. What is held out is in OUTPUT.held_out.npz or .csv. Times, where the pack keeps them, are
               a column of the table, or in OUTPUT.times.npz and OUTPUT.held_out.times.npz
@@ -86,9 +88,6 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
         files = with_progress(progress, lambda on_progress: export_ratings(
             rows, target, force, Counter(matrices * len(rows), on_progress), plain))
         return {"rows": len(rows), "files": files}
-    others = [name for name in info.get("fields", {}) if name != "mask"]
-    if others:
-        raise Error(f"{source}: has {', '.join(others)}, which are not exported; ImageDataset(…).field gives them", "usage")
     dataset = ImageDataset(source, cache="none", images=images, labels=labels)  # each chunk is read once
     samples = np.arange(len(dataset)) if classes is None else samples_of_classes(dataset, classes)
     count = len(os.sched_getaffinity(0)) if threads is None else max(1, whole_number("`threads`", threads))

@@ -23,6 +23,7 @@ from ._publish import Table, new_file, new_folder
 RUN_BYTES = 32 << 20  # pixels that are read at a time
 MAX_NAME_BYTES = 200
 LIST = "labels.csv"  # in an exported folder
+FOLDERS = {"mask": "masks"}  # of fields, and their arrays; others have the field's name
 UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\%:*?"<>|]')
 EXIF_ORIENTATION = 0x112
 
@@ -41,7 +42,7 @@ class Export(NamedTuple):
 class EncodedImage(NamedTuple):
     suffix: str
     content: bytes
-    mask: Optional[bytes] = None  # PNG of its class ids, where the pack has masks
+    fields: Dict[str, bytes]  # PNG of the masks and views beside it, by name
 
 
 def safe_name(text: str) -> str:
@@ -72,13 +73,14 @@ def pillow() -> Any:
     return Image
 
 
-def png(pixels: NDArray[Any]) -> EncodedImage:
-    """(height, width, channels) as PNG."""
-    if pixels.shape[2] not in (1, 2, 3, 4):
-        raise Error(f"images of {pixels.shape[2]} channels, expected 1 to 4", "bad_data")
+def png(pixels: NDArray[Any]) -> bytes:
+    """(height, width, channels), or (height, width) of a mask, as PNG."""
+    channels = pixels.shape[2] if pixels.ndim == 3 else 1
+    if channels not in (1, 2, 3, 4):
+        raise Error(f"images of {channels} channels, expected 1 to 4", "bad_data")
     file = io.BytesIO()
-    pillow().fromarray(np.ascontiguousarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)).save(file, "PNG")
-    return EncodedImage("png", file.getvalue())
+    pillow().fromarray(np.ascontiguousarray(pixels.reshape(pixels.shape[:2]) if channels == 1 else pixels)).save(file, "PNG")
+    return file.getvalue()
 
 
 def turned_jpeg(jpeg: bytes, orientation: int) -> Optional[bytes]:
@@ -97,16 +99,24 @@ def turned_jpeg(jpeg: bytes, orientation: int) -> Optional[bytes]:
     return bytes(jpeg[:2]) + b"\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment + jpeg[2:]
 
 
-def encode_own_size(dataset: ImageDataset, sample: int) -> EncodedImage:
+def encode_own_size(dataset: ImageDataset, sample: int) -> Tuple[str, bytes]:
+    """The suffix and the content of its file."""
     stored = dataset.stored_jpeg(sample)
     jpeg = turned_jpeg(*stored) if stored else None
-    return png(dataset[sample][0]) if jpeg is None else EncodedImage("jpg", jpeg)
+    return ("png", png(dataset[sample][0])) if jpeg is None else ("jpg", jpeg)
 
 
-def read_images(export: Export, samples: NDArray[Any]) -> NDArray[Any]:
-    """uint8 (n, height, width, channels)."""
-    images: NDArray[Any] = export.dataset[samples][0]
-    return images.transpose(0, 2, 3, 1) if export.info["sample"]["layout"] == "nchw" else images
+def fields_of(export: Export) -> Dict[str, str]:
+    """Roles of what the samples have beside the image, by name."""
+    return dict(export.info.get("fields", {}))
+
+
+def read_field(export: Export, name: str, samples: NDArray[Any]) -> Any:
+    """uint8 (n, height, width, channels) of "image" and views, (n, height, width) of masks; a list where each has its own
+    size."""
+    pixels: Any = export.dataset[samples][0] if name == "image" else export.dataset.field(name, samples)
+    has_channels = fields_of(export).get(name) != "mask"
+    return pixels.transpose(0, 2, 3, 1) if has_channels and export.info["sample"]["layout"] == "nchw" else pixels
 
 
 def run_length(info: Dict[str, Any]) -> int:
@@ -126,11 +136,9 @@ def encoded_images(export: Export) -> Generator[Tuple[int, EncodedImage], None, 
 
     def encode(run: NDArray[Any]) -> List[EncodedImage]:
         images = [encode_own_size(export.dataset, int(sample)) for sample in run] if is_own else \
-            [png(image) for image in read_images(export, run)]
-        if "mask" not in export.info.get("fields", {}):
-            return images
-        masks = export.dataset.masks(run)
-        return [image._replace(mask=png(mask[..., np.newaxis]).content) for image, mask in zip(images, masks)]
+            [("png", png(image)) for image in read_field(export, "image", run)]
+        fields = {name: [png(pixels) for pixels in read_field(export, name, run)] for name in fields_of(export)}
+        return [EncodedImage(*image, {name: encoded[at] for name, encoded in fields.items()}) for at, image in enumerate(images)]
 
     pool = concurrent.futures.ThreadPoolExecutor(export.threads)
     pending: Deque[Any] = collections.deque()
@@ -213,7 +221,7 @@ def tar_key(key: str, sample: int) -> str:
 
 
 def export_tar(export: Export, output: str, force: bool) -> None:
-    """KEY.png or KEY.jpg of each sample, KEY.mask.png, KEY.cls with its class id, and KEY.json with label, class, key and
+    """KEY.png or KEY.jpg of each sample, KEY.FIELD.png, KEY.cls with its class id, and KEY.json with label, class, key and
     columns."""
     fields, names = Fields(export), Names()
 
@@ -227,8 +235,8 @@ def export_tar(export: Export, output: str, force: bool) -> None:
         for sample, image in images:
             key = names.unused(tar_key(fields.key(sample), sample))
             append(tar, f"{key}.{image.suffix}", image.content)
-            if image.mask is not None:
-                append(tar, f"{key}.mask.png", image.mask)
+            for name, content in image.fields.items():
+                append(tar, f"{key}.{name}.png", content)
             if not fields.are_numbers and fields.labels[sample] >= 0:
                 append(tar, f"{key}.cls", str(fields.labels[sample]).encode())
             append(tar, f"{key}.json", json.dumps(fields.json(sample), ensure_ascii=False, allow_nan=False).encode())
@@ -238,7 +246,7 @@ def export_tar(export: Export, output: str, force: bool) -> None:
 
 def export_folder(export: Export, output: str, force: bool) -> None:
     """CLASS/NAME.png, or .jpg where stored so, and labels.csv, which names them in order with labels, keys and columns. Of
-    images with masks images/CLASS/NAME.png and masks/CLASS/NAME.png."""
+    images with fields images/CLASS/NAME.png, masks/CLASS/NAME.png and FIELD/CLASS/NAME.png."""
     fields, names = Fields(export), Names()
 
     def write(path: str, content: bytes) -> None:
@@ -258,9 +266,9 @@ def export_folder(export: Export, output: str, force: bool) -> None:
                 place = "" if kind is None else safe_name(kind) + "/"
                 stem = names.unused(place + safe_name(stem.replace("/", "_")))
                 name = f"{stem}.{image.suffix}"
-                write(os.path.join(folder, "" if image.mask is None else "images", name), image.content)
-                if image.mask is not None:
-                    write(os.path.join(folder, "masks", f"{stem}.png"), image.mask)
+                write(os.path.join(folder, "images" if image.fields else "", name), image.content)
+                for field, content in image.fields.items():
+                    write(os.path.join(folder, FOLDERS.get(field, field), f"{stem}.png"), content)
                 rows.add([name, *fields.row(sample)])
                 export.done(1)
 
@@ -271,28 +279,28 @@ def text_array(texts: Any) -> NDArray[Any]:
 
 
 def export_arrays(export: Export, output: str, force: bool) -> None:
-    """images, uint8 (n, height, width, channels); masks (n, height, width) where there are any; labels; classes, their names by
-    id where there are any; keys; columns/NAME."""
+    """images, uint8 (n, height, width, channels); masks (n, height, width), and an array of each other field; labels; classes,
+    their names by id where there are any; keys; columns/NAME."""
     info, fields = export.info, Fields(export)
     if info.get("own_sizes"):
         raise Error(f"{output}: images of their own sizes make no array; expected a .tar or a folder as output", "usage")
     sample = info["sample"]
 
-    def read() -> Iterator[NDArray[Any]]:
+    def read(name: str) -> Iterator[NDArray[Any]]:
         for run in runs_of(export.samples, run_length(info)):
-            yield read_images(export, run)
-            export.done(len(run))
+            yield read_field(export, name, run)
+            if name == "image":
+                export.done(len(run))
 
     with new_file(output, force) as file, ArrayArchive(file) as archive:
         shape = (len(export.samples), sample["height"], sample["width"], sample["channels"])
-        archive.append_pieces("images", np.uint8, shape, read())
-        if "mask" in info.get("fields", {}):
-            runs = runs_of(export.samples, run_length(info))
-            archive.append_pieces("masks", np.uint8, shape[:3], map(export.dataset.masks, runs))
+        archive.append_pieces("images", np.uint8, shape, read("image"))
+        for name, role in fields_of(export).items():
+            archive.append_pieces(FOLDERS.get(name, name), np.uint8, shape[:3] if role == "mask" else shape, read(name))
         archive.append("labels", fields.labels[export.samples])
         if fields.has_names:
             archive.append("classes", fields.class_list())
-        archive.append("keys", text_array(export.dataset.keys(export.samples)))
+        archive.append("keys-2" if "keys" in fields_of(export) else "keys", text_array(export.dataset.keys(export.samples)))
         for name, column in fields.columns.items():
             values = column[export.samples]
             archive.append(f"columns/{name}", text_array(values) if column.dtype == object else values)

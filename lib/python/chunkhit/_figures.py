@@ -1,4 +1,4 @@
-"""Images and masks of a dataset as figures of a page: data URIs with captions."""
+"""Images, masks and views of a dataset as figures of a page: data URIs with captions."""
 from __future__ import annotations
 
 import base64
@@ -27,6 +27,7 @@ class Figure(NamedTuple):
     file: str = ""  #: shortened below the caption, whole where the image is enlarged
     detail: str = ""
     mask: str = ""  #: data URI of colors that are laid over it
+    fields: Sequence[Tuple[str, str]] = ()  #: names and data URIs of the sample's further fields, shown below it
 
 
 def mask_colors() -> List[str]:
@@ -72,6 +73,17 @@ def encode_mask(mask: Array) -> str:
     return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode()
 
 
+def fields_below(info: Dict[str, Any]) -> List[str]:
+    """Names of the fields that stand below an image: all but the first mask, which lies over it."""
+    fields = info.get("fields", {})
+    return [name for name in fields if name != first_mask(fields)]
+
+
+def first_mask(fields: Dict[str, str]) -> str:
+    """Its name, of fields with their roles; empty where there is none."""
+    return next((name for name, role in fields.items() if role == "mask"), "")
+
+
 def label_text(row: Any, classes: Sequence[str]) -> str:
     """Names of the label columns that are 1, where all are 0 or 1; else the first numbers."""
     if classes:
@@ -84,18 +96,23 @@ def figures_in(name: str, dataset: Any, info: Any, samples: Sequence[int], prefi
     samples = [int(sample) for sample in samples]
     if not samples:
         return []
-    images, labels = dataset[samples]
-    masks = dataset.masks(samples) if "mask" in info.get("fields", {}) else [None] * len(samples)
+    numbers = np.array(samples, np.uint64)
+    images, labels = dataset._core.read(numbers), dataset._core.labels(numbers)  # whatever fields its samples have
+    roles = info.get("fields", {})
+    fields = {field: dataset.field(field, samples) for field in roles}
     figures = []
-    for sample, image, label, mask, key in zip(samples, images, labels, masks, dataset.keys(samples)):
+    for at, (sample, image, label, key) in enumerate(zip(samples, images, labels, dataset.keys(samples))):
         pixels = upright(image, info)
         source, is_shrunk = encode(pixels)
         height, width = pixels.shape[:2]
         detail = f"{name}, {width} x {height}" + (", shrunk for this page" if is_shrunk else ", as stored")
-        if mask is not None:
-            detail += "; mask " + ", ".join(map(str, np.unique(mask)))
+        detail += "".join(f"; {field} " + ", ".join(map(str, np.unique(fields[field][at])))
+                          for field, role in roles.items() if role == "mask")
         if np.ndim(label):
             detail += "; " + label_text(label, dataset.classes)
-        figures.append(Figure(f"{prefix}-{sample}", source, width, height, f"#{sample}", shown(key), detail,
-                              "" if mask is None else encode_mask(mask)))
+        sources = {field: encode_mask(fields[field][at]) if role == "mask" else encode(upright(fields[field][at], info))[0]
+                   for field, role in roles.items()}
+        mask = sources.pop(first_mask(roles), "")
+        figures.append(Figure(f"{prefix}-{sample}", source, width, height, f"#{sample}", shown(key), detail, mask,
+                              list(sources.items())))
     return figures

@@ -8,7 +8,7 @@ from typing import Any, Callable, List, Optional
 import numpy as np
 
 from ._error import Error, counted
-from ._figures import Figure, figures_in, label_text
+from ._figures import Figure, fields_below, figures_in, label_text
 from ._pages import page_path, shown, write_page
 from ._paths import Path
 
@@ -37,13 +37,15 @@ class Sheet:
 
 
 def figure_html(figure: Figure, caption: str) -> str:
-    """HTML of an image in a square; a mask lies over it."""
+    """HTML of an image in a square; a mask lies over it, further fields stand below it."""
     scaling = "image-rendering:pixelated;" if max(figure.width, figure.height) < SIDE else ""
     box = f"width:{SIDE}px;height:{SIDE}px;object-fit:contain;margin:0;{scaling}"
     mask = f'<img src="{figure.mask}" alt="" style="{box}position:absolute;left:0;top:0;opacity:0.55">' if figure.mask else ""
+    below = "".join(f'<img src="{source}" alt="{escape(field)}" title="{escape(field)}" style="{box}display:block;margin-top:2px">'
+                    for field, source in figure.fields)
     title = escape(" ".join(filter(None, (figure.caption, figure.file, f"({figure.detail})"))))
     return (f'<figure title="{title}" style="margin:0;width:{SIDE}px"><div style="position:relative"><img src="{figure.source}" '
-            f'alt="{escape(caption)}" style="{box}">{mask}</div><figcaption style="font-size:11px;overflow:hidden;'
+            f'alt="{escape(caption)}" style="{box}">{mask}</div>{below}<figcaption style="font-size:11px;overflow:hidden;'
             f'text-overflow:ellipsis;white-space:nowrap">{escape(caption)}</figcaption></figure>')
 
 
@@ -66,6 +68,8 @@ def sheet_of(dataset: Any, n: int) -> Sheet:
     if info["labels"]["kind"] == "numbers":
         kinds = counted(len(info["labels"]["columns"]), "label column")
     title = f"{name}: {len(samples)} of {counted(total, 'image')}, {kinds}"
+    if fields := fields_below(info):
+        title += f"; below each: {', '.join(fields)}"
     figures = figures_in(name, dataset, info, samples, "")
     cells = [figure_html(figure, caption) for figure, caption in zip(figures, captions_of(dataset, samples))]
     return Sheet(title, f'<div>{escape(title)}<div style="display:flex;flex-wrap:wrap;gap:8px;margin-top:6px">'

@@ -17,7 +17,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("pack", metavar="PACK", help="folder or URL of a pack, a part, or an HDF5 file")
     flags.add_argument("-o", "--output", metavar="OUTPUT", required=True, help=(
         "images: FILE.tar (WebDataset), FILE.npz, or a folder (CLASS/NAME.png and labels.csv; "
-        "with masks images/CLASS/NAME.png and masks/CLASS/NAME.png); "
+        "with fields images/CLASS/NAME.png, masks/CLASS/NAME.png, FIELD/CLASS/NAME.png); "
         "ratings: FILE.npz (scipy.sparse.load_npz) or FILE.csv (user,item,value, and time where it is kept)"))
     flags.add_argument("--classes", metavar="NAME,...", help="only the samples of these classes")
     flags.add_argument("--force", action="store_true", help="replace an existing output")

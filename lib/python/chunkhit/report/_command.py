@@ -73,7 +73,7 @@ def image_sections(packs: Sequence[Tuple[str, str]], options: LookOptions) -> Li
 
     scans = [scan_images(name, path, options) for name, path in packs]
     sections = [_image_sections.overview(scans), _image_sections.class_section(scans), _column_section.label_section(scans),
-                _column_section.column_section(scans), _mask_section.mask_section(scans),
+                _column_section.column_section(scans), *_mask_section.mask_sections(scans),
                 _image_sections.sheet_section(scans, options.seed),
                 _size_section.size_section(scans), _image_sections.brightness_section(scans),
                 _image_sections.reject_section(scans)]

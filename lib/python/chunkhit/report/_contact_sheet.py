@@ -8,7 +8,7 @@ from typing import Dict, List, Sequence, Tuple
 import numpy as np
 
 from .._error import counted
-from .._figures import MAX_PIXELS, Figure, figures_in
+from .._figures import MAX_PIXELS, Figure, fields_below, figures_in
 from ._image_scan import ImageScan, chosen_of_classes
 from ._page import Block
 
@@ -24,7 +24,8 @@ def figures_of(scan: ImageScan, samples: Sequence[int], prefix: str) -> List[Fig
 
 def images_a_class(scans: Sequence[ImageScan], class_count: int) -> int:
     """Of each pack, so that all of them together fill a row."""
-    pixels = float(np.mean([np.minimum(scan.sizes.prod(axis=1), MAX_PIXELS).mean() for scan in scans]))
+    pixels = float(np.mean([np.minimum(scan.sizes.prod(axis=1), MAX_PIXELS).mean() * (1 + len(fields_below(scan.info)))
+                            for scan in scans]))
     fitting = PAGE_PIXELS / (pixels * max(1, class_count) * len(scans))
     return int(np.clip(fitting, 3, max(3, MAX_OF_CLASS // len(scans))))
 
@@ -71,8 +72,11 @@ def tile(figure: Figure) -> str:
 
 def sheet_note(scans: Sequence[ImageScan], class_count: int) -> str:
     note = "Drawn by the seed. A click enlarges an image, a click beside it closes it."
-    if any("mask" in scan.info.get("fields", {}) for scan in scans):
+    if any(scan.masks for scan in scans):
         note += " Masks lie over their images, except where they are 0; the pointer over an image hides its mask."
+    below = {name: None for scan in scans for name in fields_below(scan.info)}
+    if below:
+        note += f" Below an image: {', '.join(below)}."
     if class_count > MAX_CLASSES:
         note += f" {MAX_CLASSES} of {class_count:,} classes are shown, evenly spread over their ids."
     return note

@@ -86,7 +86,7 @@ class ImageScan:
     brightness: Array
     contrast: Array
     counts: Array  # (channels, 256)
-    masks: Array  # (3, 256), as mask_counts; zeros without masks
+    masks: Dict[str, Array]  # (3, 256) of each field of masks by its name, as mask_counts
     hashes: Hashes
 
     @property
@@ -175,39 +175,40 @@ class Progress:
 
 
 def read_images(dataset: ImageDataset, info: Dict[str, Any], looked: Array, hashes: Hashes,
-                progress: Progress) -> Tuple[List[Glance], Array, Array]:
+                progress: Progress) -> Tuple[List[Glance], Array, Dict[str, Array]]:
     """Looks at some samples and hashes some, in groups, by as many threads as there are CPUs; no more than a group each
-    is in memory. Returns also the sums of how many pixels have each value, (channels, 256), and of mask_counts."""
+    is in memory. Returns also the sums of how many pixels have each value, (channels, 256), and of mask_counts by field."""
     size = info["sample"]
     image_bytes = size.get("height", 0) * size.get("width", 0) * size["channels"] or 1 << 20
     group = max(1, min(256, GROUP_BYTES // image_bytes))
     samples = np.union1d(looked, hashes.samples)
     is_looked, is_hashed = np.isin(samples, looked), np.isin(samples, hashes.samples)
     hash_at = np.cumsum(is_hashed) - 1
+    names = [name for name, role in info.get("fields", {}).items() if role == "mask"]
 
     def read(begin: int) -> Tuple[List[Glance], Array, Array]:
-        counts, masks = np.zeros((size["channels"], 256), np.int64), np.zeros((3, 256), np.int64)
+        counts, masks = np.zeros((size["channels"], 256), np.int64), np.zeros((len(names), 3, 256), np.int64)
         images = dataset[samples[begin:begin + group]][0]
-        of_images = dataset.masks(samples[begin:begin + group]) if "mask" in info.get("fields", {}) else []
+        of_images = [dataset.field(name, samples[begin:begin + group]) for name in names]
         seen = []
         for at, image in enumerate((upright(image, info) for image in images), begin):
             if is_hashed[at]:
                 hashes.add(int(hash_at[at]), image)
             if is_looked[at]:
                 seen.append(glance(image, counts))
-                if "mask" in info.get("fields", {}):
-                    masks += mask_counts(of_images[at - begin])
+                for of_field, found in zip(masks, of_images):
+                    of_field += mask_counts(found[at - begin])
         progress.add(len(images))
         return seen, counts, masks
 
     seen: List[Glance] = []
-    counts, masks = np.zeros((size["channels"], 256), np.int64), np.zeros((3, 256), np.int64)
+    counts, masks = np.zeros((size["channels"], 256), np.int64), np.zeros((len(names), 3, 256), np.int64)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for group_seen, group_counts, group_masks in pool.map(read, range(0, len(samples), group)):
             seen += group_seen
             counts += group_counts
             masks += group_masks
-    return seen, counts, masks
+    return seen, counts, dict(zip(names, masks))
 
 
 def scan_images(name: str, path: str, options: LookOptions) -> ImageScan:

@@ -18,19 +18,21 @@ RARE = 3  # masks
 ENOUGH = 10 * RARE  # masks that are looked at before a value can be rare
 
 
-def mask_section(scans: Sequence[ImageScan]) -> Section:
-    section = Section("masks", "Masks")
-    if any("mask" in scan.info.get("fields", {}) for scan in scans):
-        section.checks += [f"values in fewer than {RARE} masks, or in all of them alone"]
-    for scan in scans:
-        if "mask" in scan.info.get("fields", {}):
-            section.blocks.append(mask_block(scan))
-            section.warnings += mask_warnings(scan)
-    return section
+def mask_sections(scans: Sequence[ImageScan]) -> List[Section]:
+    """A section of each field of masks."""
+    sections = []
+    for name in {name: None for scan in scans for name in scan.masks}:
+        section = Section("masks", "Masks") if name == "mask" else Section(f"masks-{name}", f"Masks ({name})")
+        section.blocks = [mask_block(scan, name) for scan in scans if name in scan.masks]
+        section.warnings = [warning for scan in scans if name in scan.masks for warning in mask_warnings(scan, name)]
+        sections.append(section)
+    if sections:
+        sections[0].checks = [f"values in fewer than {RARE} masks, or in all of them alone"]
+    return sections
 
 
-def mask_block(scan: ImageScan) -> Block:
-    pixels, masks, alone = scan.masks
+def mask_block(scan: ImageScan, name: str) -> Block:
+    pixels, masks, alone = scan.masks[name]
     values = np.flatnonzero(pixels)
     most = int(pixels.argmax())
     shown = np.sort(values[np.argsort(-pixels[values], kind="stable")][:SHOWN_VALUES])
@@ -46,8 +48,8 @@ def mask_block(scan: ImageScan) -> Block:
                  bars=[charts.bars([NAMES.get(value, str(value)) for value in shown], series, " %")])
 
 
-def mask_warnings(scan: ImageScan) -> List[str]:
-    masks = scan.masks[1]
+def mask_warnings(scan: ImageScan, name: str) -> List[str]:
+    masks = scan.masks[name][1]
     values, rare = np.flatnonzero(masks), np.flatnonzero((masks > 0) & (masks < RARE))
     if len(values) == 1:
         return [f"{scan.name}: all pixels of all masks are {values[0]}"]
