@@ -74,7 +74,8 @@ class Transform:
             raise Error(f"transform: expected (images, labels) or a dict, found {type(made).__name__}", "usage")
         if not isinstance(made.get("image", batch.images), torch.Tensor):
             raise Error(f"transform: expected a tensor of images, found {type(made['image']).__name__}", "usage")
-        return made
+        fields: Dict[str, Any] = made
+        return fields
 
 
 Change = Callable[[ImageBatch], ImageBatch]
