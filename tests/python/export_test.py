@@ -346,8 +346,9 @@ def test_text_on_a_full_disk_ended_with_a_traceback(name):
 @pytest.mark.parametrize("limit", [5, 6, 7, 8])
 def test_few_descriptors_ended_with_a_traceback(packs, tmp_path, name, limit):
     output = tmp_path / ("out.tar" if name == "pack-export" else "out.html")
+    environment = {**os.environ, "MPLCONFIGDIR": str(tmp_path / "fonts")}  # a list of fonts of which few could be opened
     done = subprocess.run([os.path.join(os.environ["CHUNKHIT_TOOLS"], name), packs / "hdf5", "-o", output], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
     assert "Traceback" not in done.stderr and done.returncode in (0, 73, 75), done.stderr
 

@@ -56,7 +56,8 @@ TEST(RecordedSpec, NamesTheSourceOfLabelsAndMasks) {
   SampleList list;
   const auto entries = [&](LabelSource source, bool has_masks) {
     list.labels_from = source;
-    list.masks.resize(has_masks ? 1 : 0);
+    list.fields.clear();
+    if (has_masks) list.fields.push_back({{"mask", FieldRole::mask}, {}, {}, {}});
     const RecordedSpec found = recorded_spec(spec, plan_pack(spec, kShape, 1000), "", list);
     return std::vector{found.get("labels"), found.get("pair"),
                        found.has("include") ? found.get("include") : "no"};
@@ -68,8 +69,14 @@ TEST(RecordedSpec, NamesTheSourceOfLabelsAndMasks) {
   spec.pair = {"masks"};
   EXPECT_EQ(entries(LabelSource::folders, false), (Texts{"folders", "folder", "none"}));
   spec.labels = "list.csv";
+  EXPECT_EQ(entries(LabelSource::csv, true), (Texts{"csv", "folder", "no"}));
+  spec.pair = {};
   EXPECT_EQ(entries(LabelSource::csv, true), (Texts{"csv", "members", "no"}));
-  EXPECT_EQ(entries(LabelSource::idx, false), (Texts{"idx", "folder", "no"}));
+  EXPECT_EQ(entries(LabelSource::idx, false), (Texts{"idx", "", "no"}));
+  list.labels_from = LabelSource::writer;
+  list.fields = {{{"mask", FieldRole::mask}, {}, {}, {}}, {{"depth", FieldRole::view}, {}, {}, {}}};
+  EXPECT_EQ(recorded_spec(spec, plan_pack(spec, kShape, 1000), "", list).get("pair"),
+            "mask=writer:mask,depth=writer:view");
 }
 
 // run.json names it; packing worked and ended with an error there.

@@ -9,6 +9,7 @@ from typing import Any, Dict, NamedTuple, Sequence
 
 import numpy as np
 
+from .._error import Error
 from ._page import Bar, Bars
 
 # A color of matplotlib stands for each variable of the page's style.
@@ -81,13 +82,26 @@ def bars(labels: Sequence[str], all_series: Sequence[Series], unit: str = "") ->
     return Bars(names if len(names) > 1 else [], rows)
 
 
+def check_fonts() -> None:
+    """Raises Error "try_again" where matplotlib's list of fonts lacks its own: one that was made while files could not be opened."""
+    import matplotlib  # type: ignore
+    from matplotlib import font_manager
+
+    try:
+        font_manager.findfont("DejaVu Sans", fallback_to_default=False)
+    except ValueError:
+        raise Error(f"matplotlib's list of fonts in {matplotlib.get_cachedir()} lacks its own font: remove fontlist-*.json there, and "
+                    "rerun", "try_again") from None
+
+
 class Chart:
     """A figure of one panel; `svg()` gives what was drawn on its axes."""
 
     def __init__(self, name: str, title: str = "", height: float = HEIGHT) -> None:
-        import matplotlib  # type: ignore
+        import matplotlib
         from matplotlib.figure import Figure  # type: ignore
 
+        check_fonts()
         self._name = name
         style: Dict[Any, Any] = {**STYLE, "svg.hashsalt": name}
         self._style = matplotlib.rc_context(style)
