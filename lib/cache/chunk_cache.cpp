@@ -233,6 +233,12 @@ bool ChunkCache::fill_stored(std::size_t chunk, ChunkSet::Location location) {
   });
 }
 
+void ChunkCache::restore(ChunkSet::Location location, Bytes stored, MutableBytes raw,
+                         std::span<const std::uint64_t> wanted) const {
+  const ChunkReader& part = chunks_.part(location);
+  decode_chunk(part, location.chunk, stored, raw, {wanted, checks(part)});
+}
+
 void ChunkCache::decode(std::size_t chunk, ChunkSet::Location location, Bytes stored) {
   if (chunks_.holds_rows())
     decode_matrices(chunk, location, stored);
@@ -244,13 +250,12 @@ void ChunkCache::decode_images(std::size_t chunk, ChunkSet::Location location, B
   const std::uint64_t raw_bytes = chunks_.stored(location).raw_bytes;
   if (spec_.cache != Cache::decoded) {
     const MutableBytes decoded(entries_[chunk].decoded, raw_bytes);
-    return decode_chunk(chunks_.part(location), location.chunk, stored, decoded);
+    return restore(location, stored, decoded);
   }
   const MutableBytes samples(address(chunk), chunks_.decoded_bytes(location));
-  if (raw_bytes == samples.size())
-    return decode_chunk(chunks_.part(location), location.chunk, stored, samples);
+  if (raw_bytes == samples.size()) return restore(location, stored, samples);
   ByteBuffer padded(raw_bytes);
-  decode_chunk(chunks_.part(location), location.chunk, stored, padded);
+  restore(location, stored, padded);
   std::memcpy(samples.data(), padded.data(), samples.size());
 }
 
@@ -259,7 +264,7 @@ void ChunkCache::decode_matrices(std::size_t chunk, ChunkSet::Location location,
   static PerThread<ByteBuffer> buffer;
   ByteBuffer& raw = buffer.get();
   raw.resize(chunks_.stored(location).raw_bytes);
-  decode_chunk(chunks_.part(location), location.chunk, stored, raw);
+  restore(location, stored, raw);
   const MutableBytes rows(address(chunk), chunks_.decoded_bytes(location));
   try {
     decode_rows_to_memory(raw, chunks_.matrix(), chunks_.stored(location).sample_count, chunks_.reads_times(),
@@ -420,7 +425,7 @@ void ChunkCache::read_some(std::size_t chunk, ChunkSet::Location location,
   const Bytes bytes = fetch(chunk, location, scratch);
   const double fetch_seconds = seconds_since(begin);
   room.resize(stored.raw_bytes);
-  decode_chunk(chunks_.part(location), location.chunk, bytes, room, wanted);
+  restore(location, bytes, room, wanted);
   count_fetch(stored.stored_bytes, fetch_seconds, seconds_since(begin) - fetch_seconds);
 }
 

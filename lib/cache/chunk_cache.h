@@ -193,6 +193,8 @@ class ChunkCache {
   void count_damaged(Entry& entry);
   void decode(std::size_t chunk, ChunkSet::Location location, Bytes stored);
   void decode_images(std::size_t chunk, ChunkSet::Location location, Bytes stored);
+  void restore(ChunkSet::Location location, Bytes stored, MutableBytes raw,
+               std::span<const std::uint64_t> wanted = {}) const;
   void decode_matrices(std::size_t chunk, ChunkSet::Location location, Bytes stored);
   void load_now(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   [[nodiscard]] bool can_read_some(ChunkSet::Location location) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/per_thread.h"
 #include "base/text.h"
@@ -96,14 +97,12 @@ namespace {
 /// Frames of one block cost no bytes: longer ones are cut into blocks, which are compressed one by one.
 constexpr std::uint64_t kZstdBlockBytes = 128 << 10;
 
-using Wanted = std::span<const std::uint64_t>;
-
 void encode_none(Bytes raw, const SampleShape&, int, bool, ByteBuffer& stored) {
   stored.resize(raw.size());
   if (!raw.empty()) std::memcpy(stored.data(), raw.data(), raw.size());
 }
 
-void decode_none(Bytes stored, const SampleShape&, Wanted, MutableBytes raw) {
+void decode_none(Bytes stored, const SampleShape&, const ChunkUse&, MutableBytes raw) {
   if (stored.size() != raw.size())
     throw_bad_data(std::to_string(stored.size()) + " bytes, expected " + std::to_string(raw.size()));
   if (!raw.empty()) std::memcpy(raw.data(), stored.data(), raw.size());
@@ -113,7 +112,7 @@ void encode_deflate_chunk(Bytes raw, const SampleShape&, int level, bool, ByteBu
   encode_deflate(raw, level, stored);
 }
 
-void decode_deflate_chunk(Bytes stored, const SampleShape&, Wanted, MutableBytes raw) {
+void decode_deflate_chunk(Bytes stored, const SampleShape&, const ChunkUse&, MutableBytes raw) {
   decode_deflate(stored, raw);
 }
 
@@ -129,7 +128,9 @@ void encode_frames(Bytes raw, const SampleShape& shape, bool splits, Encode enco
 
 /// Calls `decode` for each frame that holds samples that are wanted.
 template <class Decode>
-void decode_frames(Bytes stored, const SampleShape& shape, Wanted wanted, MutableBytes raw, Decode decode) {
+void decode_frames(Bytes stored, const SampleShape& shape, const ChunkUse& use, MutableBytes raw,
+                   Decode decode) {
+  std::span<const std::uint64_t> wanted = use.wanted;
   const std::uint64_t sample_bytes = std::max<std::uint64_t>(1, shape.byte_count());
   const bool wants_all = wanted.empty();
   std::uint64_t at = 0;
@@ -153,8 +154,9 @@ void encode_zstd_chunk(Bytes raw, const SampleShape& shape, int level, bool spli
   encode_frames(raw, shape, splits, [&](Bytes samples) { append_zstd(samples, raw.size(), level, stored); });
 }
 
-void decode_zstd_chunk(Bytes stored, const SampleShape& shape, Wanted wanted, MutableBytes raw) {
-  decode_frames(stored, shape, wanted, raw, decode_zstd);
+void decode_zstd_chunk(Bytes stored, const SampleShape& shape, const ChunkUse& use, MutableBytes raw) {
+  decode_frames(stored, shape, use, raw,
+                [&](Bytes frame, MutableBytes samples) { decode_zstd(frame, samples, !use.was_compared); });
 }
 
 /// Returns this thread's buffer for the residuals of the photo codec; `large` where they are of a large
@@ -167,21 +169,43 @@ MutableBytes residual_buffer(std::size_t bytes, ByteBuffer& large) {
   return MutableBytes(buffer).first(bytes);
 }
 
+/// Smaller planes gain less than a block of their own costs.
+constexpr std::uint64_t kMinPlaneBytes = 96 * 96;
+
+/// Whether residuals are no larger without matches, in the first block of a plane: those of photographs,
+/// where matches are chance. Masks are not: they repeat themselves.
+bool lacks_matches(Bytes residuals, const SampleShape& shape, int level) {
+  const std::uint64_t plane = std::uint64_t{shape.height} * shape.width;
+  const auto is_view = [](const SampleField& field) { return traits_of(field.role).is_image; };
+  if (plane < kMinPlaneBytes || !std::ranges::all_of(shape.pairs, is_view)) return false;
+  // Of green, which other planes differ little from: theirs may be zeros.
+  const Bytes trial = residuals.subspan(shape.channels == 3 ? plane : 0, std::min(plane, kZstdBlockBytes));
+  ByteBuffer matched, literals;
+  append_zstd(trial, trial.size(), level, matched);
+  append_zstd_literals(trial, trial.size(), literals);
+  return literals.size() <= matched.size();
+}
+
 void encode_photo(Bytes raw, const SampleShape& shape, int level, bool splits, ByteBuffer& stored) {
   stored.clear();
+  std::optional<bool> is_plain;  // of the chunk, by its first frame
   encode_frames(raw, shape, splits, [&](Bytes samples) {
     ByteBuffer large;
     const MutableBytes residuals = residual_buffer(samples.size(), large);
     predict_photo(samples, shape, residuals);
-    append_zstd(residuals, raw.size(), level, stored);
+    if (!is_plain) is_plain = lacks_matches(residuals, shape, level);
+    if (*is_plain)
+      append_zstd_literals(residuals, std::uint64_t{shape.height} * shape.width, stored);
+    else
+      append_zstd(residuals, raw.size(), level, stored);
   });
 }
 
-void decode_photo(Bytes stored, const SampleShape& shape, Wanted wanted, MutableBytes raw) {
-  decode_frames(stored, shape, wanted, raw, [&](Bytes frame, MutableBytes samples) {
+void decode_photo(Bytes stored, const SampleShape& shape, const ChunkUse& use, MutableBytes raw) {
+  decode_frames(stored, shape, use, raw, [&](Bytes frame, MutableBytes samples) {
     ByteBuffer large;
     const MutableBytes residuals = residual_buffer(samples.size(), large);
-    decode_zstd(frame, residuals);
+    decode_zstd(frame, residuals, !use.was_compared);
     restore_photo(residuals, shape, samples);
   });
 }

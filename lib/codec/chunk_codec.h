@@ -51,6 +51,13 @@ void append_raw_frame(Bytes raw, ByteBuffer& out);
 /// throws bad_data.
 void decode_raw_frame(Bytes frame, MutableBytes raw);
 
+/// How a chunk is restored.
+struct ChunkUse {
+  /// Samples, ascending: of several frames those that hold them are enough. Empty: all.
+  std::span<const std::uint64_t> wanted = {};
+  bool was_compared = false;  ///< the stored bytes, with their hash: checksums in them are not needed
+};
+
 /// Compresses and restores chunks; one static row per filter.
 struct ChunkCodec {
   std::string_view name;
@@ -61,10 +68,9 @@ struct ChunkCodec {
   /// Encodes whole samples of `shape` into `stored` (replaced). `raw.size()` is a multiple of the sample's
   /// bytes. `splits`: into several zstd frames, where the codec makes frames.
   void (*encode)(Bytes raw, const SampleShape& shape, int level, bool splits, ByteBuffer& stored);
-  /// Restores exactly `raw.size()` bytes, or of several frames those that hold the samples `wanted`,
-  /// ascending (empty: all); throws bad_data when the stored bytes do not give them.
-  void (*decode)(Bytes stored, const SampleShape& shape, std::span<const std::uint64_t> wanted,
-                 MutableBytes raw);
+  /// Restores exactly `raw.size()` bytes, or those that are wanted; throws bad_data when the stored bytes do
+  /// not give them.
+  void (*decode)(Bytes stored, const SampleShape& shape, const ChunkUse& use, MutableBytes raw);
 };
 
 /// All codecs: none, deflate (zlib stream), zstd (frames with their content sizes), photo (predictor, then

@@ -1,11 +1,14 @@
 #include "codec/zstd.h"
 
-#define ZSTD_STATIC_LINKING_ONLY  // for the estimate of a context's size
+// For the estimate of a context's size, for the compression of literals, and for ignoring checksums.
+#define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "base/per_thread.h"
 #include "base/throw_error.h"
@@ -40,6 +43,25 @@ ZSTD_CCtx* prepare_context(int level) {
   return context;
 }
 
+/// Appends a frame of pieces, each in blocks of its own.
+void append_pieces(ZSTD_CCtx* context, std::span<const Bytes> pieces, ByteBuffer& stored) {
+  // Upper bound of the cost of ending a block early: its header and that of an empty block after it.
+  constexpr std::size_t kBytesPerPiece = 64;
+  std::size_t raw_bytes = 0;
+  for (const Bytes piece : pieces) raw_bytes += piece.size();
+  ZSTD_CCtx_setPledgedSrcSize(context, raw_bytes);
+  const std::size_t begin = stored.size();
+  stored.resize(begin + ZSTD_compressBound(raw_bytes) + kBytesPerPiece * (pieces.size() + 1));
+  ZSTD_outBuffer out{stored.data(), stored.size(), begin};
+  for (std::size_t index = 0; index < pieces.size(); ++index) {
+    ZSTD_inBuffer in{pieces[index].data(), pieces[index].size(), 0};
+    const ZSTD_EndDirective end = index + 1 == pieces.size() ? ZSTD_e_end : ZSTD_e_flush;
+    // 0: nothing is left inside; there is room for any result, so only memory can be missing.
+    if (ZSTD_compressStream2(context, &out, &in, end) != 0) throw std::bad_alloc();
+  }
+  stored.resize(out.pos);
+}
+
 [[noreturn]] void throw_bad_frame(const std::string& what) { throw_bad_data("zstd frame: " + what); }
 
 }  // namespace
@@ -72,26 +94,23 @@ std::uint64_t zstd_context_bytes(int level, std::uint64_t raw_bytes) {
 void encode_zstd(std::span<const Bytes> pieces, int level, ByteBuffer& stored) {
   constexpr int kLongMatch = 7;
   constexpr int kMinHashLog = 6;  // log2 of the hash table size, the smallest that zstd accepts
-  // Upper bound of the cost of ending a block early: its header and that of an empty block after it.
-  constexpr std::size_t kBytesPerPiece = 64;
-  std::size_t raw_bytes = 0;
-  for (const Bytes piece : pieces) raw_bytes += piece.size();
   ZSTD_CCtx* context = prepare_context(level);
   if (level == 1) {
     // Level 1 would encode chance repetitions of 4 bytes, which cost more than the bytes themselves.
     ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, kLongMatch);
     ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, kMinHashLog);
   }
-  ZSTD_CCtx_setPledgedSrcSize(context, raw_bytes);
-  stored.resize(ZSTD_compressBound(raw_bytes) + kBytesPerPiece * (pieces.size() + 1));
-  ZSTD_outBuffer out{stored.data(), stored.size(), 0};
-  for (std::size_t index = 0; index < pieces.size(); ++index) {
-    ZSTD_inBuffer in{pieces[index].data(), pieces[index].size(), 0};
-    const ZSTD_EndDirective end = index + 1 == pieces.size() ? ZSTD_e_end : ZSTD_e_flush;
-    // 0: nothing is left inside; there is room for any result, so only memory can be missing.
-    if (ZSTD_compressStream2(context, &out, &in, end) != 0) throw std::bad_alloc();
-  }
-  stored.resize(out.pos);
+  stored.clear();
+  append_pieces(context, pieces, stored);
+}
+
+void append_zstd_literals(Bytes raw, std::uint64_t piece_bytes, ByteBuffer& stored) {
+  ZSTD_CCtx* context = prepare_context(ZSTD_minCLevel());  // steps over all that could match
+  ZSTD_CCtx_setParameter(context, ZSTD_c_literalCompressionMode, ZSTD_ps_enable);
+  std::vector<Bytes> pieces;
+  for (std::uint64_t at = 0; at < raw.size(); at += piece_bytes)
+    pieces.push_back(raw.subspan(at, std::min<std::uint64_t>(piece_bytes, raw.size() - at)));
+  append_pieces(context, pieces, stored);
 }
 
 std::uint64_t zstd_content_bytes(Bytes stored) {
@@ -108,7 +127,7 @@ ZstdFrame first_zstd_frame(Bytes stored) {
   return {frame_bytes, raw_bytes};
 }
 
-void decode_zstd(Bytes stored, MutableBytes raw) {
+void decode_zstd(Bytes stored, MutableBytes raw, bool checks) {
   const ZstdFrame frame = first_zstd_frame(stored);
   if (frame.raw_bytes != raw.size())
     throw_bad_frame("holds " + std::to_string(frame.raw_bytes) + " bytes, expected " +
@@ -116,8 +135,10 @@ void decode_zstd(Bytes stored, MutableBytes raw) {
   if (frame.stored_bytes != stored.size())
     throw_bad_frame("has " + std::to_string(frame.stored_bytes) + " bytes, expected " +
                     std::to_string(stored.size()));
-  const std::size_t got =
-      ZSTD_decompressDCtx(decompression_context(), raw.data(), raw.size(), stored.data(), stored.size());
+  ZSTD_DCtx* const context = decompression_context();
+  ZSTD_DCtx_setParameter(context, ZSTD_d_forceIgnoreChecksum,
+                         checks ? ZSTD_d_validateChecksum : ZSTD_d_ignoreChecksum);
+  const std::size_t got = ZSTD_decompressDCtx(context, raw.data(), raw.size(), stored.data(), stored.size());
   if (ZSTD_isError(got) != 0) throw_bad_frame(ZSTD_getErrorName(got));
   if (got != raw.size())
     throw_bad_frame("gave " + std::to_string(got) + " bytes, expected " + std::to_string(raw.size()));

@@ -35,7 +35,11 @@ void encode_zstd(std::span<const Bytes> pieces, int level, ByteBuffer& stored);
 /// What a frame says that it holds, in bytes; throws bad_data when it does not say.
 [[nodiscard]] std::uint64_t zstd_content_bytes(Bytes stored);
 
-/// Restores one frame of exactly `raw.size()` bytes; throws bad_data when `stored` is not that.
-void decode_zstd(Bytes stored, MutableBytes raw);
+/// Appends a frame whose pieces of `piece_bytes` have blocks of their own, without a search for matches.
+void append_zstd_literals(Bytes raw, std::uint64_t piece_bytes, ByteBuffer& stored);
+
+/// Restores one frame of exactly `raw.size()` bytes; throws bad_data when `stored` is not that. `checks`:
+/// compares the frame's checksum.
+void decode_zstd(Bytes stored, MutableBytes raw, bool checks = true);
 
 }  // namespace chunkhit

@@ -336,7 +336,7 @@ std::string ChunkReader::location(std::size_t chunk_index, std::uint64_t in_chun
 }
 
 void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw,
-                  std::span<const std::uint64_t> wanted) {
+                  const ChunkUse& use) {
   const StoredChunk& chunk = part.chunks()[chunk_index];
   const PartSpec& spec = part.spec();
   try {
@@ -345,7 +345,7 @@ void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored
     else if (!chunk.filtered && chunk.stored_bytes > chunk.raw_bytes)
       decode_raw_frame(stored, raw);
     else
-      chunk_codec(chunk.filtered ? spec.codec : "none").decode(stored, spec.payload().shape(), wanted, raw);
+      chunk_codec(chunk.filtered ? spec.codec : "none").decode(stored, spec.payload().shape(), use, raw);
   } catch (const Error& error) {
     throw Error(error.code(), part.location(chunk_index) + ": " + error.what());
   }

@@ -299,10 +299,10 @@ class ChunkReader {
   std::uint64_t samples_before_ = 0;
 };
 
-/// Restores a chunk's samples from its stored bytes; `raw` has chunk.raw_bytes. Of the samples `wanted`,
-/// ascending (empty: all), the others may be left out. Throws bad_data naming the location.
+/// Restores a chunk's samples from its stored bytes; `raw` has chunk.raw_bytes. Samples that are not wanted
+/// may be left out. Throws bad_data naming the location.
 void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw,
-                  std::span<const std::uint64_t> wanted = {});
+                  const ChunkUse& use = {});
 
 /// A kind of file that holds parts; one static row per container.
 struct Container {

@@ -322,7 +322,7 @@ def test_sources_say_what_is_wrong_with_fields(folders, tmp_path):
     def raises(words, make, *arguments, **options):
         with pytest.raises(chunkhit.Error, match=words):
             make(*arguments, progress=False, **options)
-    raises("sizes own: depth is a view; images of their own sizes have masks alone", chunkhit.pack_images, folders / "images",
+    raises("sizes own: found the view 'depth'; images of their own sizes have masks alone", chunkhit.pack_images, folders / "images",
            tmp_path / "own", pair=pairs(folders), sizes="own")
     (tmp_path / "list.csv").write_text("file,mask\na/000.png,a/000.png\n")
     table = dict(labels=tmp_path / "list.csv")

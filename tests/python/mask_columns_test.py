@@ -84,7 +84,7 @@ def test_a_table_of_masks_needs_no_labels(named, tmp_path, logs):
     assert [each["id"] for each in info["classes"]] == [-1]
     check_masks(tmp_path / "out", known)
     write_csv(root / "train.csv", rows, ("image", "mask", "class"))
-    with logs('has no column "label": samples have masks and no labels; give label_column class'):
+    with logs('has no column "label": samples have no labels; give label_column class'):
         chunkhit.pack_images(root, tmp_path / "more", sizes="own", **options_of(root))
     for wrong in (dict(label_column="name"), dict(label_type="classes")):
         with pytest.raises(chunkhit.Error, match="expected a header with a column"):

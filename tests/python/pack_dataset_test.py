@@ -197,7 +197,7 @@ def fail():
     ("usage", "sample 21: has no 'label', only 'image'; label= names what it has", lambda: {"image": IMAGES[0]}),
     ("usage", "sample 21: image: expected uint8, found float32", lambda: (IMAGES[0].astype(np.float32), 0)),
     ("bad_data", "sample 21: image: expected a NumPy array, .* found a str", lambda: ("photo.png", 0)),
-    ("usage", "sample 21: mask: found one, expected none as before", lambda: (IMAGES[0], Image.fromarray(IMAGES[0, :, :, 0]))),
+    ("usage", "sample 21: fields: found mask, expected none as before", lambda: (IMAGES[0], Image.fromarray(IMAGES[0, :, :, 0]))),
     ("usage", "sample 21: label: found 3, expected an id from 0 and below 3", lambda: (IMAGES[0], 3)),
 ])
 def test_an_error_names_the_index_of_the_sample(tmp_path, code, message, give, workers):

@@ -230,7 +230,7 @@ def test_damaged_views_are_found(twins, tmp_path):
 
 def test_what_views_do_not_go_with_is_an_error(twins, tmp_path):
     folder, _ = twins
-    for options, words in ((dict(sizes="own"), "images of their own sizes have one field, a mask"),
+    for options, words in ((dict(sizes="own"), "images of their own sizes have masks alone"),
                            (dict(mask_column="x"), "found class folders")):
         with pytest.raises(chunkhit.Error, match=words) as error:
             chunkhit.pack_images(folder / "noisy", tmp_path / "out", pair={"view": folder / "clean"}, **options)

@@ -194,8 +194,8 @@ void check_fields(const PackImagesSpec& spec, const std::vector<SampleField>& fi
   if (spec.sizes == Sizes::fixed) return;
   for (const SampleField& field : fields)
     if (!traits_of(field.role).fits_own_sizes)
-      throw_usage("`sizes` own: " + field.name + " is a " + traits_of(field.role).name +
-                  "; images of their own sizes have masks alone beside them");
+      throw_usage("`sizes` own: found the " + std::string(traits_of(field.role).name) + " '" + field.name +
+                  "'; images of their own sizes have masks alone beside them");
 }
 
 CodecChoice codec_choice(const PackImagesSpec& spec) {
