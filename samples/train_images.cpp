@@ -32,8 +32,8 @@ class SoftmaxRegression {
     std::fill(gradient_.begin(), gradient_.end(), 0.0F);
     double loss = 0;
     for (std::size_t i = 0; i < batch.shape.batch; ++i) {
-      const float* const pixels = batch.values.data() + i * pixel_count_;
-      const auto label = static_cast<std::size_t>(batch.labels[i]);
+      const float* const pixels = batch.values().data() + i * pixel_count_;
+      const auto label = static_cast<std::size_t>(batch.labels()[i]);
       score(pixels);
       to_shares();
       loss -= std::log(std::max(scores_[label], 1e-30F));
@@ -48,9 +48,9 @@ class SoftmaxRegression {
   [[nodiscard]] std::uint64_t count_right(const chunkhit::ImageBatch& batch) {
     std::uint64_t right = 0;
     for (std::size_t i = 0; i < batch.shape.batch; ++i) {
-      score(batch.values.data() + i * pixel_count_);
+      score(batch.values().data() + i * pixel_count_);
       const auto best = std::max_element(scores_.begin(), scores_.end()) - scores_.begin();
-      right += best == batch.labels[i] ? 1 : 0;
+      right += best == batch.labels()[i] ? 1 : 0;
     }
     return right;
   }

@@ -14,14 +14,14 @@ namespace {
 /// Lends the batch's pixels to libtorch, (batch, channels, height, width) uint8: until the next batch.
 torch::Tensor pixels_of(const chunkhit::ImageBatch& batch) {
   const chunkhit::BatchShape& shape = batch.shape;
-  return torch::from_blob(const_cast<std::uint8_t*>(batch.pixels.data()),
+  return torch::from_blob(const_cast<std::uint8_t*>(batch.pixels().data()),
                           {static_cast<std::int64_t>(shape.batch), shape.channels, shape.height, shape.width},
                           torch::kUInt8);
 }
 
 torch::Tensor labels_of(const chunkhit::ImageBatch& batch) {
-  return torch::from_blob(const_cast<std::int64_t*>(batch.labels.data()),
-                          {static_cast<std::int64_t>(batch.labels.size())}, torch::kInt64);
+  return torch::from_blob(const_cast<std::int64_t*>(batch.labels().data()),
+                          {static_cast<std::int64_t>(batch.labels().size())}, torch::kInt64);
 }
 
 /// The model's scores are numbered as the classes are.

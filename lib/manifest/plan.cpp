@@ -67,6 +67,9 @@ void check_counts(const PackPlan& plan) {
   if ((are_members && plan.sample.pairs.empty()) || plan.masks.size() != folders)
     throw_bad_data("masks: expected " + count_text(folders, "folder") + ", one for each field, found " +
                    count_text(plan.masks.size()));
+  if (!plan.masks_xxh3.empty() && plan.masks_xxh3.size() != folders)
+    throw_bad_data("masks_xxh3: expected " + count_text(folders) + ", found " +
+                   count_text(plan.masks_xxh3.size()));
   if (plan.tasks < 1 || plan.tasks > plan.parts())
     throw_bad_data("tasks: expected 1 to " + std::to_string(plan.parts()) + ", found " +
                    std::to_string(plan.tasks));
@@ -113,6 +116,8 @@ std::string plan_text(const PackPlan& plan) {
     json["masks"] = plan.masks.front();
   else if (!plan.masks.empty())
     json["masks"] = plan.masks;
+  for (std::size_t i = 0; i < plan.masks_xxh3.size(); ++i)
+    json["masks_xxh3"][plan.sample.pairs[i].name] = hash_text(plan.masks_xxh3[i]);
   if (!plan.columns.empty()) json["columns"] = columns_json(plan.columns);
   for (const PlannedContainer& container : plan.containers)
     json["containers"].push_back({{"file", container.file}, {"bytes", container.bytes}});
@@ -136,6 +141,9 @@ PackPlan parse_plan(std::string_view text, const std::string& name) {
     plan.rows = count_field(json, "rows");
     plan.max_rejected = count_field(json, "max_rejected");
     plan.sample = parse_sample(json.at("sample"));
+    if (json.contains("masks_xxh3"))
+      for (const SampleField& field : plan.sample.pairs)
+        plan.masks_xxh3.push_back(hash_field(json.at("masks_xxh3"), field.name.c_str()));
     plan.first_file = json.at("first_file").at("file").get<std::string>();
     plan.first_file_bytes = count_field(json.at("first_file"), "bytes");
     plan.file_column = json.at("file_column").get<std::string>();

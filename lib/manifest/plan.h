@@ -39,6 +39,8 @@ struct PackPlan {
   std::string root;          ///< absolute path of the folder of the images
   /// Absolute paths of the folders of the fields, in their order; empty: no fields, or in the containers.
   std::vector<std::string> masks{};
+  /// Of the first row's file in each of these, so that swapped folders are noticed; 0: it could not be read.
+  std::vector<std::uint64_t> masks_xxh3{};
   std::uint64_t tasks = 1;
   std::uint64_t input_xxh3 = 0;
   std::uint64_t rows = 0;          ///< of the input list: samples + rejects

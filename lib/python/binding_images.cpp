@@ -18,11 +18,11 @@ ArrayShape array_shape(const BatchShape& shape) {
 /// bits are uint16.
 template <class Values>
 py::array values_array(Dtype dtype, const Values& from, const ArrayShape& shape, const py::capsule& owner) {
-  if (dtype == Dtype::uint8) return array_view(from.pixels, shape, owner);
-  if (dtype == Dtype::float32) return array_view(from.values, shape, owner);
+  if (dtype == Dtype::uint8) return array_view(from.pixels(), shape, owner);
+  if (dtype == Dtype::float32) return array_view(from.values(), shape, owner);
   if (dtype == Dtype::float16)
-    return array_view(py::dtype(kHalfFloat), shape, from.half_values.data(), owner);
-  return array_view(from.half_values, shape, owner);
+    return array_view(py::dtype(kHalfFloat), shape, from.half_values().data(), owner);
+  return array_view(from.half_values(), shape, owner);
 }
 
 /// The fields beside the images by their names, or None.
@@ -45,9 +45,10 @@ py::tuple batch_tuple(const std::shared_ptr<const ImageBatch>& batch, Dtype dtyp
   const auto count = static_cast<py::ssize_t>(batch->shape.batch);
   const ArrayShape shape = array_shape(batch->shape);
   py::array images = values_array(dtype, *batch, shape, owner);
-  const auto columns = count == 0 ? 0 : static_cast<py::ssize_t>(batch->label_values.size()) / count;
-  py::array labels = columns == 0 ? array_view(batch->labels, {count}, owner)
-                                  : array_view(batch->label_values, {count, columns}, owner);
+  const bool are_numbers = count != 0 && batch->are_numbers();
+  const auto columns = are_numbers ? static_cast<py::ssize_t>(batch->label_values().size()) / count : 0;
+  py::array labels = are_numbers ? array_view(batch->label_values(), {count, columns}, owner)
+                                 : array_view(batch->labels(), {count}, owner);
   return py::make_tuple(std::move(images), std::move(labels), array_view(batch->samples, {count}, owner),
                         batch->epoch, batch->index, fields_dict(*batch, dtype, shape, owner),
                         array_view(batch->uses, {count}, owner));

@@ -18,18 +18,6 @@ namespace {
   for (std::size_t line = 0; line < kLines; ++line) __builtin_prefetch(sample + line * kCacheLineBytes);
 }
 
-/// Shows bytes as values of a type, in the span that the type fills.
-template <class Values>
-void show_values(Bytes bytes, Dtype dtype, Values& values) {
-  if (dtype == Dtype::uint8)
-    values.pixels = bytes;
-  else if (dtype == Dtype::float32)
-    values.values = {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
-  else
-    values.half_values = {reinterpret_cast<const std::uint16_t*>(bytes.data()),
-                          bytes.size() / sizeof(std::uint16_t)};
-}
-
 }  // namespace
 
 // Reserves memory for the largest chunk, so that no later chunk allocates.
@@ -167,14 +155,17 @@ void ImageBatchAssembler::move_sample(std::size_t from, std::size_t to, BatchBuf
 
 void ImageBatchAssembler::show(const BatchTask& task, std::size_t count, BatchBuffer& buffer) const {
   ImageBatch& batch = buffer.batch;
-  show_values({buffer.pixels.data(), count * image_bytes_}, context_.copier.images().dtype(), batch);
+  static_cast<BatchValues&>(batch) = {{buffer.pixels.data(), count * image_bytes_},
+                                      context_.copier.images().dtype()};
   show_fields(count, buffer);
   batch.samples = std::span(buffer.samples).first(count);
   batch.uses = std::span(buffer.uses).first(count);
+  BatchLabels& labels = batch;
   if (context_.source.label_columns() == 0)
-    batch.labels = std::span(buffer.labels).first(count);
+    labels = BatchLabels(std::span<const std::int64_t>(buffer.labels).first(count));
   else
-    batch.label_values = std::span(buffer.label_values).first(count * context_.source.label_columns());
+    labels = BatchLabels(
+        std::span<const float>(buffer.label_values).first(count * context_.source.label_columns()));
   batch.shape = context_.copier.images().shape();
   batch.shape.batch = count;
   batch.epoch = task.epoch;
@@ -188,7 +179,8 @@ void ImageBatchAssembler::show_fields(std::size_t count, BatchBuffer& buffer) co
     const SampleWriter& writer = context_.copier.field(i);
     buffer.shown[i].name = fields[i].name;
     buffer.shown[i].role = fields[i].role;
-    show_values({buffer.fields[i].data(), count * writer.sample_bytes()}, writer.dtype(), buffer.shown[i]);
+    static_cast<BatchValues&>(buffer.shown[i]) = {{buffer.fields[i].data(), count * writer.sample_bytes()},
+                                                  writer.dtype()};
   }
   buffer.batch.fields = buffer.shown;
 }

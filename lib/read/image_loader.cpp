@@ -16,6 +16,7 @@
 #include "read/image_source.h"
 #include "read/loader_core.h"
 #include "read/stored_images.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -163,6 +164,44 @@ EpochReaderSpec with_copies(EpochReaderSpec spec, const ImageCopier& copier) {
 }  // namespace
 
 template class Loader<ImageBatch>;
+
+namespace {
+
+template <class Value>
+std::span<const Value> values_of(Bytes bytes, bool is_type, const char* function, Dtype dtype) {
+  if (!is_type)
+    throw_usage(std::string(function) + "(): the values are " + std::string(name_of(dtype)) + ": " +
+                (dtype == Dtype::uint8     ? "pixels()"
+                 : dtype == Dtype::float32 ? "values()"
+                                           : "half_values()") +
+                " gives them");
+  return {reinterpret_cast<const Value*>(bytes.data()), bytes.size() / sizeof(Value)};
+}
+
+}  // namespace
+
+std::span<const std::uint8_t> BatchValues::pixels() const {
+  return values_of<std::uint8_t>(bytes_, dtype_ == Dtype::uint8, "pixels", dtype_);
+}
+
+std::span<const float> BatchValues::values() const {
+  return values_of<float>(bytes_, dtype_ == Dtype::float32, "values", dtype_);
+}
+
+std::span<const std::uint16_t> BatchValues::half_values() const {
+  const bool is_half = dtype_ == Dtype::float16 || dtype_ == Dtype::bfloat16;
+  return values_of<std::uint16_t>(bytes_, is_half, "half_values", dtype_);
+}
+
+std::span<const std::int64_t> BatchLabels::labels() const {
+  if (are_numbers_) throw_usage("labels(): the labels are numbers: label_values() gives them");
+  return ids_;
+}
+
+std::span<const float> BatchLabels::label_values() const {
+  if (!are_numbers_) throw_usage("label_values(): the labels are class ids: labels() gives them");
+  return values_;
+}
 
 const BatchField& ImageBatch::field(std::string_view name) const {
   const auto found = std::ranges::find(fields, name, &BatchField::name);

@@ -22,9 +22,10 @@ bool reads(const std::string& pack, std::uint64_t samples) {
     std::uint64_t seen = 0;
     std::uint64_t sum = 0;
     for (const chunkhit::ImageBatch& batch : loader.epoch(epoch)) {
-      seen += batch.labels.size();
+      seen += batch.labels().size();
       for (const std::uint64_t sample : batch.samples) sum += sample;
-      if (batch.pixels.size() != batch.shape.batch * batch.shape.height * batch.shape.width * 3) return false;
+      if (batch.pixels().size() != batch.shape.batch * batch.shape.height * batch.shape.width * 3)
+        return false;
     }
     if (seen != samples || sum != samples * (samples - 1) / 2) return false;
   }

@@ -57,8 +57,8 @@ std::size_t value_bytes(DeviceDtype dtype) {
 }
 
 Bytes expected_pixels(const chunkhit::ImageBatch& batch, DeviceDtype dtype) {
-  if (dtype == DeviceDtype::uint8) return bytes_of(batch.pixels);
-  return dtype == DeviceDtype::float32 ? bytes_of(batch.values) : bytes_of(batch.half_values);
+  if (dtype == DeviceDtype::uint8) return bytes_of(batch.pixels());
+  return dtype == DeviceDtype::float32 ? bytes_of(batch.values()) : bytes_of(batch.half_values());
 }
 
 /// The batches that are left of an epoch, as the CPU's loader makes them.
@@ -66,9 +66,9 @@ std::vector<ReadBatch> batches_of(ImageLoader& loader, std::uint64_t epoch, Devi
   std::vector<ReadBatch> found;
   for (const chunkhit::ImageBatch& batch : loader.epoch(epoch))
     found.push_back({batch.index, expected_pixels(batch, dtype),
-                     batch.labels.empty() ? bytes_of(batch.label_values) : bytes_of(batch.labels),
+                     batch.are_numbers() ? bytes_of(batch.label_values()) : bytes_of(batch.labels()),
                      bytes_of(batch.samples),
-                     batch.fields.empty() ? Bytes() : bytes_of(batch.field("mask").pixels)});
+                     batch.fields.empty() ? Bytes() : bytes_of(batch.field("mask").pixels())});
   return found;
 }
 
@@ -80,7 +80,7 @@ void read_batch(const cuda::DeviceImageBatch& batch, cudaStream_t stream, ReadBa
   if (batch.labels != nullptr)
     read_later(batch.labels, count * sizeof(std::int64_t), stream, to.labels);
   else
-    read_later(batch.label_values, batch.host->label_values.size_bytes(), stream, to.labels);
+    read_later(batch.label_values, batch.host->label_values().size_bytes(), stream, to.labels);
   read_later(batch.samples, count * sizeof(std::uint64_t), stream, to.samples);
   if (batch.masks != nullptr)
     read_later(batch.masks, count * batch.shape.height * batch.shape.width, stream, to.masks);

@@ -127,6 +127,9 @@ def test_a_plan_packs_the_same_bytes_from_folders_elsewhere(folders, tmp_path):
         chunkhit.run_plan(tmp_path / "planned", task=0, pair={"text": folders / "depth"})
     with pytest.raises(chunkhit.Error, match="depth: is repeated"):
         chunkhit.run_plan(tmp_path / "planned", task=0, pair=[f"depth={folders}/depth", f"depth={folders}/parts"])
+    with pytest.raises(chunkhit.Error, match="/parts: .* has another mask than when it was planned") as caught:
+        chunkhit.run_plan(tmp_path / "planned", task=0, pair={"mask": folders / "parts", "parts": folders / "masks"})
+    assert caught.value.code == "try_again"
     shutil.copytree(folders / "depth", tmp_path / "deep")
     chunkhit.run_plan(tmp_path / "planned", task=0, pair={"depth": f"{tmp_path}/deep:view"})
     chunkhit.run_plan(tmp_path / "planned")

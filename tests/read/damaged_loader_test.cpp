@@ -67,8 +67,8 @@ bool is_right(const ImageBatch& batch) {
   for (std::size_t i = 0; i < batch.samples.size(); ++i) {
     const std::uint64_t sample = batch.samples[i];
     const ByteBuffer expected = known_samples(kDamagedShape, sample, 1);
-    if (!std::equal(expected.begin(), expected.end(), batch.pixels.subspan(i * bytes, bytes).begin()) ||
-        batch.labels[i] != static_cast<std::int64_t>(sample % 3))
+    if (!std::equal(expected.begin(), expected.end(), batch.pixels().subspan(i * bytes, bytes).begin()) ||
+        batch.labels()[i] != static_cast<std::int64_t>(sample % 3))
       return false;
   }
   return true;

@@ -407,10 +407,13 @@ TEST(ImageLoader, GivesNumbersAsLabels) {
   ImageLoader loader(write_part(folder, "shard", "none", 9, 3), {.batch_size = 4});
   static_cast<void>(loader.epoch(0));
   const ImageBatch* const batch = loader.next();
-  ASSERT_EQ(batch->label_values.size(), 12u);
-  EXPECT_TRUE(batch->labels.empty());
-  EXPECT_EQ(batch->label_values[3], 1.0f);
-  EXPECT_EQ(batch->label_values[4], 1.25f);
+  ASSERT_EQ(batch->label_values().size(), 12u);
+  EXPECT_TRUE(batch->are_numbers());
+  EXPECT_THROW(static_cast<void>(batch->labels()), Error);
+  EXPECT_THROW(static_cast<void>(batch->values()), Error);
+  EXPECT_THROW(static_cast<void>(batch->half_values()), Error);
+  EXPECT_EQ(batch->label_values()[3], 1.0f);
+  EXPECT_EQ(batch->label_values()[4], 1.25f);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ std::string write_classes(const TemporaryFolder& folder, const std::string& name
 Names names_of_labels(ImageLoader& loader) {
   Names names;
   for (const ImageBatch& batch : loader.epoch(0))
-    for (const std::int64_t id : batch.labels)
+    for (const std::int64_t id : batch.labels())
       names.push_back(loader.info().images().classes.at(static_cast<std::size_t>(id)).name);
   return names;
 }
@@ -87,7 +87,7 @@ TEST(JoinedClasses, AreTheSameIdsWhereNoSourceHasNames) {
   const TemporaryFolder folder;
   ImageLoader loader({write_classes(folder, "a", {}, "shard", 1), write_classes(folder, "b", {}, "hdf5", 2)});
   for (const ImageBatch& batch : loader.epoch(0))
-    for (std::size_t i = 0; i < batch.labels.size(); ++i) EXPECT_EQ(batch.labels[i], i % 10 % 2);
+    for (std::size_t i = 0; i < batch.labels().size(); ++i) EXPECT_EQ(batch.labels()[i], i % 10 % 2);
   ASSERT_EQ(loader.info().images().classes.size(), 2u);
   EXPECT_EQ(loader.info().images().classes[1].samples, 10u);
 }

@@ -152,9 +152,9 @@ TEST(ImageLoader, KeepsTheOrderOfABatchThatSamplesAreLeftOutOf) {
           found.push_back(batch.samples[i]);
           const ByteBuffer pixels = known_samples(kShape, batch.samples[i], 1);
           EXPECT_TRUE(std::equal(pixels.begin(), pixels.end(),
-                                 batch.pixels.subspan(i * pixels.size(), pixels.size()).begin()));
+                                 batch.pixels().subspan(i * pixels.size(), pixels.size()).begin()));
           if (label_columns == 3) {
-            EXPECT_EQ(batch.label_values[i * 3], static_cast<float>(batch.samples[i]));
+            EXPECT_EQ(batch.label_values()[i * 3], static_cast<float>(batch.samples[i]));
           }
         }
       EXPECT_EQ(found, expected);
@@ -178,7 +178,7 @@ TEST(ImageLoader, UsesTheCallersMemory) {
                                               ++returned;
                                             }}});
     for (const ImageBatch& batch : loader.epoch(0))
-      EXPECT_TRUE(std::find(given.begin(), given.end(), batch.pixels.data()) != given.end());
+      EXPECT_TRUE(std::find(given.begin(), given.end(), batch.pixels().data()) != given.end());
   }
   EXPECT_FALSE(given.empty());
   EXPECT_EQ(given.size(), returned);

@@ -83,10 +83,10 @@ void compare_epoch(ImageLoader& loader, const AugmentSpec& augment, std::uint64_
       for (std::size_t i = 0; i < batch.samples.size(); ++i) {
         const std::uint64_t sample = batch.samples[i];
         seen.push_back(sample);
-        ASSERT_TRUE(std::ranges::equal(batch.pixels.subspan(i * bytes, bytes),
+        ASSERT_TRUE(std::ranges::equal(batch.pixels().subspan(i * bytes, bytes),
                                        expected_sample(images()[sample], augment, {seed, epoch, sample, 0})))
             << "epoch " << epoch << " sample " << sample;
-        ASSERT_EQ(batch.labels[i], static_cast<std::int64_t>(sample % 2));
+        ASSERT_EQ(batch.labels()[i], static_cast<std::int64_t>(sample % 2));
       }
   EXPECT_EQ(seen.size(), 2 * images().size());
 }
@@ -149,11 +149,11 @@ TEST_P(SizedImages, BecomeNormalizedPlanes) {
                                  .normalize = {{0.5f, 0.25f, 0}, {1, 0.5f, 0.25f}},
                                  .layout = Layout::nchw});
   for (const ImageBatch& batch : loader.epoch(0)) {
-    ASSERT_EQ(batch.values.size(), std::size_t{40} * 3 * 24 * 32);
+    ASSERT_EQ(batch.values().size(), std::size_t{40} * 3 * 24 * 32);
     for (std::size_t sample = 0; sample < 40; ++sample) {
       const ByteBuffer expected = expected_sample(images()[sample], training(), {0, 0, sample, 0});
       for (std::size_t pixel = 0; pixel < std::size_t{24} * 32; ++pixel)
-        ASSERT_EQ(batch.values[(sample * 3 + 1) * 24 * 32 + pixel],
+        ASSERT_EQ(batch.values()[(sample * 3 + 1) * 24 * 32 + pixel],
                   (static_cast<float>(expected[pixel * 3 + 1]) / 255.0f - 0.25f) / 0.5f);
     }
   }
@@ -387,7 +387,7 @@ TEST_P(SizedImages, OfWhichSeveralAreDamagedAreNamedInTheirOrder) {
   for (std::uint64_t sample = 0; sample < 64; ++sample)
     if (sample != 20 && sample != 40 && sample != 60) expected.push_back(sample);
   EXPECT_TRUE(std::ranges::equal(batch->samples, expected));
-  EXPECT_EQ(batch->pixels.size(), expected.size() * 24 * 32 * 3);
+  EXPECT_EQ(batch->pixels().size(), expected.size() * 24 * 32 * 3);
   EXPECT_EQ(skipping.stats().corrupt_samples, 3u);
 }
 

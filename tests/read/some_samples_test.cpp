@@ -69,9 +69,9 @@ TEST(SomeSamples, AreThoseOfTheChunkInEveryOrderContainerAndCache) {
           for (const ImageBatch& batch : loader.epoch(0))
             for (std::size_t i = 0; i < batch.samples.size(); ++i) {
               ++seen[batch.samples[i]];
-              ASSERT_TRUE(is_known(batch.samples[i], batch.pixels.data() + i * kLarge.byte_count()))
+              ASSERT_TRUE(is_known(batch.samples[i], batch.pixels().data() + i * kLarge.byte_count()))
                   << "sample " << batch.samples[i];
-              ASSERT_EQ(batch.labels[i], static_cast<std::int64_t>(batch.samples[i] % 3));
+              ASSERT_EQ(batch.labels()[i], static_cast<std::int64_t>(batch.samples[i] % 3));
             }
           ASSERT_EQ(std::count(seen.begin(), seen.end(), 1), static_cast<std::ptrdiff_t>(kAll));
         }
@@ -91,7 +91,7 @@ TEST(SomeSamples, AreResizedInSlicesAsByOneThread) {
                               .threads = threads});
     const ImageBatch& batch = *loader.next();
     return std::pair(std::vector(batch.samples.begin(), batch.samples.end()),
-                     std::vector(batch.pixels.begin(), batch.pixels.end()));
+                     std::vector(batch.pixels().begin(), batch.pixels().end()));
   };
   EXPECT_EQ(first_batch(3), first_batch(1));
 }

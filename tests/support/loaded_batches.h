@@ -37,8 +37,8 @@ struct Seen {
 
 inline Seen seen(const ImageBatch& batch) {
   return {{batch.samples.begin(), batch.samples.end()},
-          {batch.pixels.begin(), batch.pixels.end()},
-          {batch.labels.begin(), batch.labels.end()}};
+          {batch.pixels().begin(), batch.pixels().end()},
+          {batch.labels().begin(), batch.labels().end()}};
 }
 
 inline std::vector<Seen> read_epoch(ImageLoader& loader, std::uint64_t epoch) {

@@ -52,9 +52,11 @@ bool write_batches(ImageLoader& loader, std::uint64_t epochs, const std::string&
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
     for (const ImageBatch& batch : loader.epoch(epoch)) {
       std::cout << batch.shape.batch << ' ';
-      write(batch.pixels, pixels);
-      write(batch.labels, labels);
-      write(batch.label_values, labels);
+      write(batch.pixels(), pixels);
+      if (batch.are_numbers())
+        write(batch.label_values(), labels);
+      else
+        write(batch.labels(), labels);
       write(batch.samples, samples);
     }
     std::cout << '\n';

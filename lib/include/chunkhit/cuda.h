@@ -187,9 +187,8 @@ class DeviceImageLoader {
     batch.shape = shape_;
     batch.shape.batch = host.shape.batch;
     batch.samples = made.samples.copy(host.samples, stream);
-    batch.labels = host.labels.empty() ? nullptr : made.labels.copy(host.labels, stream);
-    batch.label_values =
-        host.label_values.empty() ? nullptr : made.label_values.copy(host.label_values, stream);
+    batch.labels = host.are_numbers() ? nullptr : made.labels.copy(host.labels(), stream);
+    batch.label_values = host.are_numbers() ? made.label_values.copy(host.label_values(), stream) : nullptr;
     switch (dtype_) {
       case DeviceDtype::uint8:
         return convert<std::uint8_t>(host, stream, made);
@@ -213,10 +212,10 @@ class DeviceImageLoader {
     }
     copy_masks(host, crops, stream, made);
     if (dtype_ == DeviceDtype::uint8 && crops == nullptr && shape_ == stored_) {
-      batch.pixels = made.pixels.copy(host.pixels, stream);
+      batch.pixels = made.pixels.copy(host.pixels(), stream);
       return;
     }
-    ImageConversion<Value> images{made.stored.copy(host.pixels, stream), host.shape};
+    ImageConversion<Value> images{made.stored.copy(host.pixels(), stream), host.shape};
     images.shape = batch.shape;
     images.written = made.pixels.reserve<Value>(batch.shape.batch * image_values(batch.shape));
     images.crops = crops;
@@ -230,7 +229,7 @@ class DeviceImageLoader {
   void copy_masks(const ImageBatch& host, const Crop* crops, cudaStream_t stream, Made& made) const {
     made.batch.masks = nullptr;
     if (host.fields.empty()) return;
-    const std::span<const std::uint8_t> pixels = host.fields.front().pixels;
+    const std::span<const std::uint8_t> pixels = host.fields.front().pixels();
     if (crops == nullptr) {
       made.batch.masks = made.masks.copy(pixels, stream);
       return;

@@ -122,24 +122,51 @@ struct BatchShape {
   bool operator==(const BatchShape&) const = default;
 };
 
-/// Field of a batch beside its images. Masks are class ids (batch, height, width); views have the shape and
-/// type of the images.
-struct BatchField {
-  std::string_view name;
-  FieldRole role = FieldRole::mask;
-  std::span<const std::uint8_t> pixels;        ///< masks; views of Dtype::uint8
-  std::span<const float> values;               ///< views of Dtype::float32
-  std::span<const std::uint16_t> half_values;  ///< views of Dtype::float16 and Dtype::bfloat16, as bits
+/// The values of a batch's images, or of a field, in one type. Each function throws usage where the values
+/// have another one.
+class BatchValues {
+ public:
+  BatchValues() = default;
+  BatchValues(std::span<const std::uint8_t> bytes, Dtype dtype) : bytes_(bytes), dtype_(dtype) {}
+  [[nodiscard]] Dtype dtype() const { return dtype_; }
+  [[nodiscard]] CHUNKHIT_API std::span<const std::uint8_t> pixels() const;  ///< Dtype::uint8
+  [[nodiscard]] CHUNKHIT_API std::span<const float> values() const;         ///< Dtype::float32
+  /// Dtype::float16 and Dtype::bfloat16, as bits.
+  [[nodiscard]] CHUNKHIT_API std::span<const std::uint16_t> half_values() const;
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+  Dtype dtype_ = Dtype::uint8;
 };
 
-/// Batch of images. All spans are valid until the next batch is requested.
-struct ImageBatch {
-  std::span<const std::uint8_t> pixels;        ///< filled for Dtype::uint8
-  std::span<const float> values;               ///< filled for Dtype::float32
-  std::span<const std::uint16_t> half_values;  ///< filled for Dtype::float16 and Dtype::bfloat16, as bits
-  std::span<const BatchField> fields;          ///< masks and views, in the order of info().images().fields
-  std::span<const std::int64_t> labels;    ///< class ids of info().classes, -1: none; empty for float labels
-  std::span<const float> label_values;     ///< (batch, label columns), filled for float labels
+/// Labels of a batch: class ids, or numbers. Each function throws usage where they are the other.
+class BatchLabels {
+ public:
+  BatchLabels() = default;
+  explicit BatchLabels(std::span<const std::int64_t> ids) : ids_(ids) {}
+  explicit BatchLabels(std::span<const float> values) : values_(values), are_numbers_(true) {}
+  [[nodiscard]] bool are_numbers() const { return are_numbers_; }
+  /// Class ids of info().classes, -1: none.
+  [[nodiscard]] CHUNKHIT_API std::span<const std::int64_t> labels() const;
+  /// Numbers (batch, label columns).
+  [[nodiscard]] CHUNKHIT_API std::span<const float> label_values() const;
+
+ private:
+  std::span<const std::int64_t> ids_;
+  std::span<const float> values_;
+  bool are_numbers_ = false;
+};
+
+/// Field of a batch beside its images. Masks are class ids (batch, height, width) of Dtype::uint8; views have
+/// the shape and type of the images.
+struct BatchField : BatchValues {
+  std::string_view name;
+  FieldRole role = FieldRole::mask;
+};
+
+/// Batch of images, with their values and labels. All spans are valid until the next batch is requested.
+struct ImageBatch : BatchValues, BatchLabels {
+  std::span<const BatchField> fields;      ///< masks and views, in the order of info().images().fields
   std::span<const std::uint64_t> samples;  ///< indices of the samples in the source
   std::span<const std::uint64_t>
       uses;  ///< which use of a sample in its epoch each is: 0, or more where it repeats

@@ -137,6 +137,17 @@ MaskFile open_pair(const RootFolder& images, const PairFolder& pair, const Sampl
   throw_of_pair(pair, mask.name, mask.file.error.reason());
 }
 
+std::uint64_t pair_hash(const RootFolder& images, const PairFolder& pair, const SampleList& list,
+                        std::size_t index) {
+  ByteBuffer bytes;
+  try {
+    if (open_pair(images, pair, list, index).file.read(bytes)) return 0;
+  } catch (const ImageError&) {
+    return 0;
+  }
+  return xxh3(bytes);
+}
+
 namespace {
 
 /// So many images are looked at before the folder of the masks is walked.

@@ -55,6 +55,10 @@ struct MaskFile {
 /// name with another extension.
 [[nodiscard]] MaskFile open_pair(const RootFolder& images, const PairFolder& pair, std::string_view image);
 
+/// The hash of what `open_pair` opens; 0 where it cannot be read.
+[[nodiscard]] std::uint64_t pair_hash(const RootFolder& images, const PairFolder& pair,
+                                      const SampleList& list, std::size_t index);
+
 /// Throws bad_data, with what the folder holds, where no image of a list has a mask, or view, of its name.
 void check_pairs(const PackImagesSpec& spec, const InputFolders& folders, const SampleList& list);
 

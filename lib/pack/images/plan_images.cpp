@@ -131,8 +131,13 @@ PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions
   for (const PackSamples& samples : input->packs)
     OutputPack(kImagePacks, pack_path(options.output, samples.name), options.force);
   PackPlan plan = plan_of(options, frame.record, input->list, input->first);
+  const RootFolder root(options.root, spec.follow_symlinks);
   for (const FieldPlace& pair : pairs_of(spec))
     plan.masks.push_back(std::filesystem::canonical(pair.place).string());
+  for (const PairFolder& pair : pair_folders(spec, plan.sample.pairs))
+    if (pair.folder)
+      plan.masks_xxh3.push_back(with_retries(
+          [&] { return pair_hash(root, pair, input->list, input->packs.front().indices.front()); }));
   plan.tasks = tasks;
   if (const auto before = read_plan(options.output); before && before->tasks != tasks)
     report.notices.push_back("replaces a plan of " + count_text(before->tasks, "task") +

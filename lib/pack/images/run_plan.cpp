@@ -128,8 +128,8 @@ RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, con
   throw_elsewhere(path + ": " + found, "`root` names the folder of the images");
 }
 
-/// Throws try_again where the folder of the masks is not there, or is given and lacks that of the first
-/// image, or of the first row where rows name masks.
+/// Throws try_again where the folder of a field is not there, or is given and lacks the file of the first
+/// image, or of the first row where rows name files, or has another one.
 void check_masks(const RunPlanOptions& given, const PackPlan& plan, const PackImagesSpec& spec,
                  const PlanRows& rows, const RootFolder& root) {
   constexpr const char* kAdvice = "`pair` names the folder of the field";
@@ -137,12 +137,15 @@ void check_masks(const RunPlanOptions& given, const PackPlan& plan, const PackIm
   try {
     const std::vector<PairFolder> pairs = pair_folders(spec, plan.sample.pairs);
     if (given.pair.empty() || !plan.containers.empty() || is_deleted(root, plan.first_file)) return;
+    const SampleList first = rows.part(0);
     for (; field < pairs.size(); ++field) {
-      const bool is_listed = rows.header().find_field(pairs[field].field.name) != nullptr;
-      if (is_listed)
-        static_cast<void>(open_pair(root, pairs[field], rows.part(0), 0));
-      else
-        static_cast<void>(open_pair(root, pairs[field], plan.first_file));
+      const bool is_listed = first.find_field(pairs[field].field.name) != nullptr;
+      static_cast<void>(is_listed ? open_pair(root, pairs[field], first, 0)
+                                  : open_pair(root, pairs[field], plan.first_file));
+      const std::uint64_t planned = plan.masks_xxh3.empty() ? 0 : plan.masks_xxh3[field];
+      const std::uint64_t found = planned == 0 ? 0 : pair_hash(root, pairs[field], first, 0);
+      if (found != 0 && found != planned)
+        throw ImageError("has another " + pairs[field].field.name + " than when it was planned");
     }
   } catch (const ImageError& error) {
     throw_elsewhere(pairs_of(spec)[field].place + ": " + plan.first_file + " " + error.reason(), kAdvice);

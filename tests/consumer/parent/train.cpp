@@ -18,6 +18,6 @@ int main(int count, char** arguments) {
   chunkhit::ImageLoader loader(arguments[1],
                                {.batch_size = 4, .shuffle = chunkhit::Shuffle::window, .seed = 7});
   std::uint64_t seen = 0;
-  for (const chunkhit::ImageBatch& batch : loader.epoch(0)) seen += batch.labels.size();
+  for (const chunkhit::ImageBatch& batch : loader.epoch(0)) seen += batch.labels().size();
   return seen == std::strtoull(arguments[2], nullptr, 10) ? 0 : 1;
 }
