@@ -40,6 +40,16 @@ def test_everything_public_is_documented():
                 assert inspect.signature(member).return_annotation is not inspect.Signature.empty, f"{name}.{own}"
 
 
+def test_training_loads_what_it_names_alone():
+    program = "import sys, chunkhit; print(*sys.modules); chunkhit.pack_info, chunkhit.show; print(*sys.modules); print(*dir(chunkhit))"
+    first, second, names = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    packing = {f"chunkhit.{module}" for module in chunkhit.MODULES}
+    assert not packing & set(first.split()) and {"chunkhit._packing", "chunkhit._show"} <= set(second.split())
+    assert set(chunkhit.__all__) <= set(names.split())
+    with pytest.raises(AttributeError, match="module 'chunkhit' has no attribute 'pack_imagse'"):
+        chunkhit.pack_imagse
+
+
 @pytest.mark.parametrize("name", ["ImageLoader", "SparseLoader"])
 def test_loaders_of_tensors_have_the_options_and_defaults_of_those_of_arrays(name):
     torch = pytest.importorskip("chunkhit.torch")

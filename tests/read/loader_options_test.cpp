@@ -62,8 +62,8 @@ TEST(LoaderOptions, LeaveAugmentingToACallerWhoseStatesRecordIt) {
   ImageLoader plain(path, {}), flips(path, {.augment = flip}),
       leaves(path, {.augment = flip, .applies_augment = false});
   const ImageBatch *const stored = plain.next(), *const flipped = flips.next(), *const left = leaves.next();
-  EXPECT_TRUE(std::ranges::equal(left->pixels, stored->pixels));
-  EXPECT_FALSE(std::ranges::equal(left->pixels, flipped->pixels));
+  EXPECT_TRUE(std::ranges::equal(left->pixels(), stored->pixels()));
+  EXPECT_FALSE(std::ranges::equal(left->pixels(), flipped->pixels()));
   EXPECT_EQ(leaves.state(), flips.state());
   expect_error(ErrorCode::usage, "augment.flip_horizontal: 0, expected 1",
                [&] { leaves.restore(plain.state()); });

@@ -14,7 +14,6 @@ from ._ids import Ids
 from ._info import OfImages, OfRatings
 from ._options import MASKS, has_options, with_defaults
 from ._paths import Paths, native_paths, path_list, with_native_paths
-from ._sheet import html_of
 
 
 def worker_memory_bytes() -> int:
@@ -161,6 +160,8 @@ class ImageDataset(OfImages, Dataset):
                 raise Error(f"fields: the samples have {', '.join(known)}, not {field}", "usage")
 
     def _repr_html_(self) -> Optional[str]:
+        from ._sheet import html_of  # for notebooks alone
+
         return html_of(self._paths, ImageDataset)
 
     def masks(self, samples: Any) -> Any:

@@ -16,7 +16,6 @@ from ._info import OfImages, OfRatings
 from ._loader import Loader
 from ._options import MASKS, check_keys, has_options, with_defaults
 from ._paths import Paths, native_path, native_paths, path_list, with_native_paths
-from ._sheet import html_of
 
 
 def mixture_option(paths: Any) -> Tuple[Any, Optional[List[float]]]:
@@ -124,6 +123,8 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
         super().__init__(_chunkhit.ImageLoader(native_paths(names), options), options)
 
     def _repr_html_(self) -> Optional[str]:
+        from ._sheet import html_of  # for notebooks alone
+
         return None if self._opened is None else html_of(self._paths, ImageDataset)
 
     def _summary(self) -> str:
