@@ -171,6 +171,8 @@ MutableBytes residual_buffer(std::size_t bytes, ByteBuffer& large) {
 
 /// Smaller planes gain less than a block of their own costs.
 constexpr std::uint64_t kMinPlaneBytes = 96 * 96;
+/// Of a plane, which are compressed both ways.
+constexpr std::uint64_t kTrialBytes = 16 << 10;
 
 /// Whether residuals are no larger without matches, in the first block of a plane: those of photographs,
 /// where matches are chance. Masks are not: they repeat themselves.
@@ -179,7 +181,7 @@ bool lacks_matches(Bytes residuals, const SampleShape& shape, int level) {
   const auto is_view = [](const SampleField& field) { return traits_of(field.role).is_image; };
   if (plane < kMinPlaneBytes || !std::ranges::all_of(shape.pairs, is_view)) return false;
   // Of green, which other planes differ little from: theirs may be zeros.
-  const Bytes trial = residuals.subspan(shape.channels == 3 ? plane : 0, std::min(plane, kZstdBlockBytes));
+  const Bytes trial = residuals.subspan(shape.channels == 3 ? plane : 0, std::min(plane, kTrialBytes));
   ByteBuffer matched, literals;
   append_zstd(trial, trial.size(), level, matched);
   append_zstd_literals(trial, trial.size(), literals);

@@ -30,6 +30,7 @@ CASES = {"96x128 crop 64, hdf5": SMALL, "the same, --check region": [*SMALL, *RE
          "256 crop 224, hdf5": LARGE, "256 crop 224, --check region": [*LARGE, *REGION],
          "96x128 crop 64, fast": [*SMALL, "--decode", "fast"],
          "256 crop 224, fast": [*LARGE, "--decode", "fast"],
+         "256 crop 224, shard": [*LARGE, "--container", "shard"],
          "96x128 crop 64, shard": [*SMALL, "--container", "shard"],
          "96x128 crop 64, zstd-3": [*SMALL, "--container", "shard", "--codec", "zstd:3"]}
 
