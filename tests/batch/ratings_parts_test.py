@@ -106,6 +106,16 @@ def test_a_part_without_held_out_users_lacks_their_packs(space):
     check_same_rows(merge_all(space, "few", ["train", "test"]), packed_at_once(space, "few-once", paths, ["train", "test"], flags), flags)
 
 
+def test_a_part_that_the_rules_left_nothing_crashed_beside_tables(space):
+    path = write_csv(space("none.csv"), [(user, item, 4.5, 0) for user in range(9) for item in range(3)], "user,item,rating,time")
+    for thing in ("item", "user"):
+        with open(space(f"{thing}s.csv"), "w") as file:
+            file.write(f"{thing},title\n1,x\n2,y\n")
+        for more in (["-o", space("none")], ["--dry-run"]):
+            said = pack(path, "--min-user", "9", *BY_ID, f"--{thing}-columns", space(f"{thing}s.csv"), *more, expect=65)
+            check("no ratings are left, in any pack" in said, said)
+
+
 def test_counting_and_packing_could_not_share_a_recipe(space):
     """What has no part in which items there are was an error; so were flags that only name columns and files."""
     (path, *_), _ = grouped(space, "shared")

@@ -350,10 +350,10 @@ class SparseRun {
     MadePacks made = input.make_packs(columns_);
     report_.notices.insert(report_.notices.end(), made.notices.begin(), made.notices.end());
     add_packs(made.packs, read.stats, spec_.packs, report_);
+    check_any_rows(made.packs, spec_.packs.split);  // before tables are asked for the ids of rows
     columns_.finish(made.item_ids, made.users, made.packs, report_.stats);
     for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
     report_.codec = codec_choice(spec_).codec;
-    check_any_rows(made.packs, spec_.packs.split);
     // Before any pack is written: a finished one would be in the way of the corrected command.
     if (!may_be_empty())
       for (const PackRows& rows : made.packs.packs) check_has_rows(made.packs, rows, spec_.packs.split);
