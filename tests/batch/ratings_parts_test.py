@@ -62,6 +62,14 @@ CASES = [
     (["--split-by", "leave-one-out", "--split-order", "input", "--validation", "1"], [], HELD_OUT),
     (["--split-by", "time", "--before", "400"], [], ["train", "test"]),
 ]
+# The same with many items that few users have: training lacks some, which the split holds out all the same.
+COLD = [
+    (["--split-by", "leave-one-out", "--validation", "1", "--min-user", "3"], [], HELD_OUT),
+    (["--split-by", "leave-one-out", "--split-order", "input"], ["--min-item", "2"], ["train", "test"]),
+    (["--split-by", "ratio", "--split-order", "time", "--test", "0.3", "--validation", "1"], [], HELD_OUT),
+    (["--split-by", "time", "--before", "400", "--min-user", "4"], [], ["train", "test"]),
+    ([*BY_ID, "--min-user", "6"], [], HELD_OUT),
+]
 
 
 def test_parts_with_counted_items_hold_what_one_run_holds(space):
@@ -73,6 +81,20 @@ def test_parts_with_counted_items_hold_what_one_run_holds(space):
         with open(os.path.join(space(f"once{number}"), names[0], "items.csv")) as own, open(space(f"parts{number}-items.csv")) as counts:
             check(own.read() == counts.read(), flags, counted, "the list is not the items.csv of one pack")
         run("pack-verify", space(f"parts{number}-all"))
+
+
+def test_parts_dropped_cold_items_before_the_split_and_held_out_others(space):
+    paths, _ = grouped(space, "cold", users=200, items=3000, count=1500)
+    for number, (flags, counted, names) in enumerate(COLD):
+        merged = packed_in_parts(space, f"cold-parts{number}", paths, names, flags, counted)
+        plain = packed_at_once(space, f"cold-once{number}", paths, names, [*flags, *counted])
+        check_same_rows(merged, plain, flags, counted)
+        for name in names:
+            check(merged[name].manifest["stats"]["left_out"] == plain[name].manifest["stats"]["left_out"], flags, name, "left out")
+        with open(os.path.join(space(f"cold-once{number}"), names[0], "items.csv")) as own, open(space(f"cold-parts{number}-items.csv")) as counts:
+            columns, more = own.read(), counts.read()
+        check(more.startswith(columns) and (counted or len(more) > len(columns)), flags, "the list lacks the items that training lacks")
+        check(all(line.startswith(",0,") for line in more[len(columns):].splitlines()), flags, more[len(columns):])
 
 
 def test_users_are_split_by_their_ids_whatever_files_they_are_in(space):

@@ -117,16 +117,18 @@ std::string hash_of_ids(std::span<const std::string> ids) {
   return hash_text(all.value());
 }
 
-std::vector<std::string> read_item_ids(const std::string& path, const IdListUse& use) {
+ItemIds read_item_ids(const std::string& path, const IdListUse& use) {
   TextStream stream(items_file(path));
   ListMemory memory(use, stream.name(), stream.byte_count());
   IdListReader items(stream.name(), [&](MutableBytes out) { return stream.read(out); });
-  std::vector<std::string> ids;
+  items.take_unseen();
+  ItemIds ids;
   IdMap seen;
   while (items.next()) {
-    ids.emplace_back(items.id());
-    if (seen.add(ids.back()) != ids.size() - 1) items.fail("item " + ids.back() + " is repeated");
-    memory.add(ids.back(), items.line_bytes());
+    const std::size_t count = seen.size();
+    if (seen.add(items.id()) != count) items.fail("item " + std::string(items.id()) + " is repeated");
+    (items.has_column() ? ids.columns : ids.unseen).emplace_back(items.id());
+    memory.add(items.id(), items.line_bytes());
   }
   memory.finish();
   return ids;

@@ -34,9 +34,15 @@ struct IdListUse {
   const SparseMemory* memory = nullptr;
 };
 
-/// Reads the items' own ids, by column, from an items.csv or from the one in a pack's folder; throws bad_data
-/// when it is damaged or names an item twice, usage when it does not fit into memory.
-[[nodiscard]] std::vector<std::string> read_item_ids(const std::string& path, const IdListUse& use = {});
+/// Own ids of the items of an items.csv.
+struct ItemIds {
+  std::vector<std::string> columns;  ///< by column
+  std::vector<std::string> unseen;   ///< without a column: of the counted items, those that training lacks
+};
+
+/// Reads the items of an items.csv or of the one in a pack's folder; throws bad_data when it is damaged or
+/// names an item twice, usage when it does not fit into memory.
+[[nodiscard]] ItemIds read_item_ids(const std::string& path, const IdListUse& use = {});
 
 /// Reads users' own ids, one a line, sorted; blank lines count for nothing. Throws bad_data when a user is
 /// there twice, and when there is none, usage when they do not fit into memory.

@@ -47,11 +47,20 @@ GivenIds read_given_ids(const PackSparseSpec& spec, const SparseMemory& memory) 
   return ids;
 }
 
+/// An empty id, which no item has, stands before items without a column.
+std::string hash_of_items(const ItemIds& items) {
+  if (items.unseen.empty()) return hash_of_ids(items.columns);
+  std::vector<std::string> ids = items.columns;
+  ids.emplace_back();
+  ids.insert(ids.end(), items.unseen.begin(), items.unseen.end());
+  return hash_of_ids(ids);
+}
+
 /// The spec records hashes of the lists: the same command with another list is another pack.
 RecordedIds recorded_ids(const GivenIds& ids, const ColumnTables& columns) {
   RecordedIds recorded;
   columns.record(recorded);
-  if (ids.items) recorded.reuse_ids = hash_of_ids(*ids.items);
+  if (ids.items) recorded.reuse_ids = hash_of_items(*ids.items);
   if (!ids.validation_users.empty()) recorded.validation_users = hash_of_ids(ids.validation_users);
   if (!ids.test_users.empty()) recorded.test_users = hash_of_ids(ids.test_users);
   return recorded;
@@ -256,7 +265,9 @@ class SparseRun {
     make_folders(folder);
     // No tables are read: items need none.
     const SparseMemory memory(options_.memory_bytes, options_.threads);
-    SparseInput input(spec_, options_, options_.threads, folder, read_given_ids(spec_, memory));
+    GivenIds ids = read_given_ids(spec_, memory);
+    ids.counts_items = true;
+    SparseInput input(spec_, options_, options_.threads, folder, std::move(ids));
     const std::optional<InputRead> read = this->read(input);
     if (read) write_item_list(input, *read, folder, output.filename().string());
   }
@@ -312,6 +323,10 @@ class SparseRun {
     IdListWriter list(folder, name, kItemsHeader);
     for (std::size_t column = 0; column < ids.size(); ++column)
       list.add(made.packs.columns().counts[column], ids[column]);
+    for (const std::string& id : made.unseen) list.add_unseen(id);
+    if (!made.unseen.empty())
+      report_.notices.push_back(count_text(made.unseen.size(), "item") +
+                                " without a column: all their ratings are held out");
     CompleteList complete = list.complete();
     complete.file.publish();
     report_.items_counted = ids.size();
