@@ -128,6 +128,21 @@ def test_a_part_without_held_out_users_lacks_their_packs(space):
     check_same_rows(merge_all(space, "few", ["train", "test"]), packed_at_once(space, "few-once", paths, ["train", "test"], flags), flags)
 
 
+def test_a_part_that_holds_nothing_out_lost_its_training_rows(space):
+    ratings = [(user, (user + at) % 7, 4.5, 100 * at) for user in range(30) for at in range(1 if user < 10 else 5)]
+    paths = [write_csv(space(f"lone{index}.csv"), [rating for rating in ratings if (rating[0] < 10) == (index == 0)]) for index in (0, 1)]
+    for number, flags in enumerate((["leave-one-out", "--validation", "1"], ["ratio", "--split-order", "input", "--test", "0.2"],
+                                    ["time", "--before", "300"])):
+        names = HELD_OUT if "--validation" in flags else ["train", "test"]
+        flags = ["--split-by", *flags]
+        merged = packed_in_parts(space, f"lone{number}", paths, names, flags)
+        check(os.listdir(space(f"lone{number}-packs/0")) == ["train"], flags, os.listdir(space(f"lone{number}-packs/0")))
+        check_same_rows(merged, packed_at_once(space, f"lone-once{number}", paths, names, flags), flags)
+    # Of one run over all it stays an error.
+    said = pack(paths[0], "--split-by", "leave-one-out", "-o", space("lone"), expect=2)
+    check("test gets no rows" in said, said)
+
+
 def test_a_part_that_the_rules_left_nothing_crashed_beside_tables(space):
     path = write_csv(space("none.csv"), [(user, item, 4.5, 0) for user in range(9) for item in range(3)], "user,item,rating,time")
     for thing in ("item", "user"):

@@ -210,10 +210,10 @@ void check_has_rows(const RatingPacks& packs, const PackRows& rows, const Rating
   throw_usage(text);
 }
 
-/// Throws bad_data where no pack of a split by id has rows; some may have none.
-void check_any_rows(const RatingPacks& packs, const RatingSplitSpec& split) {
+/// Throws bad_data where no pack has rows; some packs of a part may have none.
+void check_any_rows(const RatingPacks& packs) {
   const auto has_rows = [](const PackRows& rows) { return rows.row_count() > 0; };
-  if (split.split_by != SplitKind::users_by_id || std::ranges::any_of(packs.packs, has_rows)) return;
+  if (std::ranges::any_of(packs.packs, has_rows)) return;
   throw_bad_data("no ratings are left, in any pack");
 }
 
@@ -365,7 +365,7 @@ class SparseRun {
     MadePacks made = input.make_packs(columns_);
     report_.notices.insert(report_.notices.end(), made.notices.begin(), made.notices.end());
     add_packs(made.packs, read.stats, spec_.packs, report_);
-    check_any_rows(made.packs, spec_.packs.split);  // before tables are asked for the ids of rows
+    if (may_be_empty()) check_any_rows(made.packs);  // before tables are asked for the ids of rows
     columns_.finish(made.item_ids, made.users, made.packs, report_.stats);
     for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
     report_.codec = codec_choice(spec_).codec;
@@ -375,9 +375,14 @@ class SparseRun {
     return made;
   }
 
-  [[nodiscard]] bool may_be_empty() const { return spec_.packs.split.split_by == SplitKind::users_by_id; }
+  /// Whether a pack of the split may get no rows: the input may be a part, whose packs others complete.
+  [[nodiscard]] bool may_be_empty() const {
+    const RatingSplitSpec& split = spec_.packs.split;
+    return split.split_by == SplitKind::users_by_id ||
+           (!spec_.reuse_ids.empty() && problem_of_counting(split).empty());
+  }
 
-  /// Whether a split by id gives a pack of this input no rows; a notice says so.
+  /// Whether a pack of this input gets no rows and needs none; a notice says so.
   [[nodiscard]] bool leaves_out(const PackRows& rows) {
     if (!may_be_empty() || rows.row_count() > 0) return false;
     report_.notices.push_back(rows.name() + " gets no user of this input, and is not written");
