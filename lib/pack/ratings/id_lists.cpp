@@ -117,6 +117,15 @@ std::string hash_of_ids(std::span<const std::string> ids) {
   return hash_text(all.value());
 }
 
+/// An empty id, which no item has, stands before items without a column.
+std::string hash_of_items(const ItemIds& items) {
+  if (items.unseen.empty()) return hash_of_ids(items.columns);
+  std::vector<std::string> ids = items.columns;
+  ids.emplace_back();
+  ids.insert(ids.end(), items.unseen.begin(), items.unseen.end());
+  return hash_of_ids(ids);
+}
+
 ItemIds read_item_ids(const std::string& path, const IdListUse& use) {
   TextStream stream(items_file(path));
   ListMemory memory(use, stream.name(), stream.byte_count());

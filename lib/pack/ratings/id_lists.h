@@ -28,16 +28,19 @@ namespace chunkhit {
 /// Hashes ids, each with a line feed behind it: the hash that a spec records of a list.
 [[nodiscard]] std::string hash_of_ids(std::span<const std::string> ids);
 
-/// Which flag names a list, and what it must fit into; null: it may take any memory.
-struct IdListUse {
-  std::string flag;
-  const SparseMemory* memory = nullptr;
-};
-
 /// Own ids of the items of an items.csv.
 struct ItemIds {
   std::vector<std::string> columns;  ///< by column
   std::vector<std::string> unseen;   ///< without a column: of the counted items, those that training lacks
+};
+
+/// Hashes all of them; of columns alone it is hash_of_ids.
+[[nodiscard]] std::string hash_of_items(const ItemIds& items);
+
+/// Which flag names a list, and what it must fit into; null: it may take any memory.
+struct IdListUse {
+  std::string flag;
+  const SparseMemory* memory = nullptr;
 };
 
 /// Reads the items of an items.csv or of the one in a pack's folder; throws bad_data when it is damaged or

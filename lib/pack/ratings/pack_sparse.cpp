@@ -47,15 +47,6 @@ GivenIds read_given_ids(const PackSparseSpec& spec, const SparseMemory& memory) 
   return ids;
 }
 
-/// An empty id, which no item has, stands before items without a column.
-std::string hash_of_items(const ItemIds& items) {
-  if (items.unseen.empty()) return hash_of_ids(items.columns);
-  std::vector<std::string> ids = items.columns;
-  ids.emplace_back();
-  ids.insert(ids.end(), items.unseen.begin(), items.unseen.end());
-  return hash_of_ids(ids);
-}
-
 /// The spec records hashes of the lists: the same command with another list is another pack.
 RecordedIds recorded_ids(const GivenIds& ids, const ColumnTables& columns) {
   RecordedIds recorded;
