@@ -236,6 +236,7 @@ MatrixMarketReader::MatrixMarketReader(const std::string& path, const MatrixMark
       rounds_values_(spec.rounds_values),
       collector_(lines_.name(), {{}, 1}, {{}, 1}, spec.transpose) {
   facts_.is_transposed = spec.transpose;
+  facts_.is_pattern = header_.is_pattern;
   facts_.first_item = 1;
   if (!spec.transpose) take_names(path);
   facts_.user_count = facts_.is_transposed ? header_.column_count : header_.row_count;
