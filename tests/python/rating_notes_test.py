@@ -133,6 +133,16 @@ def test_a_10x_file_of_two_genomes_was_told_to_use_layer(tmp_path):
     assert 'has matrices of 2 genomes of 10x Genomics' in text and 'scanpy.read_10x_h5(file, genome="GRCh38")' in text
 
 
+def test_genes_of_a_loom_file_became_users(tmp_path):
+    with h5py.File(tmp_path / "cells.loom", "w") as file:
+        file["matrix"] = np.array([[1, 0], [0, 2], [3, 4]], np.float32)  # genes × cells
+        file["row_attrs/Gene"], file["col_attrs/CellID"] = np.array([b"g1", b"g2", b"g3"]), np.array([b"c1", b"c2"])
+    text = said(tmp_path / "cells.loom", "-o", tmp_path / "out", code=65)
+    assert "is a loom file, whose rows are genes" in text and "--layer /matrix and --transpose" in text
+    said(tmp_path / "cells.loom", "--layer", "/matrix", "--transpose", "-o", tmp_path / "out")
+    assert chunkhit.pack_info(tmp_path / "out")["rows"] == 2
+
+
 def test_a_table_with_letters_as_quotes_did_not_name_the_way_out(tmp_path):
     (tmp_path / "table.csv").write_text("user,item,rating\n1,a,3\n1,b,2\n")
     (tmp_path / "items.csv").write_text('item,title\na,"Heat" of the night\nb,other\n')
