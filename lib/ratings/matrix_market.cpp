@@ -258,7 +258,8 @@ void MatrixMarketReader::take_names(const std::string& path) {
   if (!has_cells && !are_columns && genes.size() == header_.column_count) return;  // rows are cells
   const std::uint64_t gene_count = are_columns ? header_.row_count : header_.column_count;
   const bool are_cells = are_columns || cells.size() == header_.row_count;
-  if ((has_cells && !are_cells) || (!genes.empty() && genes.size() != gene_count)) {
+  const bool are_genes = (has_cells && genes.empty()) || genes.size() == gene_count;
+  if ((has_cells && !are_cells) || !are_genes) {
     std::string found = has_cells ? files.cells + " has " + count_text(cells.size(), "name") : "";
     if (!files.genes.empty())
       found += (has_cells ? " and " + files.genes + " " : files.genes + " has ") +

@@ -97,6 +97,34 @@ def test_parts_dropped_cold_items_before_the_split_and_held_out_others(space):
         check(all(line.startswith(",0,") for line in more[len(columns):].splitlines()), flags, more[len(columns):])
 
 
+def test_counts_of_parts_add_up_to_the_count_of_all(space):
+    """Each part was to be read twice, first by one run over all."""
+    paths, _ = grouped(space, "sums", users=200, items=3000, count=5000)
+    for number, (flags, counted, _) in enumerate([*CASES, *COLD, ([], ["--min-item", "3"], [""])]):
+        if "--id-order" in counted or ("--min-item" in counted and flags):
+            continue
+        lists = [space(f"sums{number}-{index}.csv") for index in range(len(paths))]
+        for path, each in zip(paths, lists):
+            pack(path, *flags, "--count-items", "-o", each)
+        flags = [*flags, *counted]
+        for order in ("sorted", "popularity"):
+            pack(*paths, *flags, "--id-order", order, "--count-items", "-o", space(f"once-{order}{number}.csv"))
+            said = pack(*lists, *flags, "--id-order", order, "--count-items", "-o", space(f"sum-{order}{number}.csv"))
+            with open(space(f"once-{order}{number}.csv")) as once, open(space(f"sum-{order}{number}.csv")) as summed:
+                rows = [[line.rstrip("\n").split(",") for line in file] for file in (once, summed)]
+            if order == "sorted":  # items without a column may have another order
+                columns = [[row for row in each if row[0]] for each in rows]
+                check(columns[0] == columns[1], flags, "other counts")
+            check(sorted(row[1:] for row in rows[0]) == sorted(row[1:] for row in rows[1]), flags, order, "other items")
+            check([row[:2] for row in rows[0]] == [row[:2] for row in rows[1]], flags, order, "another order")
+            check("--values TYPE" in said, said)
+    text = pack(*lists, "--min-item", "3", "--min-user", "2", "--count-items", "-o", space("both.csv"), expect=2)
+    check("count all parts in one run" in text, text)
+    text = pack(lists[0], paths[0], "--count-items", "-o", space("mixed.csv"), expect=65)
+    check(f"{paths[0]}: is no list of items, as other inputs are" in text, text)
+    check("no items are left" in pack(*lists, "--min-item", "99999", "--count-items", "-o", space("none.csv"), expect=65), "an empty list")
+
+
 def test_users_are_split_by_their_ids_whatever_files_they_are_in(space):
     of_user = {}
     for files in (3, 7):

@@ -168,6 +168,8 @@ TEST_F(MatrixMarket, GenesBecameUsersWhereTheirNamesStandBesideItAlone) {
     EXPECT_NE(reader.facts().notices[0].find("users are its columns, by number, items by"), std::string::npos)
         << reader.facts().notices[0];
   }
+  folder_.write("empty_features.tsv", "");
+  EXPECT_THROW(MatrixMarketReader(folder_.write("empty_matrix.mtx", head + "2 3 1\n2 3 5\n"), {}), Error);
   // Rows that are cells stay users, and a matrix of another name has nothing to do with it.
   RatingBlock block;
   MatrixMarketReader rows(folder_.write("GSM1_matrix.mtx", head + "3 2 1\n3 2 5\n"), {});

@@ -10,6 +10,7 @@
 #include "pack/ratings/column_table.h"
 #include "pack/ratings/sparse_memory.h"
 #include "ratings/id_map.h"
+#include "ratings/rating_packs.h"
 
 namespace chunkhit {
 
@@ -34,6 +35,12 @@ struct ItemIds {
   std::vector<std::string> unseen;   ///< without a column: of the counted items, those that training lacks
 };
 
+/// The items of several parts, and how often training has them.
+struct ItemCounts {
+  ItemIds ids;
+  std::vector<std::uint64_t> ratings;  ///< by column
+};
+
 /// Hashes all of them; of columns alone it is hash_of_ids.
 [[nodiscard]] std::string hash_of_items(const ItemIds& items);
 
@@ -46,6 +53,19 @@ struct IdListUse {
 /// Reads the items of an items.csv or of the one in a pack's folder; throws bad_data when it is damaged or
 /// names an item twice, usage when it does not fit into memory.
 [[nodiscard]] ItemIds read_item_ids(const std::string& path, const IdListUse& use = {});
+
+/// Whether all inputs are lists of items, files that begin as an items.csv; throws bad_data where only some
+/// are.
+[[nodiscard]] bool are_item_lists(std::span<const std::string> paths);
+
+/// Adds up the counts of lists, and orders their items; `min_item` applies to the sums. Equal counts keep the
+/// order of the lists. Throws as read_item_ids, bad_data where no item is left, and usage for a `min_item`
+/// that sums cannot decide.
+[[nodiscard]] ItemCounts sum_item_lists(std::span<const std::string> paths, const RatingPacksSpec& spec,
+                                        const SparseMemory& memory);
+
+/// Writes and publishes a list of counted items: those without a column stand at its end.
+void write_item_counts(const std::string& folder, const std::string& name, const ItemCounts& counts);
 
 /// Reads users' own ids, one a line, sorted; blank lines count for nothing. Throws bad_data when a user is
 /// there twice, and when there is none, usage when they do not fit into memory.

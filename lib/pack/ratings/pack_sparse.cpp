@@ -249,18 +249,28 @@ class SparseRun {
     for (const auto& output : outputs.outputs()) report_.packs.push_back(finished_report(*output));
   }
 
-  /// Writes the items.csv that packs of the input would have.
+  /// Writes the items.csv that packs of the input would have, or the sum of lists that parts had so.
   void count_items() {
     const std::filesystem::path output(options_.output);
     const std::string folder = output.has_parent_path() ? output.parent_path().string() : ".";
     make_folders(folder);
     // No tables are read: items need none.
     const SparseMemory memory(options_.memory_bytes, options_.threads);
+    const std::string name = output.filename().string();
+    if (are_item_lists(options_.inputs))
+      return write_counts(sum_item_lists(options_.inputs, spec_.packs, memory), folder, name);
     GivenIds ids = read_given_ids(spec_, memory);
     ids.counts_items = true;
     SparseInput input(spec_, options_, options_.threads, folder, std::move(ids));
     const std::optional<InputRead> read = this->read(input);
-    if (read) write_item_list(input, *read, folder, output.filename().string());
+    if (!read) return;
+    tell(Phase::sorting);
+    MadePacks made = input.make_packs(columns_);
+    if (made.item_ids.empty()) throw_bad_data("no ratings are left for training");
+    report_.stats = make_rating_stats(read->stats, made.packs);
+    report_.values = made.packs.stored;
+    const ItemIds items{std::move(made.item_ids), std::move(made.unseen)};
+    write_counts({items, made.packs.columns().counts}, folder, name);
   }
 
   void preview() {
@@ -303,24 +313,12 @@ class SparseRun {
     if (options_.on_progress) options_.on_progress(progress_);
   }
 
-  void write_item_list(SparseInput& input, const InputRead& read, const std::string& folder,
-                       const std::string& name) {
-    tell(Phase::sorting);
-    const MadePacks made = input.make_packs(columns_);
-    const std::vector<std::string>& ids = made.item_ids;
-    if (ids.empty()) throw_bad_data("no ratings are left for training");
-    report_.stats = make_rating_stats(read.stats, made.packs);
-    report_.values = made.packs.stored;
-    IdListWriter list(folder, name, kItemsHeader);
-    for (std::size_t column = 0; column < ids.size(); ++column)
-      list.add(made.packs.columns().counts[column], ids[column]);
-    for (const std::string& id : made.unseen) list.add_unseen(id);
-    if (!made.unseen.empty())
-      report_.notices.push_back(count_text(made.unseen.size(), "item") +
+  void write_counts(const ItemCounts& counts, const std::string& folder, const std::string& name) {
+    write_item_counts(folder, name, counts);
+    report_.items_counted = counts.ratings.size();
+    if (!counts.ids.unseen.empty())
+      report_.notices.push_back(count_text(counts.ids.unseen.size(), "item") +
                                 " without a column: all their ratings are held out");
-    CompleteList complete = list.complete();
-    complete.file.publish();
-    report_.items_counted = ids.size();
   }
 
   void write(SparseInput& input, const InputRead& read, SparseOutputs& outputs) {
