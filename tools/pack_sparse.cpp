@@ -42,7 +42,7 @@ void add_flags(Command& command) {
   command.group("Run");
   command.add_progress_flag();
   command
-      .add_switch("--count-items", "Pack nothing; write the items to the file -o, for --reuse-ids of parts")
+      .add_switch("--count-items", "Write only a list of items, for --reuse-ids of parts; such lists add up")
       .in_recipes = false;
   command.add_switch("--dry-run", "Report what would be packed, write nothing; needs no -o").in_recipes =
       false;

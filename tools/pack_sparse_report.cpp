@@ -166,11 +166,12 @@ void print_counted(const std::string& output, const PackSparseReport& report) {
   const std::string items = printable_text(shell_word(output));
   std::printf("%s: %s\n", printable_text(output).c_str(), count_text(report.items_counted, "item").c_str());
   print_speed(report);
+  const bool is_sum = report.stats.inputs.empty();  // lists do not say what values there are
   std::printf(
       "next, for each part, with the same rules but --min-item, and the same split: pack-sparse PART "
       "--reuse-ids %s --values %s -o "
       "packs/PART\n",
-      items.c_str(), stored_values_text(report.values).c_str());
+      items.c_str(), is_sum ? "TYPE" : stored_values_text(report.values).c_str());
   std::printf(
       "then: pack-merge all packs/*, of a split for each of its packs: pack-merge all/train packs/*/train\n");
 }

@@ -28,6 +28,15 @@ void IdListWriter::add(std::uint64_t ratings, std::string_view id, std::span<con
   text_ += std::to_string(count_++) + ',' + std::to_string(ratings) + ',';
   append_csv_field(text_, id);
   for (const std::string& value : kept) append_csv_field(text_ += ',', value);
+  end_line();
+}
+
+void IdListWriter::add_unseen(std::string_view id) {
+  append_csv_field(text_ += ",0,", id);
+  end_line();
+}
+
+void IdListWriter::end_line() {
   text_ += '\n';
   if (text_.size() >= kWrittenBytes) write();
 }
@@ -61,12 +70,14 @@ IdListReader::IdListReader(std::string name, ByteSource source, std::string_view
 bool IdListReader::next() {
   if (!rows_.next_row(fields_)) return false;
   // A list that was cut or edited is noticed here: columns count up without a gap.
-  if (fields_.size() != kOwnFields + kept_names_.size() || fields_[0] != std::to_string(count_))
+  const bool is_unseen = takes_unseen_ && !fields_.empty() && fields_[0].empty();
+  if (fields_.size() != kOwnFields + kept_names_.size() ||
+      (!is_unseen && fields_[0] != std::to_string(count_)))
     fail("expected " + std::string(header_.substr(0, header_.find(','))) + " " + std::to_string(count_) +
          ", its ratings and its " + std::string(header_.substr(header_.rfind(',') + 1)));
   if (!parse_all(fields_[1], ratings_))
     fail("ratings: expected a count, found \"" + std::string(fields_[1]) + '"');
-  ++count_;
+  count_ += is_unseen ? 0 : 1;
   return true;
 }
 

@@ -36,9 +36,12 @@ class IdListWriter {
   /// Appends the next row or column: its ratings (in X, for training), its id, and the texts of its kept
   /// columns (SampleColumn::value_text).
   void add(std::uint64_t ratings, std::string_view id, std::span<const std::string> kept = {});
+  /// Appends an item that only held-out ratings have, without a column.
+  void add_unseen(std::string_view id);
   [[nodiscard]] CompleteList complete();
 
  private:
+  void end_line();
   void write();
 
   std::string name_;
@@ -56,6 +59,10 @@ class IdListReader {
   IdListReader(std::string name, ByteSource source, std::string_view header = kItemsHeader);
   /// Reads the next column or row; false at the end. Throws bad_data for anything else.
   [[nodiscard]] bool next();
+  /// Takes items without a column, too, which a list of counted items has.
+  void take_unseen() { takes_unseen_ = true; }
+  /// Whether the item has a column: training has it.
+  [[nodiscard]] bool has_column() const { return !fields_[0].empty(); }
   [[nodiscard]] std::uint64_t ratings() const { return ratings_; }
   /// The item's or user's id, valid until the next call.
   [[nodiscard]] std::string_view id() const { return fields_[2]; }
@@ -77,6 +84,7 @@ class IdListReader {
   std::string_view header_;
   std::vector<std::string> kept_names_;
   std::vector<std::string_view> fields_;
+  bool takes_unseen_ = false;
   std::uint64_t count_ = 0;
   std::uint64_t ratings_ = 0;
 };

@@ -387,8 +387,9 @@ py::dict bind_count_items(const py::dict& keywords, const py::object& on_progres
   from.finish();
   const PackSparseReport report = run_reporting<PackSparseProgress>(
       std::move(options), on_progress, [&](const PackSparseOptions& how) { return count_items(spec, how); });
-  return py::dict(py::arg("items") = report.items_counted,
-                  py::arg("values") = stored_values_text(report.values),
+  py::object values = py::none();  // of lists
+  if (!report.stats.inputs.empty()) values = py::str(stored_values_text(report.values));
+  return py::dict(py::arg("items") = report.items_counted, py::arg("values") = values,
                   py::arg("warnings") = warnings_of(report));
 }
 

@@ -202,12 +202,14 @@ NameFiles find_names(const std::string& path) {
   std::string name = std::filesystem::path(path).filename().string();
   for (const std::string_view packed : {".gz", ".zst", ".xz", ".bz2"})
     if (name.ends_with(packed)) name.resize(name.size() - packed.size());
-  if (std::string cells = find_beside(folder / (name + "_cols")); !cells.empty())
-    return {std::move(cells), find_beside(folder / (name + "_rows"))};
+  NameFiles found{find_beside(folder / (name + "_cols")), find_beside(folder / (name + "_rows"))};
+  if (!found.cells.empty()) return found;
   constexpr std::string_view kTenx = "matrix.mtx";
-  const std::string prefix = name.ends_with(kTenx) ? name.substr(0, name.size() - kTenx.size()) : "";
-  NameFiles found{find_beside(folder / (prefix + "barcodes.tsv")), ""};
-  if (found.cells.empty()) return found;
+  const bool is_tenx = name.ends_with(kTenx);
+  const std::string prefix = is_tenx ? name.substr(0, name.size() - kTenx.size()) : "";
+  found.cells = find_beside(folder / (prefix + "barcodes.tsv"));
+  if (found.cells.empty() && !is_tenx) return found;
+  if (!found.cells.empty()) found.genes.clear();
   for (const char* const genes : {"features.tsv", "genes.tsv"})
     if (found.genes.empty()) found.genes = find_beside(folder / (prefix + genes));
   return found;
@@ -236,6 +238,7 @@ MatrixMarketReader::MatrixMarketReader(const std::string& path, const MatrixMark
       rounds_values_(spec.rounds_values),
       collector_(lines_.name(), {{}, 1}, {{}, 1}, spec.transpose) {
   facts_.is_transposed = spec.transpose;
+  facts_.is_pattern = header_.is_pattern;
   facts_.first_item = 1;
   if (!spec.transpose) take_names(path);
   facts_.user_count = facts_.is_transposed ? header_.column_count : header_.row_count;
@@ -243,26 +246,34 @@ MatrixMarketReader::MatrixMarketReader(const std::string& path, const MatrixMark
   array_row_ = header_.symmetry == MarketSymmetry::skew ? 1 : 0;
 }
 
-/// Cells are users, be they columns, as most programs write them, or rows.
+/// Cells are users, be they columns, as most programs write them, or rows. Names of genes alone tell, too.
 void MatrixMarketReader::take_names(const std::string& path) {
   const NameFiles files = find_names(path);
-  if (files.cells.empty()) return;
+  if (files.cells.empty() && files.genes.empty()) return;
   TextList cells = read_names(files.cells);
   TextList genes = read_names(files.genes);
-  const bool are_columns = cells.size() == header_.column_count;
+  const bool has_cells = !files.cells.empty();
+  const bool are_columns =
+      has_cells ? cells.size() == header_.column_count : genes.size() == header_.row_count;
+  if (!has_cells && !are_columns && genes.size() == header_.column_count) return;  // rows are cells
   const std::uint64_t gene_count = are_columns ? header_.row_count : header_.column_count;
-  if ((!are_columns && cells.size() != header_.row_count) || (!genes.empty() && genes.size() != gene_count))
+  const bool are_cells = are_columns || cells.size() == header_.row_count;
+  const bool are_genes = (has_cells && genes.empty()) || genes.size() == gene_count;
+  if ((has_cells && !are_cells) || !are_genes) {
+    std::string found = has_cells ? files.cells + " has " + count_text(cells.size(), "name") : "";
+    if (!files.genes.empty())
+      found += (has_cells ? " and " + files.genes + " " : files.genes + " has ") +
+               count_text(genes.size(), "name");
     throw_bad_data(path + ": " + std::to_string(header_.row_count) + " x " +
-                   std::to_string(header_.column_count) + ", but " + files.cells + " has " +
-                   count_text(cells.size(), "name") +
-                   (files.genes.empty() ? "" : " and " + files.genes + " ") +
-                   (files.genes.empty() ? "" : count_text(genes.size(), "name")) +
+                   std::to_string(header_.column_count) + ", but " + found +
                    "; `transpose` takes its columns as users, by number");
+  }
   const std::size_t changed = make_unique_names(cells) + make_unique_names(genes);
   facts_.is_transposed = are_columns;
   if (!genes.empty()) facts_.first_item.reset();
-  facts_.notices.push_back(path + ": users are its " + (are_columns ? "columns" : "rows") + ", named by " +
-                           files.cells + (files.genes.empty() ? "" : ", items by " + files.genes));
+  facts_.notices.push_back(path + ": users are its " + (are_columns ? "columns" : "rows") +
+                           (has_cells ? ", named by " + files.cells : ", by number") +
+                           (files.genes.empty() ? "" : ", items by " + files.genes));
   if (changed > 0)
     facts_.notices.push_back(path + ": " + count_text(changed, "name") +
                              " that came before got -1, -2, ... behind");

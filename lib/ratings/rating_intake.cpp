@@ -375,13 +375,31 @@ class RatingIntake::Pipeline {
 RatingIntake::RatingIntake(RatingTableSpec spec, IntakeOptions options, RatingSink sink)
     : spec_(std::move(spec)), options_(std::move(options)), sink_(std::move(sink)), stats_(options_.limit) {}
 
+namespace {
+
+/// Ratings of 1 among those of another input would be no ratings at all.
+void check_values_alike(const RatingTable& before, const RatingTable& table, const std::string& name) {
+  const bool has_values = table.text.columns.value.has_value();
+  const bool was_empty = before.text.column_count == 0;
+  if (was_empty || has_values == before.text.columns.value.has_value()) return;
+  throw_bad_data(name + ": line 1: " + (has_values ? "a column of values" : "no column of values") +
+                 ", expected " + (has_values ? "none" : "one") +
+                 " as in the input before; give `value`: a column that all inputs have, or none, which takes "
+                 "every rating as 1");
+}
+
+}  // namespace
+
 void RatingIntake::read_text(TextStream& input, RatingFormat format) {
   if (format > RatingFormat::netflix)
     throw_usage(input.name() + ": is " + name_of(format) + ", expected lines of ratings");
   if (format == RatingFormat::text) {
     const Bytes head = input.head();
-    table_ = detect_rating_table({as_text(head), head.size() < TextStream::kHeadBytes, spec_.comment}, spec_,
-                                 input.name(), table_ ? &*table_ : nullptr);
+    RatingTable table =
+        detect_rating_table({as_text(head), head.size() < TextStream::kHeadBytes, spec_.comment}, spec_,
+                            input.name(), table_ ? &*table_ : nullptr);
+    if (table_) check_values_alike(*table_, table, input.name());
+    table_ = std::move(table);
     table_->text.rounds_values = rules().rounds_values();
     if (tables_.empty() || tables_.back().second != *table_) tables_.emplace_back(input.name(), *table_);
   }

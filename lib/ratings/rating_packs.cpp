@@ -285,6 +285,16 @@ void leave_out_dropped(const LiveRatings& live, ItemColumns& columns) {
     if (live.items[item] == 0) columns.columns[item] = kNoColumn;
 }
 
+/// Lists the items with ratings, all of which are held out.
+std::vector<std::uint32_t> unseen_items(const CleanRows& rows, LiveRatings& live,
+                                        const ItemColumns& columns) {
+  const std::vector<std::uint32_t> counts = count_live_items(rows, live);
+  std::vector<std::uint32_t> items;
+  for (std::uint32_t item = 0; item < counts.size(); ++item)
+    if (counts[item] > 0 && columns.columns[item] == kNoColumn) items.push_back(item);
+  return items;
+}
+
 /// The message lists what each rule left, so that the one that removed everything is visible.
 void check_something_left(const ItemColumns& columns, const std::vector<PackStep>& steps) {
   if (std::any_of(columns.counts.begin(), columns.counts.end(),
@@ -334,7 +344,7 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   CleanRows rows = clean_rows(store, spec.rules, row_form(spec.split), spec.keep_times, made.steps);
   LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),
                    std::vector<std::uint8_t>(store.item_count(), 1)};
-  if (items.frozen) keep_known_items(rows, *items.frozen, live, made.steps);
+  if (items.frozen) keep_known_items(rows, *items.frozen, items.unseen, live, made.steps);
   keep_frequent(rows, spec.rules, live, made.steps);
 
   RatingSplit split(spec.split, spec.seed, rows, live, made.steps.back().ratings, store.has_times(),
@@ -345,6 +355,7 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   ItemColumns columns = items.frozen ? reuse_items(stats.item_counts, *items.frozen)
                                      : order_items(stats.item_counts, spec.id_order, items.sorted);
   leave_out_dropped(live, columns);
+  if (items.lists_unseen) made.unseen_items = unseen_items(rows, live, columns);
   if (spec.split.split_by != SplitKind::users_by_id) check_something_left(columns, made.steps);
 
   auto source = std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),

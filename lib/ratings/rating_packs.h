@@ -105,7 +105,8 @@ struct RatingPacks {
   ValueHistogram values;  ///< values of the ratings that the split divides
   StoredValues stored;
   std::unique_ptr<const RowSource> source;
-  std::vector<PackRows> packs;  ///< train first
+  std::vector<PackRows> packs;              ///< train first
+  std::vector<std::uint32_t> unseen_items;  ///< items that training lacks, by number; only if asked for
   [[nodiscard]] const ItemColumns& columns() const { return source->columns; }
 };
 
@@ -113,6 +114,8 @@ struct RatingPacks {
 struct ItemChoice {
   std::span<const std::uint32_t> sorted;  ///< items in the order of their ids; for ItemOrder::sorted
   std::optional<std::span<const std::uint32_t>> frozen;  ///< the columns of another pack, kNoItem allowed
+  std::span<const std::uint32_t> unseen;  ///< beside these the split divides; they are no columns
+  bool lists_unseen = false;              ///< whether `unseen_items` are found
 };
 
 /// A rating, as the rules left it, that the spec's type of values cannot hold.

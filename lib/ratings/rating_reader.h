@@ -27,6 +27,7 @@ struct MatrixFacts {
   std::uint64_t user_count = 0;  ///< users of the shape; users and items without an entry get no id
   std::uint64_t item_count = 0;
   bool is_transposed = false;              ///< the shape's columns are users
+  bool is_pattern = false;                 ///< entries have no values: all are 1
   std::optional<std::int64_t> first_item;  ///< items have no names but numbers, which count from here
   RoundedValues rounded;             ///< values that no 32-bit float is equal to: the nearest one was taken
   std::optional<PackFacts> pack;     ///< of a pack

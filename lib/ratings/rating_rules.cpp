@@ -384,13 +384,19 @@ CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
 }
 
 /// Restricts the items to those of another pack (`reuse_ids`).
-void keep_known_items(const CleanRows& rows, std::span<const std::uint32_t> frozen, LiveRatings& live,
+void keep_known_items(const CleanRows& rows, std::span<const std::uint32_t> frozen,
+                      std::span<const std::uint32_t> unseen, LiveRatings& live,
                       std::vector<PackStep>& steps) {
   std::fill(live.items.begin(), live.items.end(), std::uint8_t{0});
-  for (const std::uint32_t item : frozen)
-    if (item < live.items.size()) live.items[item] = 1;
+  for (const std::span<const std::uint32_t> known : {frozen, unseen})
+    for (const std::uint32_t item : known)
+      if (item < live.items.size()) live.items[item] = 1;
   const LiveCounts left = drop_users(rows, 0, live);
   steps.push_back({"reuse-ids", left.users, count_used(left.items), left.ratings});
+}
+
+std::vector<std::uint32_t> count_live_items(const CleanRows& rows, LiveRatings& live) {
+  return drop_users(rows, 0, live).items;
 }
 
 void keep_frequent(const CleanRows& rows, const RatingRules& rules, LiveRatings& live,

@@ -102,10 +102,13 @@ struct LiveRatings {
   std::vector<std::uint8_t> items;
 };
 
-/// Leaves the items of `frozen`, by number (those that the input has not are ignored), and appends the step
-/// "reuse-ids".
-void keep_known_items(const CleanRows& rows, std::span<const std::uint32_t> frozen, LiveRatings& live,
-                      std::vector<PackStep>& steps);
+/// Leaves the items of `frozen` and `unseen`, by number (those that the input has not are ignored), and
+/// appends the step "reuse-ids".
+void keep_known_items(const CleanRows& rows, std::span<const std::uint32_t> frozen,
+                      std::span<const std::uint32_t> unseen, LiveRatings& live, std::vector<PackStep>& steps);
+
+/// Counts the live ratings of each item.
+[[nodiscard]] std::vector<std::uint32_t> count_live_items(const CleanRows& rows, LiveRatings& live);
 
 /// Applies min_user and min_item and appends their steps; drops users without ratings of live items in any
 /// case.

@@ -350,14 +350,17 @@ class TableDetector {
            "\"; give the numbers of the columns: `user`, `item`, `value`, `time`");
   }
 
-  /// Throws bad_data where ids stand elsewhere than usual, so that the value's usual column says nothing.
+  /// Throws bad_data where there are more columns than usual, or ids stand elsewhere: the order says nothing.
   void check_value_order(std::size_t user, std::size_t item) const {
-    constexpr std::size_t kValueColumn = 2;
-    const bool is_by_order = table_.column_names.empty() && wish(RatingField::value).empty();
-    if (!is_by_order || first_.size() <= kValueColumn || std::max(user, item) < kValueColumn) return;
-    refuse(
-        "line 1: there is no header, and the ids are not in the columns 1 and 2: give `value` and `time`, "
-        "by number or the word none");
+    constexpr std::size_t kValueColumn = 2, kMaxColumns = 4;
+    if (!table_.column_names.empty() || !wish(RatingField::value).empty()) return;
+    if (first_.size() > kValueColumn && std::max(user, item) >= kValueColumn)
+      refuse(
+          "line 1: there is no header, and the ids are not in the columns 1 and 2: give `value` and `time`, "
+          "by number or the word none");
+    if (first_.size() > kMaxColumns)
+      refuse("line 1: there is no header, and " + count_text(first_.size(), "column") +
+             " have no usual order: give `user`, `item`, `value` and `time` by number, the last two or none");
   }
 
   /// Finds a column by number, by name in the header, or by its usual position (user, item, value, time).

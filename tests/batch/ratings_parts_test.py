@@ -62,6 +62,14 @@ CASES = [
     (["--split-by", "leave-one-out", "--split-order", "input", "--validation", "1"], [], HELD_OUT),
     (["--split-by", "time", "--before", "400"], [], ["train", "test"]),
 ]
+# The same with many items that few users have: training lacks some, which the split holds out all the same.
+COLD = [
+    (["--split-by", "leave-one-out", "--validation", "1", "--min-user", "3"], [], HELD_OUT),
+    (["--split-by", "leave-one-out", "--split-order", "input"], ["--min-item", "2"], ["train", "test"]),
+    (["--split-by", "ratio", "--split-order", "time", "--test", "0.3", "--validation", "1"], [], HELD_OUT),
+    (["--split-by", "time", "--before", "400", "--min-user", "4"], [], ["train", "test"]),
+    ([*BY_ID, "--min-user", "6"], [], HELD_OUT),
+]
 
 
 def test_parts_with_counted_items_hold_what_one_run_holds(space):
@@ -73,6 +81,48 @@ def test_parts_with_counted_items_hold_what_one_run_holds(space):
         with open(os.path.join(space(f"once{number}"), names[0], "items.csv")) as own, open(space(f"parts{number}-items.csv")) as counts:
             check(own.read() == counts.read(), flags, counted, "the list is not the items.csv of one pack")
         run("pack-verify", space(f"parts{number}-all"))
+
+
+def test_parts_dropped_cold_items_before_the_split_and_held_out_others(space):
+    paths, _ = grouped(space, "cold", users=200, items=3000, count=1500)
+    for number, (flags, counted, names) in enumerate(COLD):
+        merged = packed_in_parts(space, f"cold-parts{number}", paths, names, flags, counted)
+        plain = packed_at_once(space, f"cold-once{number}", paths, names, [*flags, *counted])
+        check_same_rows(merged, plain, flags, counted)
+        for name in names:
+            check(merged[name].manifest["stats"]["left_out"] == plain[name].manifest["stats"]["left_out"], flags, name, "left out")
+        with open(os.path.join(space(f"cold-once{number}"), names[0], "items.csv")) as own, open(space(f"cold-parts{number}-items.csv")) as counts:
+            columns, more = own.read(), counts.read()
+        check(more.startswith(columns) and (counted or len(more) > len(columns)), flags, "the list lacks the items that training lacks")
+        check(all(line.startswith(",0,") for line in more[len(columns):].splitlines()), flags, more[len(columns):])
+
+
+def test_counts_of_parts_add_up_to_the_count_of_all(space):
+    """Each part was to be read twice, first by one run over all."""
+    paths, _ = grouped(space, "sums", users=200, items=3000, count=5000)
+    for number, (flags, counted, _) in enumerate([*CASES, *COLD, ([], ["--min-item", "3"], [""])]):
+        if "--id-order" in counted or ("--min-item" in counted and flags):
+            continue
+        lists = [space(f"sums{number}-{index}.csv") for index in range(len(paths))]
+        for path, each in zip(paths, lists):
+            pack(path, *flags, "--count-items", "-o", each)
+        flags = [*flags, *counted]
+        for order in ("sorted", "popularity"):
+            pack(*paths, *flags, "--id-order", order, "--count-items", "-o", space(f"once-{order}{number}.csv"))
+            said = pack(*lists, *flags, "--id-order", order, "--count-items", "-o", space(f"sum-{order}{number}.csv"))
+            with open(space(f"once-{order}{number}.csv")) as once, open(space(f"sum-{order}{number}.csv")) as summed:
+                rows = [[line.rstrip("\n").split(",") for line in file] for file in (once, summed)]
+            if order == "sorted":  # items without a column may have another order
+                columns = [[row for row in each if row[0]] for each in rows]
+                check(columns[0] == columns[1], flags, "other counts")
+            check(sorted(row[1:] for row in rows[0]) == sorted(row[1:] for row in rows[1]), flags, order, "other items")
+            check([row[:2] for row in rows[0]] == [row[:2] for row in rows[1]], flags, order, "another order")
+            check("--values TYPE" in said, said)
+    text = pack(*lists, "--min-item", "3", "--min-user", "2", "--count-items", "-o", space("both.csv"), expect=2)
+    check("count all parts in one run" in text, text)
+    text = pack(lists[0], paths[0], "--count-items", "-o", space("mixed.csv"), expect=65)
+    check(f"{paths[0]}: is no list of items, as other inputs are" in text, text)
+    check("no items are left" in pack(*lists, "--min-item", "99999", "--count-items", "-o", space("none.csv"), expect=65), "an empty list")
 
 
 def test_users_are_split_by_their_ids_whatever_files_they_are_in(space):
@@ -104,6 +154,31 @@ def test_a_part_without_held_out_users_lacks_their_packs(space):
     check(len(held) == 1 and "gets no user of this input, and is not written" in said[0], held, said[0])
     check(sorted(os.listdir(space("few-packs/1"))) == ["test", "train"] and "gets no user" not in said[1], said[1])
     check_same_rows(merge_all(space, "few", ["train", "test"]), packed_at_once(space, "few-once", paths, ["train", "test"], flags), flags)
+
+
+def test_a_part_that_holds_nothing_out_lost_its_training_rows(space):
+    ratings = [(user, (user + at) % 7, 4.5, 100 * at) for user in range(30) for at in range(1 if user < 10 else 5)]
+    paths = [write_csv(space(f"lone{index}.csv"), [rating for rating in ratings if (rating[0] < 10) == (index == 0)]) for index in (0, 1)]
+    for number, flags in enumerate((["leave-one-out", "--validation", "1"], ["ratio", "--split-order", "input", "--test", "0.2"],
+                                    ["time", "--before", "300"])):
+        names = HELD_OUT if "--validation" in flags else ["train", "test"]
+        flags = ["--split-by", *flags]
+        merged = packed_in_parts(space, f"lone{number}", paths, names, flags)
+        check(os.listdir(space(f"lone{number}-packs/0")) == ["train"], flags, os.listdir(space(f"lone{number}-packs/0")))
+        check_same_rows(merged, packed_at_once(space, f"lone-once{number}", paths, names, flags), flags)
+    # Of one run over all it stays an error.
+    said = pack(paths[0], "--split-by", "leave-one-out", "-o", space("lone"), expect=2)
+    check("test gets no rows" in said, said)
+
+
+def test_a_part_that_the_rules_left_nothing_crashed_beside_tables(space):
+    path = write_csv(space("none.csv"), [(user, item, 4.5, 0) for user in range(9) for item in range(3)], "user,item,rating,time")
+    for thing in ("item", "user"):
+        with open(space(f"{thing}s.csv"), "w") as file:
+            file.write(f"{thing},title\n1,x\n2,y\n")
+        for more in (["-o", space("none")], ["--dry-run"]):
+            said = pack(path, "--min-user", "9", *BY_ID, f"--{thing}-columns", space(f"{thing}s.csv"), *more, expect=65)
+            check("no ratings are left, in any pack" in said, said)
 
 
 def test_counting_and_packing_could_not_share_a_recipe(space):

@@ -25,7 +25,7 @@ auto list_of(Read read) -> std::optional<decltype(read())> {
 }
 
 void read_lists(const MemoryFile& file, Bytes bytes) {
-  const auto ids = list_of([&] { return read_item_ids(file.path()); });
+  const auto ids = list_of([&] { return read_item_ids(file.path()).columns; });
   const std::uint64_t count = ids ? ids->size() : 3;
   const auto counts = list_of([&] { return parse_item_counts(as_text(bytes), "items.csv", count); });
   require(!counts || counts->size() == count);

@@ -137,6 +137,11 @@ def test_counted_items_let_parts_be_packed_one_by_one(tmp_path):
     found = chunkhit.count_items(parts, tmp_path / "items.csv", min_user=4)
     assert found == {"items": 14, "values": "u8:0.5"}
     for part, path in enumerate(parts):
+        assert chunkhit.count_items(path, tmp_path / f"items-{part}.csv", min_user=4)["values"] == "u8:0.5"
+    summed = chunkhit.count_items([tmp_path / f"items-{part}.csv" for part in range(3)], tmp_path / "sum.csv")
+    assert summed == {"items": 14, "values": None}
+    assert sorted((tmp_path / "sum.csv").read_text().split()[1:]) == sorted((tmp_path / "items.csv").read_text().split()[1:])
+    for part, path in enumerate(parts):
         chunkhit.pack_sparse(path, tmp_path / f"{part}", min_user=4, reuse_ids=tmp_path / "items.csv", values=found["values"])
     chunkhit.merge_packs([tmp_path / f"{part}" for part in range(3)], tmp_path / "merged")
     chunkhit.pack_sparse(parts, tmp_path / "whole", min_user=4)

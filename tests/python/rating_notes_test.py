@@ -41,6 +41,25 @@ def test_of_several_inputs_the_note_showed_only_the_last(tmp_path):
     assert "columns: user 1 (by order)" in text and f"{tmp_path / 'b.csv'}: columns: user user (by name)" in text
 
 
+def test_an_input_without_ratings_became_ones_among_ratings(tmp_path):
+    rated, bare, empty = tmp_path / "rated.csv", tmp_path / "bare.csv", tmp_path / "empty.csv"
+    rated.write_text("user,item,rating\na,1,5\nb,2,3\n")
+    bare.write_text("user,item\nc,1\nc,2\n")
+    empty.write_text("")
+    for inputs, what in (((rated, bare), "no column of values, expected one"), ((bare, rated), "a column of values, expected none")):
+        text = said(*inputs, "-o", tmp_path / "out", code=65)
+        assert f"{inputs[1]}: line 1: {what} as in the input before; give --value" in text
+    said(rated, bare, "--value", "none", "-o", tmp_path / "ones")
+    assert chunkhit.pack_info(tmp_path / "ones")["matrices"][0]["nnz"] == 4
+    said(empty, rated, empty, "-o", tmp_path / "beside")
+    text = said("--split-by", "given", "--train-file", rated, "--test-file", bare, "-o", tmp_path / "given", code=65)
+    assert "no column of values" in text
+    (tmp_path / "a.mtx").write_text("%%MatrixMarket matrix coordinate integer general\n2 2 2\n1 1 4\n2 2 2\n")
+    (tmp_path / "b.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 1\n2 2\n")
+    text = said(tmp_path / "a.mtx", tmp_path / "b.mtx", "--shared-rows", "file-name", "-o", tmp_path / "m", code=65)
+    assert "b.mtx: is a pattern, without values, expected values as in the input before" in text
+
+
 def test_fractions_of_a_second_before_1970_did_not_order(tmp_path):
     (tmp_path / "old.csv").write_text("user,item,rating,time\n" + "".join(
         f"u{user},i{item},1,-200000000.{9 - (item + user) % 8}\n" for user in range(8) for item in range(8)))
@@ -112,6 +131,16 @@ def test_a_10x_file_of_two_genomes_was_told_to_use_layer(tmp_path):
                 file[f"{genome}/{name}"] = np.array(values)
     text = said(tmp_path / "cells.h5", "-o", tmp_path / "out", code=65)
     assert 'has matrices of 2 genomes of 10x Genomics' in text and 'scanpy.read_10x_h5(file, genome="GRCh38")' in text
+
+
+def test_genes_of_a_loom_file_became_users(tmp_path):
+    with h5py.File(tmp_path / "cells.loom", "w") as file:
+        file["matrix"] = np.array([[1, 0], [0, 2], [3, 4]], np.float32)  # genes × cells
+        file["row_attrs/Gene"], file["col_attrs/CellID"] = np.array([b"g1", b"g2", b"g3"]), np.array([b"c1", b"c2"])
+    text = said(tmp_path / "cells.loom", "-o", tmp_path / "out", code=65)
+    assert "is a loom file, whose rows are genes" in text and "--layer /matrix and --transpose" in text
+    said(tmp_path / "cells.loom", "--layer", "/matrix", "--transpose", "-o", tmp_path / "out")
+    assert chunkhit.pack_info(tmp_path / "out")["rows"] == 2
 
 
 def test_a_table_with_letters_as_quotes_did_not_name_the_way_out(tmp_path):

@@ -82,7 +82,7 @@ TEST(KnownItems, AreTheOnlyOnesLeft) {
   const CleanRows rows = clean_rows(store, {}, RowForm::as_they_came, false, steps);
   steps.clear();
   LiveRatings live{Bits(5, 1), Bits(4, 1)};
-  keep_known_items(rows, std::vector<std::uint32_t>{3, 2, 99, UINT32_MAX}, live, steps);
+  keep_known_items(rows, std::vector<std::uint32_t>{3, 2, 99, UINT32_MAX}, {}, live, steps);
   EXPECT_EQ(live.users, (Bits{1, 0, 1, 1, 0}));
   EXPECT_EQ(text_of(steps), "reuse-ids 3x2 3");
 }

@@ -251,6 +251,22 @@ TEST(RatingTable, ColumnsOfTimesAndDecimalsWereTakenForIds) {
   EXPECT_EQ(told(gowalla, given).text.columns, (Columns{0, 4, {}, 1}));
 }
 
+TEST(RatingTable, ColumnsOfAWideTableWithoutAHeaderWereTakenByOrder) {
+  const std::string text = "1,7,99,5,880000000\n2,8,98,4,880000001\n";
+  const std::string error = error_of(text);
+  EXPECT_NE(error.find("r.csv: line 1: there is no header, and 5 columns have no usual order"),
+            std::string::npos)
+      << error;
+  EXPECT_NE(error.find("give `user`, `item`, `value` and `time` by number"), std::string::npos) << error;
+  RatingTableSpec spec{.user = "1", .item = "2"};
+  EXPECT_NE(error_of(text, spec), "none");
+  spec.value = "none";
+  EXPECT_EQ(told(text, spec).text.columns.value, std::nullopt);
+  spec.value = "4";
+  EXPECT_EQ(told(text, spec).text.columns.value, 3u);
+  EXPECT_EQ(told("user,item,rating,a,b\n1,7,5,9,9\n").text.columns.value, 2u);
+}
+
 TEST(RatingTable, LabelsAndClicksOfZeroWerePositives) {
   EXPECT_EQ(told("user_id:token\titem_id:token\tlabel:float\n1\t2\t0\n").text.columns,
             (Columns{0, 1, 2, {}}));

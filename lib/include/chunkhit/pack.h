@@ -327,8 +327,10 @@ struct PackSparseReport {
 CHUNKHIT_API PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& options);
 
 /// Counts items for packs of parts of these inputs: writes the items.csv that packs of all inputs would have
-/// to the file `options.output`, which PackSparseSpec::reuse_ids of each part takes. Rules and split apply;
-/// `items_counted` and the type of the values are reported. The rest of the spec has no effect. Throws as
+/// to the file `options.output`, which PackSparseSpec::reuse_ids of each part takes; behind them items that
+/// training lacks, without a column. Rules and split apply;
+/// `items_counted` and the type of the values are reported. Inputs that all are such lists are added up, with
+/// `id_order` and `min_item`; their values are not known. The rest of the spec has no effect. Throws as
 /// pack_sparse, and usage for reuse_ids and for splits that see all users at once.
 CHUNKHIT_API PackSparseReport count_items(const PackSparseSpec& spec, const PackSparseOptions& options);
 

@@ -15,6 +15,7 @@
 #include "base/text_stream.h"
 #include "base/throw_error.h"
 #include "pack/pack_folder.h"
+#include "ratings/pack_rows.h"
 
 namespace chunkhit {
 namespace {
@@ -117,19 +118,96 @@ std::string hash_of_ids(std::span<const std::string> ids) {
   return hash_text(all.value());
 }
 
-std::vector<std::string> read_item_ids(const std::string& path, const IdListUse& use) {
+/// An empty id, which no item has, stands before items without a column.
+std::string hash_of_items(const ItemIds& items) {
+  if (items.unseen.empty()) return hash_of_ids(items.columns);
+  std::vector<std::string> ids = items.columns;
+  ids.emplace_back();
+  ids.insert(ids.end(), items.unseen.begin(), items.unseen.end());
+  return hash_of_ids(ids);
+}
+
+namespace {
+
+/// Calls `visit` with each item of a list, each of which it has once.
+void read_items(const std::string& path, const IdListUse& use, const auto& visit) {
   TextStream stream(items_file(path));
   ListMemory memory(use, stream.name(), stream.byte_count());
   IdListReader items(stream.name(), [&](MutableBytes out) { return stream.read(out); });
-  std::vector<std::string> ids;
+  items.take_unseen();
   IdMap seen;
   while (items.next()) {
-    ids.emplace_back(items.id());
-    if (seen.add(ids.back()) != ids.size() - 1) items.fail("item " + ids.back() + " is repeated");
-    memory.add(ids.back(), items.line_bytes());
+    const std::size_t count = seen.size();
+    if (seen.add(items.id()) != count) items.fail("item " + std::string(items.id()) + " is repeated");
+    memory.add(items.id(), items.line_bytes());
+    visit(items);
   }
   memory.finish();
+}
+
+}  // namespace
+
+ItemIds read_item_ids(const std::string& path, const IdListUse& use) {
+  ItemIds ids;
+  read_items(path, use, [&](const IdListReader& items) {
+    (items.has_column() ? ids.columns : ids.unseen).emplace_back(items.id());
+  });
   return ids;
+}
+
+bool are_item_lists(std::span<const std::string> paths) {
+  const auto is_list = [](const std::string& path) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return false;
+    TextStream stream(path);
+    return as_text(stream.head()).starts_with(kItemsHeader);
+  };
+  const auto lists = std::ranges::count_if(paths, is_list);
+  if (lists == 0) return false;
+  if (const auto other = std::ranges::find_if_not(paths, is_list); other != paths.end())
+    throw_bad_data(*other +
+                   ": is no list of items, as other inputs are: the counts of lists are added up alone");
+  return true;
+}
+
+ItemCounts sum_item_lists(std::span<const std::string> paths, const RatingPacksSpec& spec,
+                          const SparseMemory& memory) {
+  if (spec.rules.min_item > 0 && (spec.rules.min_user > 0 || spec.split.split_by != SplitKind::none))
+    throw_usage(
+        "`min_item`: with `min_user` or `split_by` counts of parts do not decide it; count all parts in one "
+        "run");
+  IdMap ids;
+  std::vector<std::uint32_t> sums;
+  for (const std::string& path : paths)
+    read_items(path, {"`count_items`", &memory}, [&](const IdListReader& items) {
+      const std::uint32_t item = ids.add(items.id());
+      sums.resize(ids.size());
+      if (items.ratings() > UINT32_MAX - sums[item]) items.fail("more ratings than a count holds");
+      sums[item] += static_cast<std::uint32_t>(items.ratings());
+    });
+  ItemCounts counts;
+  std::vector<std::uint32_t> kept = sums;
+  for (std::uint32_t& sum : kept) sum = sum < spec.rules.min_item ? 0 : sum;
+  const bool is_sorted = spec.id_order == ItemOrder::sorted;
+  const std::vector<std::uint32_t> sorted = is_sorted ? ids.sorted() : std::vector<std::uint32_t>();
+  const ItemColumns columns = order_items(kept, spec.id_order, sorted);
+  for (const std::uint32_t item : columns.items) {
+    counts.ids.columns.push_back(ids.text(item));
+    counts.ratings.push_back(sums[item]);
+  }
+  for (std::uint32_t item = 0; item < sums.size(); ++item)
+    if (sums[item] == 0) counts.ids.unseen.push_back(ids.text(item));
+  if (counts.ratings.empty()) throw_bad_data("no items are left in the lists");
+  return counts;
+}
+
+void write_item_counts(const std::string& folder, const std::string& name, const ItemCounts& counts) {
+  IdListWriter list(folder, name, kItemsHeader);
+  for (std::size_t column = 0; column < counts.ratings.size(); ++column)
+    list.add(counts.ratings[column], counts.ids.columns[column]);
+  for (const std::string& id : counts.ids.unseen) list.add_unseen(id);
+  CompleteList complete = list.complete();
+  complete.file.publish();
 }
 
 std::vector<std::string> read_user_ids(const std::string& path, const IdListUse& use) {

@@ -51,7 +51,7 @@ GivenIds read_given_ids(const PackSparseSpec& spec, const SparseMemory& memory) 
 RecordedIds recorded_ids(const GivenIds& ids, const ColumnTables& columns) {
   RecordedIds recorded;
   columns.record(recorded);
-  if (ids.items) recorded.reuse_ids = hash_of_ids(*ids.items);
+  if (ids.items) recorded.reuse_ids = hash_of_items(*ids.items);
   if (!ids.validation_users.empty()) recorded.validation_users = hash_of_ids(ids.validation_users);
   if (!ids.test_users.empty()) recorded.test_users = hash_of_ids(ids.test_users);
   return recorded;
@@ -201,10 +201,10 @@ void check_has_rows(const RatingPacks& packs, const PackRows& rows, const Rating
   throw_usage(text);
 }
 
-/// Throws bad_data where no pack of a split by id has rows; some may have none.
-void check_any_rows(const RatingPacks& packs, const RatingSplitSpec& split) {
+/// Throws bad_data where no pack has rows; some packs of a part may have none.
+void check_any_rows(const RatingPacks& packs) {
   const auto has_rows = [](const PackRows& rows) { return rows.row_count() > 0; };
-  if (split.split_by != SplitKind::users_by_id || std::ranges::any_of(packs.packs, has_rows)) return;
+  if (std::ranges::any_of(packs.packs, has_rows)) return;
   throw_bad_data("no ratings are left, in any pack");
 }
 
@@ -249,16 +249,28 @@ class SparseRun {
     for (const auto& output : outputs.outputs()) report_.packs.push_back(finished_report(*output));
   }
 
-  /// Writes the items.csv that packs of the input would have.
+  /// Writes the items.csv that packs of the input would have, or the sum of lists that parts had so.
   void count_items() {
     const std::filesystem::path output(options_.output);
     const std::string folder = output.has_parent_path() ? output.parent_path().string() : ".";
     make_folders(folder);
     // No tables are read: items need none.
     const SparseMemory memory(options_.memory_bytes, options_.threads);
-    SparseInput input(spec_, options_, options_.threads, folder, read_given_ids(spec_, memory));
+    const std::string name = output.filename().string();
+    if (are_item_lists(options_.inputs))
+      return write_counts(sum_item_lists(options_.inputs, spec_.packs, memory), folder, name);
+    GivenIds ids = read_given_ids(spec_, memory);
+    ids.counts_items = true;
+    SparseInput input(spec_, options_, options_.threads, folder, std::move(ids));
     const std::optional<InputRead> read = this->read(input);
-    if (read) write_item_list(input, *read, folder, output.filename().string());
+    if (!read) return;
+    tell(Phase::sorting);
+    MadePacks made = input.make_packs(columns_);
+    if (made.item_ids.empty()) throw_bad_data("no ratings are left for training");
+    report_.stats = make_rating_stats(read->stats, made.packs);
+    report_.values = made.packs.stored;
+    const ItemIds items{std::move(made.item_ids), std::move(made.unseen)};
+    write_counts({items, made.packs.columns().counts}, folder, name);
   }
 
   void preview() {
@@ -301,20 +313,12 @@ class SparseRun {
     if (options_.on_progress) options_.on_progress(progress_);
   }
 
-  void write_item_list(SparseInput& input, const InputRead& read, const std::string& folder,
-                       const std::string& name) {
-    tell(Phase::sorting);
-    const MadePacks made = input.make_packs(columns_);
-    const std::vector<std::string>& ids = made.item_ids;
-    if (ids.empty()) throw_bad_data("no ratings are left for training");
-    report_.stats = make_rating_stats(read.stats, made.packs);
-    report_.values = made.packs.stored;
-    IdListWriter list(folder, name, kItemsHeader);
-    for (std::size_t column = 0; column < ids.size(); ++column)
-      list.add(made.packs.columns().counts[column], ids[column]);
-    CompleteList complete = list.complete();
-    complete.file.publish();
-    report_.items_counted = ids.size();
+  void write_counts(const ItemCounts& counts, const std::string& folder, const std::string& name) {
+    write_item_counts(folder, name, counts);
+    report_.items_counted = counts.ratings.size();
+    if (!counts.ids.unseen.empty())
+      report_.notices.push_back(count_text(counts.ids.unseen.size(), "item") +
+                                " without a column: all their ratings are held out");
   }
 
   void write(SparseInput& input, const InputRead& read, SparseOutputs& outputs) {
@@ -350,19 +354,24 @@ class SparseRun {
     MadePacks made = input.make_packs(columns_);
     report_.notices.insert(report_.notices.end(), made.notices.begin(), made.notices.end());
     add_packs(made.packs, read.stats, spec_.packs, report_);
+    if (may_be_empty()) check_any_rows(made.packs);  // before tables are asked for the ids of rows
     columns_.finish(made.item_ids, made.users, made.packs, report_.stats);
     for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
     report_.codec = codec_choice(spec_).codec;
-    check_any_rows(made.packs, spec_.packs.split);
     // Before any pack is written: a finished one would be in the way of the corrected command.
     if (!may_be_empty())
       for (const PackRows& rows : made.packs.packs) check_has_rows(made.packs, rows, spec_.packs.split);
     return made;
   }
 
-  [[nodiscard]] bool may_be_empty() const { return spec_.packs.split.split_by == SplitKind::users_by_id; }
+  /// Whether a pack of the split may get no rows: the input may be a part, whose packs others complete.
+  [[nodiscard]] bool may_be_empty() const {
+    const RatingSplitSpec& split = spec_.packs.split;
+    return split.split_by == SplitKind::users_by_id ||
+           (!spec_.reuse_ids.empty() && problem_of_counting(split).empty());
+  }
 
-  /// Whether a split by id gives a pack of this input no rows; a notice says so.
+  /// Whether a pack of this input gets no rows and needs none; a notice says so.
   [[nodiscard]] bool leaves_out(const PackRows& rows) {
     if (!may_be_empty() || rows.row_count() > 0) return false;
     report_.notices.push_back(rows.name() + " gets no user of this input, and is not written");

@@ -90,18 +90,23 @@ void check_spec(const PackSparseSpec& spec) {
   static_cast<void>(codec_choice(spec));
 }
 
-void check_countable(const PackSparseSpec& spec, const PackSparseOptions& options) {
-  const RatingSplitSpec& split = spec.packs.split;
-  if (!spec.reuse_ids.empty()) throw_usage("`count_items`: does not take `reuse_ids`, whose items are known");
+std::string problem_of_counting(const RatingSplitSpec& split) {
   if (split.split_by == SplitKind::users)
-    throw_usage("`count_items`: needs `split_by` users-by-id, found users: parts would hold out others");
-  if (split.split_by == SplitKind::given) throw_usage("`count_items`: does not take `split_by` given");
+    return "needs `split_by` users-by-id, found users: parts would hold out others";
+  if (split.split_by == SplitKind::given) return "does not take `split_by` given";
   if (split.split_by == SplitKind::time && (!split.before || !split.validation.is_none()))
-    throw_usage("`count_items`: `split_by` time needs `before`, and no `validation`");
-  if (split.split_by == SplitKind::ratio && split.resolved_order() == SplitOrder::random)
-    throw_usage("`count_items`: `split_by` ratio needs `split_order` time or input");
-  if (split.split_by == SplitKind::leave_one_out && split.resolved_order() == SplitOrder::random)
-    throw_usage("`count_items`: `split_by` leave-one-out needs `split_order` time or input");
+    return "`split_by` time needs `before`, and no `validation`";
+  const bool divides_by_user =
+      split.split_by == SplitKind::ratio || split.split_by == SplitKind::leave_one_out;
+  if (divides_by_user && split.resolved_order() == SplitOrder::random)
+    return "`split_by` " + name_of(split.split_by) + " needs `split_order` time or input";
+  return "";
+}
+
+void check_countable(const PackSparseSpec& spec, const PackSparseOptions& options) {
+  if (!spec.reuse_ids.empty()) throw_usage("`count_items`: does not take `reuse_ids`, whose items are known");
+  if (const std::string problem = problem_of_counting(spec.packs.split); !problem.empty())
+    throw_usage("`count_items`: " + problem);
   if (options.output.empty()) throw_usage("`output` is required: a file for the items, as items.csv");
   check_list_output(options);
 }

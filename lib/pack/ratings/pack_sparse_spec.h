@@ -34,6 +34,10 @@ struct RecordedIds {
 /// Checks the spec at the door; throws usage naming the flag.
 void check_spec(const PackSparseSpec& spec);
 
+/// Says why parts of an input would not be divided as the whole, so that items cannot be counted; empty where
+/// they would.
+[[nodiscard]] std::string problem_of_counting(const RatingSplitSpec& split);
+
 /// Throws usage for what a list of items does not depend on, and for splits that see all users at once: parts
 /// that are packed separately with the list would hold out others. Throws cannot_write where
 /// `output` must not be replaced.

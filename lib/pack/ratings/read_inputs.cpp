@@ -276,6 +276,16 @@ void check_shared_rows(const std::string& name, const RatingIntake& intake) {
                  "; `shared_rows` file-name keeps them apart, join makes one user of both");
 }
 
+/// Entries of 1 among ratings would be no ratings.
+void check_values_alike(const MatrixFacts& first, const MatrixFacts& facts, const std::string& name) {
+  if (first.is_pattern == facts.is_pattern) return;
+  throw_bad_data(
+      name + (facts.is_pattern ? ": is a pattern, without values" : ": has values") + ", expected " +
+      (facts.is_pattern ? "values" : "a pattern") +
+      " as in the input before; to take a pattern's entries as 1 pack it alone, then both packs as "
+      "one");
+}
+
 void read_matrices(const RatingInputSpec& spec, const MatrixFileSpec& files, bool are_parts,
                    OpenedInputs& opened, RatingIntake& intake, InputFacts& facts) {
   const RatingFormat format = facts.format;
@@ -295,6 +305,7 @@ void read_matrices(const RatingInputSpec& spec, const MatrixFileSpec& files, boo
       facts.pack_ids.push_back(pack->pack_id);
     }
     const auto own = std::span<const MatrixFile>(opened.files).subspan(index * of_each, of_each);
+    check_values_alike(readers[0]->facts(), readers[index]->facts(), own[0].name);
     intake.read_blocks(own, *readers[index], is_named ? names[index] + "/" : "");
     if (spec.shared_rows == SharedRows::error && format != RatingFormat::pack && !are_parts)
       check_shared_rows(own[0].name, intake);

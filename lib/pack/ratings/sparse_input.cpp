@@ -112,7 +112,8 @@ std::optional<InputRead> SparseInput::read(RatingReader* reader) {
 void SparseInput::add_beside(BesideIds& beside) const {
   const std::vector<std::string> none;
   for (const auto* ids :
-       {given_.items ? &*given_.items : &none, &given_.validation_users, &given_.test_users}) {
+       {given_.items ? &given_.items->columns : &none, given_.items ? &given_.items->unseen : &none,
+        &given_.validation_users, &given_.test_users}) {
     beside.listed_ids += ids->size();
     for (const std::string& id : *ids) beside.listed_text_bytes += id.size();
   }
@@ -244,7 +245,7 @@ void SparseInput::note_blanks(const char* thing, const IdMap& ids) {
 /// Numbers of items mean nothing to a pack whose numbers count from elsewhere.
 void SparseInput::note_frozen() {
   if (!given_.items) return;
-  const std::vector<std::uint32_t> numbers = frozen_numbers();
+  const std::vector<std::uint32_t> numbers = item_numbers(given_.items->columns);
   const auto known =
       numbers.size() - static_cast<std::size_t>(std::count(numbers.begin(), numbers.end(), kNoItem));
   std::string text = "`reuse_ids`: " + count_text(known) + " of its " + count_text(numbers.size(), "item") +
@@ -330,9 +331,9 @@ GivenSplit SparseInput::given_split() {
 }
 
 /// Items of the other pack that do not occur here keep their column and have no number.
-std::vector<std::uint32_t> SparseInput::frozen_numbers() const {
+std::vector<std::uint32_t> SparseInput::item_numbers(const std::vector<std::string>& ids) const {
   std::vector<std::uint32_t> numbers;
-  for (const std::string& id : *given_.items) {
+  for (const std::string& id : ids) {
     const std::size_t number = intake_.items().find(id);
     numbers.push_back(number < intake_.items().size() ? static_cast<std::uint32_t>(number) : kNoItem);
   }
@@ -353,11 +354,14 @@ void SparseInput::refuse_to_keep_times() const {
 
 RatingPacks SparseInput::make_rows() {
   std::vector<std::uint32_t> sorted;
-  std::vector<std::uint32_t> frozen;
+  std::vector<std::uint32_t> frozen, unseen;
   ItemChoice choice;
+  choice.lists_unseen = given_.counts_items;
   if (given_.items) {
-    frozen = frozen_numbers();
+    frozen = item_numbers(given_.items->columns);
+    unseen = item_numbers(given_.items->unseen);
     choice.frozen = frozen;
+    choice.unseen = unseen;
   } else if (spec_.packs.id_order == ItemOrder::sorted) {
     sorted = intake_.items().sorted();
     choice.sorted = sorted;
@@ -388,7 +392,7 @@ RatingPacks SparseInput::make_rows() {
 }
 
 std::vector<std::string> SparseInput::item_ids(const ItemColumns& columns) {
-  if (given_.items) return std::move(*given_.items);
+  if (given_.items) return std::move(given_.items->columns);
   std::vector<std::string> ids;
   ids.reserve(columns.items.size());
   for (const std::uint32_t item : columns.items) ids.push_back(intake_.items().text(item));
@@ -399,6 +403,7 @@ MadePacks SparseInput::make_packs(ColumnTables& columns) {
   columns.check_headers(intake_.users(), intake_.items());
   MadePacks made{make_rows(), intake_.users()};
   made.item_ids = item_ids(made.packs.columns());
+  for (const std::uint32_t item : made.packs.unseen_items) made.unseen.push_back(intake_.items().text(item));
   if (facts_.labels) made.labels = make_label_table(*facts_.labels, intake_.users(), made.notices);
   if (intake_.table()) columns.check_id_columns(id_column_names(*intake_.table()));
   made.times = time_unit();

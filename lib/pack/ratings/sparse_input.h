@@ -10,6 +10,7 @@
 
 #include "chunkhit/pack.h"
 #include "pack/ratings/column_table.h"
+#include "pack/ratings/id_lists.h"
 #include "pack/ratings/read_inputs.h"
 #include "pack/ratings/sparse_memory.h"
 #include "ratings/id_map.h"
@@ -19,8 +20,9 @@ namespace chunkhit {
 
 /// Own ids that a spec takes from files beside the inputs.
 struct GivenIds {
-  std::optional<std::vector<std::string>> items;  ///< columns of another pack, which are reused
-  std::vector<std::string> validation_users;      ///< held out
+  std::optional<ItemIds> items;               ///< of another pack or counted, which are reused
+  bool counts_items = false;                  ///< whether the run lists items and writes no pack
+  std::vector<std::string> validation_users;  ///< held out
   std::vector<std::string> test_users;
   std::uint64_t column_bytes = 0;  ///< held by the tables of columns
 };
@@ -37,6 +39,7 @@ struct MadePacks {
   RatingPacks packs;
   const IdMap& users;
   std::vector<std::string> item_ids{};  ///< the items' own, by column
+  std::vector<std::string> unseen{};    ///< those that training lacks; only where items are counted
   LabelTable labels{};                  ///< by user
   std::string times{};                  ///< their unit as MatrixManifest::times has it
   std::uint64_t work_bytes = 0;         ///< what rows in work may take
@@ -64,7 +67,7 @@ class SparseInput {
   [[nodiscard]] std::vector<std::string> item_ids(const ItemColumns& columns);
   [[nodiscard]] std::string time_unit() const;
   [[nodiscard]] IntakeOptions intake_options(std::uint32_t threads);
-  [[nodiscard]] std::vector<std::uint32_t> frozen_numbers() const;
+  [[nodiscard]] std::vector<std::uint32_t> item_numbers(const std::vector<std::string>& ids) const;
   [[nodiscard]] std::vector<std::uint32_t> user_numbers(const std::vector<std::string>& ids,
                                                         const char* flag) const;
   [[nodiscard]] GivenSplit given_split();

@@ -326,13 +326,13 @@ def count_items(inputs: Paths, output: Path, *, progress: Progress = None, prese
                 **options: Any) -> Dict[str, Any]:
     """Counts items, before parts of the inputs are packed one by one: each with reuse_ids=`output`, and merged.
 
-    inputs    all files, as in pack_sparse
+    inputs    all files, as in pack_sparse; or the lists that it wrote of parts, which are added up
     output    the file to write: the items.csv that one pack of all would have
     progress, preset
               as in pack_sparse
 
     The others are those of `pack_sparse`. They are checked; only those that decide the items have an effect. Returns items (how many there are) and values, which the
-    parts get as values=. Raises what `pack_sparse` does.
+    parts get as values=: None of lists. Raises what `pack_sparse` does.
     """
     options = pack_options(output, rating_options(inputs, given({**options, "preset": preset})))
     found: Dict[str, Any] = with_progress(progress, lambda on_progress: _chunkhit.count_items(options, on_progress))

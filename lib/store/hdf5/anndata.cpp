@@ -38,8 +38,18 @@ bool has_arrays(const Hdf5Check& check, hid_t file, const std::string& group) {
                genome + ").write(\"cells.h5ad\")");
 }
 
+/// Throws bad_data for a loom file, whose rows are genes.
+void check_no_loom(const Hdf5Check& check, hid_t file) {
+  const auto has = [&](const char* name) { return has_object(check, file, name); };
+  if (has("/matrix") && has("/row_attrs") && has("/col_attrs"))
+    check.refuse(
+        "is a loom file, whose rows are genes: convert it with its names, scanpy.read_loom(file).write("
+        "\"cells.h5ad\"), or give `layer` /matrix and `transpose`, for cells by number");
+}
+
 /// Returns the path of the matrix if none is named: /X, /matrix, the root, or the only group with arrays.
 std::string find_matrix(const Hdf5Check& check, hid_t file) {
+  check_no_loom(check, file);
   for (const char* name : {"/X", "/matrix"})
     if (has_object(check, file, name)) return name;
   if (has_arrays(check, file, "/")) return "/";

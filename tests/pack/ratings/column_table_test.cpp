@@ -161,7 +161,7 @@ TEST(ColumnTable, AListReadsBackTheValues) {
   EXPECT_EQ(read(1).value_text(0), "");
   EXPECT_EQ(std::get<1>(read(1).values)[1], 0.1);
   EXPECT_EQ(std::get<2>(read(2).values)[1], "a\n\"b\"");
-  EXPECT_EQ(read_item_ids(written.folder.path()), ids);
+  EXPECT_EQ(read_item_ids(written.folder.path()).columns, ids);
 }
 
 TEST(ColumnTable, AListWithOtherColumnsOrValuesIsBadData) {

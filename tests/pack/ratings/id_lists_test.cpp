@@ -39,8 +39,8 @@ TEST(IdLists, ItemsAreReadAsTheyWereWritten) {
   EXPECT_EQ(record.bytes, text.size());
   EXPECT_EQ(record.xxh3, xxh3(as_bytes(text)));
   EXPECT_TRUE(text.starts_with("column,ratings,item\n0,9,7\n1,8,\"a,b\"\n2,7,\"say \"\"hi\"\"\"\n"));
-  EXPECT_EQ(read_item_ids(folder.path()), ids);
-  EXPECT_EQ(read_item_ids(folder.path() + "/items.csv"), ids);
+  EXPECT_EQ(read_item_ids(folder.path()).columns, ids);
+  EXPECT_EQ(read_item_ids(folder.path() + "/items.csv").columns, ids);
 }
 
 TEST(IdLists, UsersHaveTheirOwnIdsInTheOrderOfRows) {
@@ -57,7 +57,25 @@ TEST(IdLists, ItemsOfASplitAreThoseOfItsTraining) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder.path() + "/train");
   write(folder.path() + "/train/items.csv", "column,ratings,item\n0,1,x\n");
-  EXPECT_EQ(read_item_ids(folder.path()), std::vector<std::string>{"x"});
+  EXPECT_EQ(read_item_ids(folder.path()).columns, std::vector<std::string>{"x"});
+}
+
+TEST(IdLists, ItemsThatTrainingLacksHaveNoColumn) {
+  const TemporaryFolder folder;
+  IdListWriter list(folder.path(), "items.csv", kItemsHeader);
+  list.add(3, "x");
+  list.add_unseen("a,b");
+  list.add_unseen("c");
+  list.complete().file.publish();
+  const std::string path = folder.path() + "/items.csv";
+  EXPECT_EQ(text_of(path), "column,ratings,item\n0,3,x\n,0,\"a,b\"\n,0,c\n");
+  const ItemIds ids = read_item_ids(path);
+  EXPECT_EQ(ids.columns, std::vector<std::string>{"x"});
+  EXPECT_EQ(ids.unseen, (std::vector<std::string>{"a,b", "c"}));
+  // A pack's own list has none.
+  EXPECT_THROW(static_cast<void>(parse_item_counts(text_of(path), path, 1)), Error);
+  write(path, "column,ratings,item\n0,3,x\n,0,x\n");
+  EXPECT_NE(error_of(path).find(":3: item x is repeated"), std::string::npos);
 }
 
 TEST(IdLists, RefusesWhatIsNoListOfItems) {
