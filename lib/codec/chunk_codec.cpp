@@ -174,12 +174,14 @@ constexpr std::uint64_t kMinPlaneBytes = 96 * 96;
 /// Of a plane, which are compressed both ways.
 constexpr std::uint64_t kTrialBytes = 16 << 10;
 
+/// A frame that is made smaller than this share of its samples is no photograph.
+constexpr std::uint64_t kDrawingShare = 6;
+
 /// Whether residuals are no larger without matches, in the first block of a plane: those of photographs,
-/// where matches are chance. Masks are not: they repeat themselves.
+/// where matches are chance. Masks repeat themselves, and so may views.
 bool lacks_matches(Bytes residuals, const SampleShape& shape, int level) {
   const std::uint64_t plane = std::uint64_t{shape.height} * shape.width;
-  const auto is_view = [](const SampleField& field) { return traits_of(field.role).is_image; };
-  if (plane < kMinPlaneBytes || !std::ranges::all_of(shape.pairs, is_view)) return false;
+  if (plane < kMinPlaneBytes || !shape.pairs.empty()) return false;
   // Of green, which other planes differ little from: theirs may be zeros.
   const Bytes trial = residuals.subspan(shape.channels == 3 ? plane : 0, std::min(plane, kTrialBytes));
   ByteBuffer matched, literals;
@@ -196,10 +198,15 @@ void encode_photo(Bytes raw, const SampleShape& shape, int level, bool splits, B
     const MutableBytes residuals = residual_buffer(samples.size(), large);
     predict_photo(samples, shape, residuals);
     if (!is_plain) is_plain = lacks_matches(residuals, shape, level);
-    if (*is_plain)
-      append_zstd_literals(residuals, std::uint64_t{shape.height} * shape.width, stored);
-    else
-      append_zstd(residuals, raw.size(), level, stored);
+    if (!*is_plain) return append_zstd(residuals, raw.size(), level, stored);
+    const std::size_t begin = stored.size();
+    append_zstd_literals(residuals, std::uint64_t{shape.height} * shape.width, stored);
+    if ((stored.size() - begin) * kDrawingShare > samples.size()) return;
+    ByteBuffer matched;
+    append_zstd(residuals, raw.size(), level, matched);
+    if (matched.size() >= stored.size() - begin) return;
+    stored.resize(begin);
+    stored.insert(stored.end(), matched.begin(), matched.end());
   });
 }
 

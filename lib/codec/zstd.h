@@ -15,6 +15,10 @@ void encode_zstd(Bytes raw, int level, ByteBuffer& stored);
 /// The same as one of the frames that hold `all_bytes` together, behind those that are in `stored`.
 void append_zstd(Bytes raw, std::uint64_t all_bytes, int level, ByteBuffer& stored);
 
+/// Appends a frame whose pieces of `piece_bytes`, at least 1, have blocks of their own, without a search for
+/// matches.
+void append_zstd_literals(Bytes raw, std::uint64_t piece_bytes, ByteBuffer& stored);
+
 struct ZstdFrame {
   std::size_t stored_bytes = 0;
   std::uint64_t raw_bytes = 0;
@@ -34,9 +38,6 @@ void encode_zstd(std::span<const Bytes> pieces, int level, ByteBuffer& stored);
 
 /// What a frame says that it holds, in bytes; throws bad_data when it does not say.
 [[nodiscard]] std::uint64_t zstd_content_bytes(Bytes stored);
-
-/// Appends a frame whose pieces of `piece_bytes` have blocks of their own, without a search for matches.
-void append_zstd_literals(Bytes raw, std::uint64_t piece_bytes, ByteBuffer& stored);
 
 /// Restores one frame of exactly `raw.size()` bytes; throws bad_data when `stored` is not that. `checks`:
 /// compares the frame's checksum.

@@ -92,8 +92,8 @@ void ClassIds::note(const Value* pixel, std::uint64_t x, std::uint64_t y) {
   const bool has_colors = channels_ >= 3 && (pixel[0] != pixel[1] || pixel[0] != pixel[2]);
   const bool fits = std::cmp_greater_equal(pixel[0], 0) && std::cmp_less_equal(pixel[0], 255);
   if (has_colors)
-    reason_ =
-        colors_text(text(0), text(1), text(2)) + at + ": expected one value a pixel; map colors to class ids";
+    reason_ = colors_text(text(0), text(1), text(2)) + at +
+              ": expected one value a pixel; map colors to class ids, or make a second image of it by :view";
   else if (!fits)
     reason_ = "value " + text(0) + at + " does not fit 8 bits; map class ids to 0-255";
   else

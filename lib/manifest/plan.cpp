@@ -89,8 +89,12 @@ std::vector<SampleField> PackPlan::listed_fields() const {
   const RecordedSpec& spec = packs.front().spec;
   if (spec.has("mask-column")) RepeatedForm().parse("mask-column", spec.get("mask-column"), texts);
   std::vector<SampleField> fields;
-  for (FieldPlace& column : parse_fields(texts, "mask-column", "COLUMN"))
-    fields.push_back(std::move(column.field));
+  try {
+    for (FieldPlace& column : parse_fields(texts, "mask-column", "COLUMN"))
+      fields.push_back(std::move(column.field));
+  } catch (const Error& error) {
+    throw_bad_data(std::string("packs: ") + error.what());
+  }
   return fields;
 }
 

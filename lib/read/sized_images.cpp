@@ -155,9 +155,8 @@ void SizedImageDecoder::decode_whole(const StoredImage& image, std::uint32_t cha
     out = std::copy_n(pixels.row(y), std::size_t{pixels.width} * channels, out);
 }
 
-ImageView SizedImageDecoder::decode_mask(const StoredImage& image, std::size_t field, std::size_t count) {
-  const std::uint32_t height = image.upright_height();
-  upright_.reshape(image.upright_width(), static_cast<std::uint32_t>(count * height), 1);
+ImageView SizedImageDecoder::decode_masks(const StoredImage& image, std::size_t count) {
+  upright_.reshape(image.upright_width(), static_cast<std::uint32_t>(count * image.upright_height()), 1);
   const SampleShape shape{upright_.height, upright_.width, 1, Layout::nhwc};
   try {
     chunk_codec("deflate").decode(payload_of(image, payload_).last(image.mask_bytes), shape, {},
@@ -165,8 +164,7 @@ ImageView SizedImageDecoder::decode_mask(const StoredImage& image, std::size_t f
   } catch (const Error& error) {
     throw ImageError(std::string("mask: ") + error.what());
   }
-  return {upright_.row(static_cast<std::uint32_t>(field * height)), upright_.width, height, 1,
-          upright_.width};
+  return upright_.view();
 }
 
 std::uint64_t SizedImageDecoder::held_bytes() const {
@@ -256,14 +254,20 @@ double SizedImageWriter::write(const StoredImage& image, DecodedImages& decoded,
                                            : part_of(kept, image, wanted, shape.channels);
   const std::chrono::duration<double> decoding = std::chrono::steady_clock::now() - begin;
   resize(pixels, part, use, out);
+  own_tools().release();
   return decoding.count();
 }
 
-void SizedImageWriter::write_mask(const StoredImage& image, const SampleUse& use, std::size_t field,
-                                  std::size_t count, std::uint8_t* out) const {
-  const ResizedPart part = resized_crop_(image.upright_height(), image.upright_width(), use);
-  const ImageView mask = own_tools().decoder.decode_mask(image, field, count);
-  resize(part_of(mask.pixels, image, wanted_region(part), 1), part, use, out);
+void SizedImageWriter::write_masks(std::span<const SizedImageWriter> writers, const StoredImage& image,
+                                   const SampleUse& use, std::span<std::uint8_t* const> outs) {
+  if (writers.empty()) return;
+  const ImageView masks = own_tools().decoder.decode_masks(image, writers.size());
+  for (std::size_t i = 0; i < writers.size(); ++i) {
+    const ResizedPart part = writers[i].resized_crop_(image.upright_height(), image.upright_width(), use);
+    const std::uint8_t* const mask = masks.row(static_cast<std::uint32_t>(i * image.upright_height()));
+    writers[i].resize(part_of(mask, image, wanted_region(part), 1), part, use, outs[i]);
+  }
+  own_tools().release();
 }
 
 void SizedImageWriter::resize(ImageView pixels, const ResizedPart& part, const SampleUse& use,
@@ -280,7 +284,6 @@ void SizedImageWriter::resize(ImageView pixels, const ResizedPart& part, const S
   const std::size_t paste = canvas.paste_y * row_bytes + std::size_t{canvas.paste_x} * shape.channels;
   own.resampler.resample(part.request, pixels, resized + paste, row_bytes);
   if (!finish_.copies()) finish_.write(resized, use, out);
-  own.release();
 }
 
 std::uint64_t DecodedImages::bytes_of_all(const ChunkSet& chunks) {

@@ -53,9 +53,9 @@ class SizedImageDecoder {
   [[nodiscard]] ImageView decode(const StoredImage& image, const Rect& region, std::uint32_t channels);
   /// Writes the whole upright image to `out`, row by row. Throws the same.
   void decode_whole(const StoredImage& image, std::uint32_t channels, std::uint8_t* out);
-  /// One of the whole upright masks, of `count`, valid until the next call; nothing of them is cached. Throws
-  /// the same.
-  [[nodiscard]] ImageView decode_mask(const StoredImage& image, std::size_t field, std::size_t count);
+  /// The whole upright masks, of `count`, one below the other, valid until the next call; nothing of them is
+  /// cached. Throws the same.
+  [[nodiscard]] ImageView decode_masks(const StoredImage& image, std::size_t count);
   /// Memory that is kept for the next image.
   [[nodiscard]] std::uint64_t held_bytes() const;
 
@@ -125,10 +125,10 @@ class SizedImageWriter {
   /// where they are there. Returns the seconds of decoding. Throws as SizedImageDecoder.
   double write(const StoredImage& image, DecodedImages& decoded, const SampleUse& use,
                std::uint8_t* out) const;
-  /// Writes the same part of one of the image's masks, of `count`; the format is that of masks
+  /// Writes the same part of the image's masks, each by its writer, whose format is that of masks
   /// (`pair_format`). Throws the same.
-  void write_mask(const StoredImage& image, const SampleUse& use, std::size_t field, std::size_t count,
-                  std::uint8_t* out) const;
+  static void write_masks(std::span<const SizedImageWriter> writers, const StoredImage& image,
+                          const SampleUse& use, std::span<std::uint8_t* const> outs);
 
  private:
   void resize(ImageView pixels, const ResizedPart& part, const SampleUse& use, std::uint8_t* out) const;

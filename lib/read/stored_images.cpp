@@ -43,9 +43,10 @@ class SizedReader final : public ImageReader {
   }
   void read_field(Location location, const std::uint8_t* stored, std::size_t field,
                   std::uint8_t* out) override {
-    const ImageView mask =
-        decoder_.decode_mask(stored_image(chunks_, location, stored), field, chunks_.sample().pairs.size());
-    std::copy_n(mask.pixels, mask.row_bytes * mask.height, out);
+    const StoredImage image = stored_image(chunks_, location, stored);
+    const ImageView masks = decoder_.decode_masks(image, chunks_.sample().pairs.size());
+    const std::size_t bytes = masks.row_bytes * image.upright_height();
+    std::copy_n(masks.pixels + field * bytes, bytes, out);
   }
   [[nodiscard]] bool is_jpeg(Location location) const override {
     return stored_image(chunks_, location).kind == PayloadKind::jpeg;
@@ -107,8 +108,7 @@ class SizedCopier final : public CopierOf<SizedImageWriter> {
                std::span<std::uint8_t* const> fields) override {
     const StoredImage image = stored_image(chunks_, chunks_.find_sample(use.sample), stored);
     const double seconds = images_.write(image, kept_, use, out);
-    for (std::size_t i = 0; i < fields_.size(); ++i)
-      fields_[i].write_mask(image, use, i, fields_.size(), fields[i]);
+    SizedImageWriter::write_masks(fields_, image, use, fields);
     return seconds;
   }
   std::uint64_t keep_pixels(std::uint64_t bytes, std::optional<std::uint64_t> arena) override {

@@ -100,7 +100,7 @@ void check_sized_images(const ChunkReader& part, std::size_t index, Bytes raw, C
     try {
       pixels.resize(shape.byte_count());
       decoder.decode_whole(image, channels, pixels.data());
-      if (image.mask_bytes != 0) static_cast<void>(decoder.decode_mask(image, 0, masks));
+      if (image.mask_bytes != 0) static_cast<void>(decoder.decode_masks(image, masks));
     } catch (const ImageError& error) {
       throw_bad_data(part.location(index) + ": sample " + std::to_string(sample) + ": " + error.reason());
     }

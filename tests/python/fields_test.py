@@ -127,9 +127,9 @@ def test_a_plan_packs_the_same_bytes_from_folders_elsewhere(folders, tmp_path):
         chunkhit.run_plan(tmp_path / "planned", task=0, pair={"text": folders / "depth"})
     with pytest.raises(chunkhit.Error, match="depth: is repeated"):
         chunkhit.run_plan(tmp_path / "planned", task=0, pair=[f"depth={folders}/depth", f"depth={folders}/parts"])
-    with pytest.raises(chunkhit.Error, match="/parts: .* has another mask than when it was planned") as caught:
+    with pytest.raises(chunkhit.Error, match="/parts: the mask of ./....png is another file than when it was planned; each field needs its own folder") as caught:
         chunkhit.run_plan(tmp_path / "planned", task=0, pair={"mask": folders / "parts", "parts": folders / "masks"})
-    assert caught.value.code == "try_again"
+    assert caught.value.code == "usage"
     shutil.copytree(folders / "depth", tmp_path / "deep")
     chunkhit.run_plan(tmp_path / "planned", task=0, pair={"depth": f"{tmp_path}/deep:view"})
     chunkhit.run_plan(tmp_path / "planned")
@@ -339,3 +339,47 @@ def test_sources_say_what_is_wrong_with_fields(folders, tmp_path):
                                    ("a.seg.png", (folders / "masks" / "a" / "000.png").read_bytes())])
     raises("has no depth: expected a.depth.png beside it", chunkhit.pack_images, tmp_path / "a.tar", tmp_path / "out",
            mask_column=["seg.png", "depth=depth.png:view"])
+
+
+def test_a_second_equal_writer_packs_nothing_again(tmp_path):
+    """In which order a dict has the fields says nothing."""
+    image = np.arange(144, dtype=np.uint8).reshape(6, 8, 3)
+    fields = {"depth": image, "ids": np.ones((6, 8, 1), np.uint8)}
+    inodes = []
+    for given in (fields, {"ids:mask": fields["ids"], "depth:view": image}):
+        with chunkhit.ImageWriter(tmp_path / "out") as writer:
+            for number in range(5):
+                writer.add(image + number, number, fields=given if number else fields)
+        inodes.append({path.name: path.stat().st_ino for path in (tmp_path / "out").glob("part-*")})
+    assert inodes[0] == inodes[1] and chunkhit.ImageDataset(tmp_path / "out").info["fields"] == {"depth": "view", "ids": "mask"}
+
+
+def test_columns_say_the_order_of_fields_however_they_are_spelt(folders, tmp_path):
+    files = [name for name, *_ in rows(folders)]
+    (tmp_path / "list.csv").write_text("file,a,d\n" + "".join(f"{file},{file},{file}\n" for file in files))
+    inodes = []
+    for columns in (["a", "depth=d:view"], {"mask": "a", "depth": "d:view"}):
+        chunkhit.pack_images(folders / "images", tmp_path / "out", labels=tmp_path / "list.csv", mask_column=columns, resize=SIZE,
+                             pair={"depth": f"{folders / 'depth'}:view", "mask": folders / "masks"}, progress=False)
+        inodes.append({path.name: path.stat().st_ino for path in (tmp_path / "out").glob("part-*")})
+    assert inodes[0] == inodes[1] and list(chunkhit.ImageDataset(tmp_path / "out").info["fields"]) == ["mask", "depth"]
+
+
+def test_what_samples_of_datasets_have_in_dicts(tmp_path):
+    image, mask = np.zeros((6, 8, 3), np.uint8), np.full((6, 8), 3, np.uint8)
+    chunkhit.pack_dataset([(image, 1, {"seg": mask, "scan": image})], tmp_path / "tuples", mask="seg", fields={"depth": "scan"})
+    chunkhit.pack_dataset([{"image": image, "seg": mask, "depth": image}], tmp_path / "dicts", label=None, mask="seg", fields="depth")
+    for name, label in (("tuples", 1), ("dicts", -1)):
+        dataset = chunkhit.ImageDataset(tmp_path / name)
+        assert dataset.info["fields"] == {"mask": "mask", "depth": "view"} and dataset.labels().tolist() == [label]
+        np.testing.assert_array_equal(dataset.masks(), mask[np.newaxis])
+    for words, sample, options in (
+            ("has no 'sag', only 'seg'; mask= names what it has", (image, 1, {"seg": mask}), dict(mask="sag", fields=["seg"])),
+            ("has no 'sag', only 'image', 'label', 'seg'; fields= names", dict(image=image, label=1, seg=mask), dict(fields={"mask": "sag"})),
+            ("fields: found mask, and another mask stands beside it", (image, 1, mask, {"mask": mask}), dict(fields=["mask"]))):
+        with pytest.raises(chunkhit.Error, match=words):
+            chunkhit.pack_dataset([sample], tmp_path / "wrong", **options)
+    with pytest.raises(chunkhit.Error, match="fields: found mask, which is given as mask="), chunkhit.ImageWriter(tmp_path / "wrong") as writer:
+        writer.add(image, mask=mask, fields={"mask": mask})
+    with pytest.raises(chunkhit.Error, match="sizes own: found the view 'depth'"), chunkhit.ImageWriter(tmp_path / "wrong", sizes="own") as writer:
+        writer.add(image, fields={"depth": image})

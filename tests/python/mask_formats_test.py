@@ -118,7 +118,7 @@ MISFITS = {
     "png-rgb-16": (".png", files.raw_png(changed(RGB.astype(np.uint16), 4, 5, 700), 16, 2), "value 700 at (4, 5) does not fit"),
     "png-alpha": (".png", saved(stacked(MASK, changed(OPAQUE, 8, 2, 128)), "PNG", "LA"), "alpha 128 at (8, 2): expected an opaque mask (255)"),
     "png-rgba": (".png", saved(stacked(MASK, MASK, MASK, changed(OPAQUE, 8, 2, 0)), "PNG"), "alpha 0 at (8, 2): expected an opaque"),
-    "bmp-palette": (".bmp", palette_image(MASK, "BMP"), ": expected one value a pixel; map colors to class ids"),
+    "bmp-palette": (".bmp", palette_image(MASK, "BMP"), ": expected one value a pixel; map colors to class ids, or make a second image of it by :view"),
     "bmp-16-bits": (".bmp", files.bmp((WIDTH, HEIGHT), 16), "has 5 or 6 bits a color, expected class ids of 8 bits"),
     "p5": (".pgm", pgm(b"P5", 65535, changed(DEEP, 3, 4, 256)), "value 256 at (3, 4) does not fit 8 bits"),
     "p2": (".pgm", pgm(b"P2", 65535, changed(DEEP, 3, 4, 65000)), "value 65000 at (3, 4) does not fit 8 bits"),

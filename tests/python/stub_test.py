@@ -43,7 +43,7 @@ def test_everything_public_is_documented():
 def test_training_loads_what_it_names_alone():
     program = "import sys, chunkhit; print(*sys.modules); chunkhit.pack_info, chunkhit.show; print(*sys.modules); print(*dir(chunkhit))"
     first, second, names = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
-    packing = {f"chunkhit.{module}" for module in chunkhit.MODULES}
+    packing = {f"chunkhit.{module}" for module in chunkhit._MODULES}
     assert not packing & set(first.split()) and {"chunkhit._packing", "chunkhit._show"} <= set(second.split())
     assert set(chunkhit.__all__) <= set(names.split())
     with pytest.raises(AttributeError, match="module 'chunkhit' has no attribute 'pack_imagse'"):

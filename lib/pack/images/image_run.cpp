@@ -196,9 +196,9 @@ ImageSource find_source(const PackImagesSpec& spec, const PackImagesOptions& opt
 }
 
 /// Throws usage for the padding of masks that samples do not have.
-void check_mask_pad(const PackImagesSpec& spec) {
+void check_mask_pad(const PackImagesSpec& spec, const std::vector<FieldPlace>& pairs) {
   const auto is_mask = [](const FieldPlace& pair) { return pair.field.role == FieldRole::mask; };
-  if (spec.mask_pad != 0 && std::ranges::none_of(pairs_of(spec), is_mask))
+  if (spec.mask_pad != 0 && std::ranges::none_of(pairs, is_mask))
     throw_usage("`mask_pad`: is for masks, which `pair` or `mask_column` names");
 }
 
@@ -213,20 +213,24 @@ void find_masks(ImageRun& run) {
                                   "`mask_column` seg.png takes masks that are members of tars"
                                 : "`pair`: `mask_column` names masks that are members of the tars; leave out "
                                   "one of them");
-  if (columns.empty()) return check_mask_pad(spec);
-  const std::vector<FieldPlace> given = pairs_of(spec);
-  std::vector<FieldPlace> pairs;
+  if (columns.empty()) return check_mask_pad(spec, pairs_of(spec));
+  // Those of columns in their order, then those of folders alone.
+  std::vector<FieldPlace> given = pairs_of(spec), pairs;
   for (const auto& [field, column] : columns) {
     const auto pair =
         std::ranges::find(given, field.name, [](const FieldPlace& at) { return at.field.name; });
-    if (pair == given.end())
-      pairs.push_back({field, run.options.root});
-    else if (pair->field.role != field.role)
+    if (pair != given.end() && pair->field.role != field.role)
       throw_usage("`mask_column` " + column + ": " + field.name + " is a " + traits_of(field.role).name +
                   " here, and a " + traits_of(pair->field.role).name + " by `pair`");
+    pairs.push_back({field, pair == given.end() ? run.options.root : pair->place});
+    if (pair != given.end()) given.erase(pair);
   }
   pairs.insert(pairs.end(), given.begin(), given.end());
-  if (are_files && pairs.size() > given.size()) spec.pair = field_texts(pairs);
+  check_mask_pad(spec, pairs);
+  std::vector<SampleField> fields;
+  for (const FieldPlace& pair : pairs) fields.push_back(pair.field);
+  check_fields(spec, fields);
+  if (are_files) spec.pair = field_texts(pairs);
   // Kept, so that the list of the pack and its rejects name the masks, too.
   std::vector<std::string>& kept = spec.columns.keep_columns;
   for (const auto& [field, column] : columns)

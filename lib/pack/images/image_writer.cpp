@@ -218,14 +218,15 @@ struct ImageWriter::Impl {
   }
 
   void check_fields(std::span<const FieldPixels> fields) const {
-    std::vector<SampleField> names;
-    for (const FieldPixels& at : fields) names.push_back(at.field);
-    if (const std::string problem = fields_problem(names); !problem.empty())
+    std::vector<SampleField> given;
+    for (const FieldPixels& at : fields) given.push_back(at.field);
+    if (const std::string problem = fields_problem(given); !problem.empty())
       throw_usage("fields: " + problem);
+    chunkhit::check_fields(spec, given);
     std::vector<SampleField> before;
     for (const ListedField& listed : list.fields) before.push_back(listed.field);
-    if (!list.files.empty() && names != before)
-      throw_usage("fields: found " + fields_words(names) + ", expected " + fields_words(before) +
+    if (!list.files.empty() && given != before)
+      throw_usage("fields: found " + fields_words(given) + ", expected " + fields_words(before) +
                   " as before");
     for (const auto& [field, pixels] : fields) {
       const bool is_view = field.role == FieldRole::view;

@@ -210,15 +210,15 @@ void check_pair_folder(const PackImagesSpec& spec, const RootFolder& images, con
         return;
   const std::string first(list.file(0)), stem(without_extension(first));
   const bool are_views = traits_of(pair.field.role).is_image;
-  throw_bad_data("`pair`: none of " + count_text(list.size(), "image") + " has a " + pair.field.name + ": " +
-                 first + " needs " +
-                 (are_views ? first + ", or of another extension,"
-                            : stem + ".png, .npy, .bmp, .gif, .tif, .tiff or .pgm") +
-                 " in " + folder + ", which holds " + likely_pair(first, *tree) + "; " +
-                 (are_views ? "links give views the names of images"
-                  : spec.labels.empty()
-                      ? "`labels` takes a CSV of images and masks, whose column `mask_column` names"
-                      : "`mask_column` names the column of masks in " + spec.labels));
+  throw_bad_data(
+      "`pair`: none of " + count_text(list.size(), "image") + " has " +
+      (has_usual_name(pair.field) ? "a " : "the field ") + pair.field.name + ": " + first + " needs " +
+      (are_views ? first + ", or of another extension,"
+                 : stem + ".png, .npy, .bmp, .gif, .tif, .tiff or .pgm") +
+      " in " + folder + ", which holds " + likely_pair(first, *tree) + "; " +
+      (are_views             ? "links give views the names of images"
+       : spec.labels.empty() ? "`labels` takes a CSV of images and masks, whose column `mask_column` names"
+                             : "`mask_column` names the column of masks in " + spec.labels));
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ void check_memory(const PackImagesSpec& spec, const PackImagesOptions& options) 
   if (options.memory_bytes < enough) refuse(spec, options, enough);
 }
 
-MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& options, const ChunkPlan& chunk,
-                       std::uint64_t held_bytes) {
+MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& options,
+                       const SampleShape& sample, const ChunkPlan& chunk, std::uint64_t held_bytes) {
   const std::uint64_t chunk_bytes = work_bytes(codec_choice(spec).codec, chunk.chunk_bytes);
   const std::uint64_t thread_bytes =
       kThreadBytes + kMinKeptBytes + encoder_bytes(codec_choice(spec), chunk.chunk_bytes);
@@ -91,8 +91,8 @@ MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& opti
   rest -= more_parts * part_bytes + more_bytes;
   const std::uint64_t kept = std::min(kMaxKeptBytes - kMinKeptBytes, rest / 2 / plan.threads);
   plan.kept_bytes = kMinKeptBytes + kept;
-  const auto is_view = [](const FieldPlace& pair) { return traits_of(pair.field.role).is_image; };
-  if (std::ranges::any_of(pairs_of(spec), is_view)) plan.kept_bytes /= 2;  // each thread has 2 decoders
+  const auto is_view = [](const SampleField& field) { return traits_of(field.role).is_image; };
+  if (std::ranges::any_of(sample.pairs, is_view)) plan.kept_bytes /= 2;  // each thread has 2 decoders
   plan.decode_bytes = reserved + rest - kept * plan.threads;
   return plan;
 }

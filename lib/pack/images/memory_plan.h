@@ -5,6 +5,7 @@
 
 #include "chunk/chunk_plan.h"
 #include "chunkhit/pack.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 
@@ -22,10 +23,12 @@ struct MemoryPlan {
 /// are: before inputs are read, which may take long.
 void check_memory(const PackImagesSpec& spec, const PackImagesOptions& options);
 
-/// Divides options.memory_bytes, of which `held_bytes` are taken, for packs whose largest chunks are `chunk`.
+/// Divides options.memory_bytes, of which `held_bytes` are taken, for packs of such samples whose largest
+/// chunks are `chunk`.
 /// Where options.threads is 0 there are as many as there are CPUs and as fit. Throws usage, with the number
 /// that is enough, where one image of spec.max_decode_bytes does not fit beside the rest.
 [[nodiscard]] MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& options,
-                                     const ChunkPlan& chunk, std::uint64_t held_bytes);
+                                     const SampleShape& sample, const ChunkPlan& chunk,
+                                     std::uint64_t held_bytes);
 
 }  // namespace chunkhit

@@ -41,7 +41,8 @@ PackImagesReport pack_input(ImageRun given, ImageInput input, RunFrame& frame) {
   count_part_samples(given, input.list);
   const auto& [spec, options, source] = given;
   const RootFolder root(options.root, spec.follow_symlinks);
-  const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, input), frame.held_bytes());
+  const MemoryPlan memory =
+      plan_memory(spec, options, input.first.sample, largest_chunks(spec, input), frame.held_bytes());
   if (!std::holds_alternative<WriterSource>(source)) frame.root = absolute_root(options.root);
   RunContext run{frame,
                  options,
@@ -115,7 +116,8 @@ PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackIma
   if (!input) return {};
   count_part_samples(run, input->list);
   const FirstImage& first = input->first;
-  const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, *input), frame.held_bytes());
+  const MemoryPlan memory =
+      plan_memory(spec, options, input->first.sample, largest_chunks(spec, *input), frame.held_bytes());
   static_cast<void>(check_outputs(run, *input));
   PackImagesPreview preview{.rows = input->list.row_count,
                             .rejected = input->list.rejects.size(),

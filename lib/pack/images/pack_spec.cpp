@@ -168,6 +168,13 @@ std::vector<std::string> recorded_pairs(const PackImagesSpec& spec, const Sample
   return {place + std::string(traits_of(pairs[0].field.role).is_image ? ":view" : "")};
 }
 
+/// The columns of fields in one spelling.
+std::vector<std::string> recorded_columns(const PackImagesSpec& spec) {
+  const std::vector<FieldPlace> columns = field_columns(spec.columns);
+  const bool is_mask = columns.size() == 1 && columns[0].field == SampleField{"mask", FieldRole::mask};
+  return is_mask ? std::vector{columns[0].place} : field_texts(columns);
+}
+
 void check_split(const PackImagesSpec& spec) {
   const std::vector<SplitShare>& split = spec.split;
   const bool is_by_values = !spec.split_column.empty();
@@ -212,6 +219,7 @@ RecordedSpec recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan, co
   const bool is_written = list.labels_from == LabelSource::writer;
   PackImagesSpec recorded = spec;
   recorded.pair = recorded_pairs(spec, list);
+  recorded.columns.mask_column = recorded_columns(spec);
   const bool is_sets = !spec.columns.label_separator.empty();
   std::map<std::string, std::string> computed{
       {"labels", name_of(list.labels_from)},

@@ -143,13 +143,19 @@ void check_masks(const RunPlanOptions& given, const PackPlan& plan, const PackIm
       static_cast<void>(is_listed ? open_pair(root, pairs[field], first, 0)
                                   : open_pair(root, pairs[field], plan.first_file));
       const std::uint64_t planned = plan.masks_xxh3.empty() ? 0 : plan.masks_xxh3[field];
-      const std::uint64_t found = planned == 0 ? 0 : pair_hash(root, pairs[field], first, 0);
-      if (found != 0 && found != planned)
-        throw ImageError("has another " + pairs[field].field.name + " than when it was planned");
+      const std::uint64_t found =
+          planned == 0 ? 0 : with_retries([&] { return pair_hash(root, pairs[field], first, 0); });
+      if (found != planned)
+        throw Error(ErrorCode::usage,
+                    "`pair`: " + pairs_of(spec)[field].place + ": the " + pairs[field].field.name + " of " +
+                        std::string(first.file(0)) +
+                        (found == 0 ? " is not there" : " is another file than when it was planned") +
+                        "; each field needs its own folder");
     }
   } catch (const ImageError& error) {
     throw_elsewhere(pairs_of(spec)[field].place + ": " + plan.first_file + " " + error.reason(), kAdvice);
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::usage) throw;
     throw_elsewhere(error.what(), kAdvice);
   }
 }
@@ -268,8 +274,8 @@ class PlanRun {
     frame_.root = absolute_root(options_.root);
     // Memory is planned for the pack with the largest chunks, which is enough for the others.
     const MemoryPlan memory =
-        plan_memory(specs_.front(), options_, *std::ranges::max_element(chunks_, {}, &ChunkPlan::chunk_bytes),
-                    frame_.held_bytes());
+        plan_memory(specs_.front(), options_, plan_.sample,
+                    *std::ranges::max_element(chunks_, {}, &ChunkPlan::chunk_bytes), frame_.held_bytes());
     frame_.execute(memory.threads, [&] { run_packs(memory); });
     report_.finished = tasks_.empty() && !report_.interrupted;
     report_.seconds = frame_.seconds();

@@ -335,7 +335,8 @@ void SampleDecoder::make_view(const SampleList& list, std::size_t index, const P
   if (!view_) view_ = std::make_unique<ViewDecoder>(context_);
   auto& view = static_cast<ViewDecoder&>(*view_);
   view.make(list, index, pair, input_, out);
-  stamp_ = joined_stamp(stamp_, view.stamp());
+  if (!view.name().empty())
+    stamp_ = joined_stamp(stamp_, view.stamp());  // of a file, not of a program's pixels
   if (view.warnings().empty()) return;
   warnings_ += (warnings_.empty() ? "" : "; ") + pair_text(pair, view.name()) + view.warnings();
 }

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ._writers import ImageWriter, RatingWriter
 
 # What training does not need is loaded once it is named.
-MODULES = {"_export": ["export_pack"], "_pack_dataset": ["pack_dataset"], "_sheet": ["Sheet"], "_show": ["show"],
+_MODULES = {"_export": ["export_pack"], "_pack_dataset": ["pack_dataset"], "_sheet": ["Sheet"], "_show": ["show"],
            "_packing": ["count_items", "merge_packs", "pack_images", "pack_info", "pack_sparse", "plan_status", "run_plan", "verify_pack"],
            "_writers": ["ImageWriter", "RatingWriter"]}
 
@@ -43,7 +43,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in MODULES.items():
+    for module, names in _MODULES.items():
         if name in names:
             value = globals()[name] = getattr(importlib.import_module(f".{module}", __name__), name)
             return value

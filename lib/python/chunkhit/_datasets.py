@@ -91,7 +91,7 @@ class Dataset:
             return np.arange(*key.indices(size)).astype(np.uint64)
         array = np.asarray(key)
         if array.ndim != 1:
-            raise IndexError(f"expected a number, a slice or a list of numbers, found {key!r}")
+            raise IndexError(f"expected a slice or a list of numbers, found {key!r}")
         if array.dtype == bool:
             if len(array) != size:
                 raise IndexError(f"{counted(len(array), 'truth')} for {counted(size, 'sample')}")
@@ -164,18 +164,18 @@ class ImageDataset(OfImages, Dataset):
 
         return html_of(self._paths, ImageDataset)
 
-    def masks(self, samples: Any) -> Any:
-        """The field "mask" of samples."""
+    def masks(self, samples: Any = None) -> Any:
+        """The field "mask" of all samples, or of these."""
         return self.field("mask", samples)
 
-    def views(self, samples: Any) -> Any:
-        """The field "view" of samples."""
+    def views(self, samples: Any = None) -> Any:
+        """The field "view" of all samples, or of these."""
         return self.field("view", samples)
 
-    def field(self, name: str, samples: Any) -> Any:
-        """A field of samples: masks are uint8 (n, height, width), a list where each has its own size, views as their images.
-        Raises Error "usage" where no field has this name."""
-        return self._core.field(name, self._numbers(samples))
+    def field(self, name: str, samples: Any = None) -> Any:
+        """A field of all samples, or of these: masks are uint8 (n, height, width), a list where each has its own size, views as
+        their images. Raises Error "usage" where no field has this name."""
+        return self._core.field(name, self._numbers(slice(None) if samples is None else samples))
 
     def labels(self) -> NDArray[Any]:
         """Those of all samples: int64 (n,), or float32 (n, columns); no image is read."""

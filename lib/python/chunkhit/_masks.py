@@ -34,15 +34,19 @@ def may_be_mask(value: Any, image: Any) -> bool:
 Field = Tuple[str, str, NDArray[Any]]  # name, role ("mask", "view"), and uint8 (height, width, channels), or a file (n,)
 
 
-def field_arrays(fields: Mapping[str, Any], exif: Optional[str]) -> List[Field]:
+def field_arrays(mask: Any, fields: Mapping[str, Any], exif: Optional[str]) -> List[Field]:
     """Fields as a writer takes them. `NAME:view` is a view; without a role, a field called "view" is one, and so is each other one
-    but "mask" that has (height, width, channels), is the bytes of a file, or an image of Pillow in colors."""
-    found = []
-    for name, value in fields.items():
-        name, _, role = name.partition(":")
+    but "mask" that has (height, width, 2 to 4 channels), is the bytes of a file, or an image of Pillow in colors."""
+    if not isinstance(fields, Mapping):
+        raise ArgumentError(f"fields: expected a dict by names, found a {type(fields).__name__}")
+    found = [] if mask is None else [("mask", "mask", mask_array(mask))]
+    for text, value in fields.items():
+        name, _, role = str(text).partition(":")
         role = role or (name if name in ("mask", "view") else "view" if is_view(value) else "mask")
         if role not in ("mask", "view"):
             raise Error(f"fields: expected NAME, NAME:mask or NAME:view, found '{name}:{role}'", "usage")
+        if mask is not None and name == "mask":
+            raise Error("fields: found mask, which is given as mask=, too", "usage")
         found.append((name, role, mask_array(value, name) if role == "mask" else image_array(value, exif, name)))
     return found
 
@@ -51,7 +55,7 @@ def is_view(value: Any) -> bool:
     pillow = sys.modules.get("PIL.Image")
     if pillow is not None and isinstance(value, pillow.Image):
         return value.mode not in ("1", "L", "P", "I", "I;16")
-    return isinstance(value, (bytes, bytearray, memoryview)) or getattr(value, "ndim", 0) in (1, 3)
+    return isinstance(value, (bytes, bytearray, memoryview)) or getattr(value, "ndim", 0) == 1 or tuple(getattr(value, "shape", ()))[2:] > (1,)
 
 
 def mask_array(mask: Any, name: str = "mask") -> NDArray[Any]:
@@ -73,7 +77,7 @@ def mask_array(mask: Any, name: str = "mask") -> NDArray[Any]:
 def class_ids(mask: NDArray[Any], name: str) -> NDArray[np.uint8]:
     """A mask (height, width) of bool or integers as uint8; raises Error "usage" for the first value that does not fit."""
     if mask.dtype.kind not in "bui":
-        raise Error(f"{name}: expected class ids, bool or integers, found {mask.dtype}", "usage")
+        raise Error(f"{name}: expected class ids, bool or integers, found {mask.dtype}; \"{name}:view\" takes uint8 pixels", "usage")
     if mask.dtype.kind != "b" and mask.dtype != np.uint8:
         is_misfit = (mask < 0) | (mask > 255)
         if is_misfit.any():
@@ -91,7 +95,7 @@ def image_array(image: Any, exif: Optional[str], name: str = "image") -> NDArray
         array = image.detach().cpu().numpy()
     elif pillow is not None and isinstance(image, pillow.Image):
         image.load()  # its size may change: Pillow turns a TIFF
-        array = np.asarray(pillow_pixels(image if exif == "ignore" else upright(image)))
+        array = np.asarray(pillow_pixels(image if exif == "ignore" else upright(image), name))
     elif isinstance(image, np.ndarray):
         array = image
     else:
@@ -120,11 +124,11 @@ def upright(image: Any) -> Any:
     return importlib.import_module("PIL.ImageOps").exif_transpose(image)
 
 
-def pillow_pixels(image: Any) -> Any:
+def pillow_pixels(image: Any, name: str) -> Any:
     """The image in a mode of 8 bits a channel, as pack_images decodes it."""
     if image.mode in ("L", "LA", "RGB", "RGBA"):
         return image
     if image.mode in ("1", "P", "PA", "CMYK", "YCbCr"):
         has_alpha = image.mode == "PA" or "transparency" in image.info
         return image.convert("L" if image.mode == "1" else "RGBA" if has_alpha else "RGB")
-    raise Error(f"image: expected 8 bits a channel, found Pillow's mode {image.mode}; convert it first", "usage")
+    raise Error(f"{name}: expected 8 bits a channel, found Pillow's mode {image.mode}; convert it first", "usage")

@@ -12,6 +12,7 @@ from typing import Any, Dict, Generator, Iterable, Iterator, List, Mapping, Opti
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _types as types
 from ._error import Error, whole_number
 from ._masks import Field, field_arrays, image_array, is_mask, may_be_mask
 from ._options import has_options
@@ -27,7 +28,7 @@ BATCH = 64  # samples that a worker hands over at a time: each time costs as muc
 class Samples:
     """A source whose samples are ready to be added; what is wrong with one is an Error that names its index."""
 
-    def __init__(self, source: Any, names: Tuple[str, str, Optional[str], Optional[str]], field_names: Mapping[str, str],
+    def __init__(self, source: Any, names: Tuple[str, Optional[str], Optional[str], Optional[str]], field_names: Mapping[str, str],
                  columns: List[str], exif: Optional[str]) -> None:
         self.source, self.names, self.field_names, self.columns, self.exif = source, names, field_names, columns, exif
 
@@ -56,18 +57,17 @@ class Samples:
         try:
             image, label, key, mask, found = self.fields(sample)
             columns = {name: column_value(name, found[name]) for name in self.columns if name in found}
-            for own in self.field_names.values():
-                if own not in found:
-                    raise Error(f"has no {own!r}, only {', '.join(map(repr, found)) or 'image and label'}; fields= names what it has", "usage")
             fields = {name: found[own] for name, own in self.field_names.items()}
             if is_mask(label):
                 if mask is not None:
                     raise Error("label: is a mask, and another mask stands beside it", "usage")
                 label, mask = -1, label
             if mask is not None:
+                if any(name.partition(":")[0] == "mask" for name in fields):
+                    raise Error("fields: found mask, and another mask stands beside it", "usage")
                 fields = {"mask": mask, **fields}
             return (image_array(stored_image(image), self.exif), label_value(label), key_text(key), columns,
-                    field_arrays({name: stored_image(value) for name, value in fields.items()}, self.exif))
+                    field_arrays(None, {name: stored_image(value) for name, value in fields.items()}, self.exif))
         except (Error, TypeError, OSError) as error:
             code = "bad_data" if isinstance(error, TypeError) else getattr(error, "code", "bad_data")
             raise Error(f"sample {index}: {error}", code) from error
@@ -82,24 +82,32 @@ class Samples:
                 raise Error(f"columns: found {', '.join(map(repr, columns))}, expected none; keep_columns names those to keep, fields "
                             "masks and views", "usage")
             mask = others.pop(2) if len(others) > 2 and may_be_mask(others[2], others[0]) else None
+            self._check_names(columns, fields=self.field_names.values(), mask=[name for name in [self.names[3]] if name and mask is None])
+            if mask is None and self.names[3]:
+                mask = columns[self.names[3]]
             if len(others) in (2, 3):
                 return others[0], others[1], others[2] if len(others) == 3 else None, mask, columns
         found = f"{len(sample)} values" if isinstance(sample, (tuple, list)) else f"a {type(sample).__name__}"
         raise Error("expected (image, label), (image, label, key), a mask behind the label, a dict of columns at the end, or a "
                     f"dict, found {found}", "usage")
 
+    @staticmethod
+    def _check_names(sample: Mapping[str, Any], **names: Iterable[str]) -> None:
+        for argument, wanted in names.items():
+            for name in wanted:
+                if name not in sample:
+                    found = ", ".join(map(repr, sample)) or "what stands in its place"
+                    raise Error(f"has no {name!r}, only {found}; {argument}= names what it has", "usage")
+
     def fields_of_dict(self, sample: Dict[str, Any]) -> Tuple[Any, Any, Any, Any, Mapping[str, Any]]:
         image, label, key, mask = self.names
-        for argument, name in (("image", image), ("label", label), ("key", key), ("mask", mask or None),
-                               *(("keep_columns", name) for name in self.columns)):
-            if name is not None and name not in sample:
-                found = ", ".join(map(repr, sample))
-                raise Error(f"has no {name!r}, only {found}; {argument}= names what it has", "usage")
+        self._check_names(sample, image=[image], label=[label] if label else [], key=[] if key is None else [key],
+                          mask=[mask] if mask else [], keep_columns=self.columns, fields=self.field_names.values())
         if mask is None:
             for name, value in sample.items():
                 if name not in (image, label, key, *self.field_names.values()) and may_be_mask(value, sample[image]):
                     raise Error(f"has {name!r}, which may be a mask: mask={name!r} packs it, mask='' leaves it out", "usage")
-        return sample[image], sample[label], None if key is None else sample[key], sample[mask] if mask else None, sample
+        return sample[image], sample[label] if label else -1, None if key is None else sample[key], sample[mask] if mask else None, sample
 
 
 def stored_image(image: Any) -> Any:
@@ -198,8 +206,8 @@ def class_names(source: Any, label: str) -> List[str]:
 
 
 @has_options("pack_images", without=OF_FILES)
-def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image: str = "image", label: str = "label",
-                 key: Optional[str] = None, mask: Optional[str] = None, fields: Union[Mapping[str, str], Sequence[str], None] = None,
+def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image: str = "image", label: Optional[str] = "label",
+                 key: Optional[str] = None, mask: Optional[str] = None, fields: Union[Mapping[str, str], types.Texts, None] = None,
                  classes: Union[Path, Sequence[str], None] = None, progress: Progress = None, **options: Any) -> Info:
     """Packs a dataset: a map-style Dataset of torch or Hugging Face, or any iterable.
 
@@ -212,7 +220,7 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
               (image, label, mask). Masks are bool or integers of values from 0 to 255
     workers   processes of torch's DataLoader that read a map-style dataset ahead, in its order; 0: this process reads it
     image, label, key, mask
-              what dicts name them; key None: the number of the sample; mask None: none, and an error where a dict seems to have
+              what dicts name them, a mask also in the dict behind a tuple; label None: there is none; key None: the number of the sample; mask None: none, and an error where a dict seems to have
               one; "": none
     fields    further fields: their names in dicts, also in the dict behind a tuple, or a dict of these by names of fields:
               {"depth:view": "depth_map"}; masks and views as in `ImageWriter.add`
@@ -228,11 +236,11 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
 
     Returns and raises what `pack_images` does; an Error names the index of the sample, from 0.
     """
-    named = fields if isinstance(fields, Mapping) else {name: name.partition(":")[0] for name in fields or ()}
+    named = fields if isinstance(fields, Mapping) else {name: name.partition(":")[0] for name in column_names(fields)}
     samples = Samples(source, (image, label, key, mask), named, column_names(options.get("keep_columns")), options.get("exif"))
     count = whole_number("workers", workers)
     has_numbers = len(column_names(options.get("label_column"))) > 1  # a column of 0 and 1 for each class, say
-    names = classes if classes is not None else [] if has_numbers else class_names(source, label)
+    names = classes if classes is not None else [] if has_numbers else class_names(source, label or "")
     entries: Generator[Entry, None, None]
     with ImageWriter(output, classes=names, progress=progress, **options) as writer:
         if count:

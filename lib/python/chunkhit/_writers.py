@@ -110,6 +110,7 @@ class ImageWriter(Writer):
         if classes is not None and not isinstance(classes, (list, tuple)):
             options["classes"] = classes
         self._columns, self._count, self._exif = column_names(options.get("keep_columns")), 0, options.get("exif")
+        self._fields: List[str] = []
         super().__init__(lambda own, show: _chunkhit.ImageWriter(own, names, show), output, progress, options)
 
     def add(self, image: Any, label: Any = -1, key: Union[str, int, None] = None,
@@ -139,8 +140,11 @@ class ImageWriter(Writer):
             values = column_list(self._columns, columns or {})
         except Error as error:
             raise Error(f"{f'sample {self._count}' if key is None else key}: {error}", error.code) from None
-        given = {**({} if mask is None else {"mask": mask}), **(fields or {})}
-        self._core.add(image_array(image, self._exif), label_value(label), key_text(key), values, field_arrays(given, self._exif))
+        arrays = field_arrays(mask, fields or {}, self._exif)
+        if sorted(array[0] for array in arrays) == sorted(self._fields):
+            arrays.sort(key=lambda array: self._fields.index(array[0]))
+        self._core.add(image_array(image, self._exif), label_value(label), key_text(key), values, arrays)
+        self._fields = [array[0] for array in arrays]
         self._count += 1
 
 

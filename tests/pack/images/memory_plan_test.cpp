@@ -11,7 +11,7 @@ constexpr std::uint64_t kMiB = 1 << 20;
 /// Given, because other tests of this process, and sanitizers, leave it with any amount.
 constexpr std::uint64_t kHeldBytes = 40 * kMiB;
 
-MemoryPlan plan_for(std::uint32_t threads, std::uint64_t memory_bytes) {
+MemoryPlan plan_for(std::uint32_t threads, std::uint64_t memory_bytes, const SampleShape& sample = {}) {
   const PackImagesSpec spec;
   PackImagesOptions options;
   options.threads = threads;
@@ -19,7 +19,7 @@ MemoryPlan plan_for(std::uint32_t threads, std::uint64_t memory_bytes) {
   ChunkPlan chunk;
   chunk.chunk_samples = 56;
   chunk.chunk_bytes = 8 * kMiB;
-  return plan_memory(spec, options, chunk, kHeldBytes);
+  return plan_memory(spec, options, sample, chunk, kHeldBytes);
 }
 
 std::uint64_t planned_bytes(const MemoryPlan& plan) {
@@ -41,6 +41,12 @@ TEST(MemoryPlan, PacksFewerPartsWhereMemoryIsShort) {
     EXPECT_GE(plan.buffer_bytes, plan.parts * 3 * 8 * kMiB);
     EXPECT_LE(planned_bytes(plan), memory);
   }
+}
+
+TEST(MemoryPlan, KeepsHalfForEachOfTwoDecoders) {
+  SampleShape sample;
+  sample.pairs = {{"depth", FieldRole::view}};
+  EXPECT_EQ(plan_for(2, 2048 * kMiB, sample).kept_bytes, plan_for(2, 2048 * kMiB).kept_bytes / 2);
 }
 
 }  // namespace
