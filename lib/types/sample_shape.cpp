@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/throw_error.h"
+#include "base/words.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -34,6 +35,22 @@ std::string field_problem(const SampleField& field) {
   return "";
 }
 
+/// Throws usage for what stands where a role does and is like one.
+void check_role(std::string_view text, std::string_view option) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == text.npos || text.find('/', colon) != text.npos) return;
+  const std::string_view word = text.substr(colon + 1);
+  std::vector<std::string> roles;
+  for (const RoleTraits& role : kRoles) {
+    const std::string_view name = role.name;
+    if (word.size() + 1 >= name.size() && word.size() <= name.size() + 1) roles.emplace_back(name);
+  }
+  const std::string hint = did_you_mean(word, roles);
+  if (!hint.empty())
+    throw_usage(std::string(option) + ": '" + std::string(text) + "': expected :mask or :view at the end" +
+                hint);
+}
+
 FieldPlace parse_field(std::string_view text) {
   std::optional<FieldRole> given;
   for (const RoleTraits& role : kRoles) {
@@ -60,6 +77,7 @@ std::vector<FieldPlace> parse_fields(std::span<const std::string> texts, std::st
   std::vector<SampleField> fields;
   for (const std::string& text : texts) {
     found.push_back(parse_field(text));
+    check_role(found.back().place, option);
     fields.push_back(found.back().field);
     if (found.back().place.empty())
       throw_usage(std::string(option) + ": expected " + std::string(shape) + ", found '" + text + "'");

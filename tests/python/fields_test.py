@@ -331,6 +331,8 @@ def test_sources_say_what_is_wrong_with_fields(folders, tmp_path):
     table = dict(labels=tmp_path / "list.csv")
     raises("depth is a view here, and a mask by pair", chunkhit.pack_images, folders / "images", tmp_path / "out",
            mask_column="depth=mask:view", pair={"depth": folders / "masks"}, **table)
+    raises("pair: 'scans:veiw': expected :mask or :view at the end; did you mean \"view\"", chunkhit.pack_images, folders / "images",
+           tmp_path / "out", pair="depth=scans:veiw")
     raises("mask_column: expected names without a comma", chunkhit.pack_images, folders / "images", tmp_path / "out",
            mask_column="mask,depth", **table)
     raises("sample 0: has no 'depth', only 'image', 'label'; fields= names what it has", chunkhit.pack_dataset,

@@ -80,7 +80,7 @@ OF_IMAGES = {**ELSEWHERE, "masks": MASKS}
 OF_RESIZED_CROP = {"scale": "area=", "ratio": "aspect=", "size": "height= and width=", "interpolation": "resample= of augment"}
 OF_AUGMENT = {"flip": "flip_horizontal=", "hflip": "flip_horizontal=", "vflip": "flip_vertical=", "rot90": "quarter_turns=",
               "rotate90": "quarter_turns=", "interpolation": "resample=",
-              "size": "crop_height= and crop_width=", "padding": "crop_padding=", "resize": "resize_short=",
+              "mask_padding": "mask_padding= of the loader", "size": "crop_height= and crop_width=", "padding": "crop_padding=", "resize": "resize_short=",
               "scale": "area= of resized_crop", "ratio": "aspect= of resized_crop"}
 OF_ROWS = {**ELSEWHERE, "dtype": "format=", "transform": "a function of your own, on batch.x,",
            "collate_fn": "a function of your own, on each batch,"}

@@ -94,7 +94,7 @@ def has_other_labels(scans: Sequence[ImageScan], group: Sequence[Found]) -> bool
         scan = scans[found.scan]
         label: Any = scan.labels[found.sample]
         labels.add(tuple(label.tolist()) if scan.labels.ndim == 2 else scan.names.get(int(label), str(label)))
-    return len(labels) > 1
+    return len(labels - {"-1"}) > 1  # -1: none
 
 
 def duplicate_section(scans: Sequence[ImageScan]) -> Section:
