@@ -47,7 +47,7 @@ py::tuple batch_tuple(const std::shared_ptr<const ImageBatch>& batch, Dtype dtyp
   py::array images = values_array(dtype, *batch, shape, owner);
   const bool are_numbers = batch->are_numbers();
   const auto columns =
-      are_numbers && count != 0 ? static_cast<py::ssize_t>(batch->label_values().size()) / count : 0;
+      are_numbers && count != 0 ? static_cast<py::ssize_t>(batch->label_values().size()) / count : 1;
   py::array labels = are_numbers ? array_view(batch->label_values(), {count, columns}, owner)
                                  : array_view(batch->labels(), {count}, owner);
   return py::make_tuple(std::move(images), std::move(labels), array_view(batch->samples, {count}, owner),

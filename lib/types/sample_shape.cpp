@@ -51,7 +51,7 @@ void check_role(std::string_view text, std::string_view option) {
                 hint);
 }
 
-FieldPlace parse_field(std::string_view text) {
+FieldPlace parse_field(std::string_view text, std::string_view option) {
   std::optional<FieldRole> given;
   for (const RoleTraits& role : kRoles) {
     const std::string suffix = std::string(":") + role.name;
@@ -60,6 +60,7 @@ FieldPlace parse_field(std::string_view text) {
     text.remove_suffix(suffix.size());
     break;
   }
+  if (!given) check_role(text, option);
   const std::size_t equals = text.find('=');
   const bool has_name = equals != text.npos && text.substr(0, equals).find('/') == text.npos;
   std::string name(has_name ? text.substr(0, equals) : "");
@@ -76,8 +77,7 @@ std::vector<FieldPlace> parse_fields(std::span<const std::string> texts, std::st
   std::vector<FieldPlace> found;
   std::vector<SampleField> fields;
   for (const std::string& text : texts) {
-    found.push_back(parse_field(text));
-    check_role(found.back().place, option);
+    found.push_back(parse_field(text, option));
     fields.push_back(found.back().field);
     if (found.back().place.empty())
       throw_usage(std::string(option) + ": expected " + std::string(shape) + ", found '" + text + "'");

@@ -258,6 +258,7 @@ TEST(ChunkCodec, PhotoGivesPlanesBlocksOfTheirOwnWhereNothingRepeats) {
   EXPECT_EQ(blocks_of(shape, photograph), 3u);
   EXPECT_EQ(blocks_of(shape, drawing), 1u);
   EXPECT_EQ(blocks_of(small, photograph), 1u);
+  EXPECT_EQ(blocks_of(masked, photograph), 1u);
 }
 
 TEST(ChunkCodec, PhotoKeepsTheMatchesOfADrawingBehindAPhotograph) {

@@ -331,7 +331,7 @@ def test_sources_say_what_is_wrong_with_fields(folders, tmp_path):
     table = dict(labels=tmp_path / "list.csv")
     raises("depth is a view here, and a mask by pair", chunkhit.pack_images, folders / "images", tmp_path / "out",
            mask_column="depth=mask:view", pair={"depth": folders / "masks"}, **table)
-    raises("pair: 'scans:veiw': expected :mask or :view at the end; did you mean \"view\"", chunkhit.pack_images, folders / "images",
+    raises("pair: 'depth=scans:veiw': expected :mask or :view at the end; did you mean \"view\"", chunkhit.pack_images, folders / "images",
            tmp_path / "out", pair="depth=scans:veiw")
     raises("mask_column: expected names without a comma", chunkhit.pack_images, folders / "images", tmp_path / "out",
            mask_column="mask,depth", **table)
@@ -352,8 +352,8 @@ def test_a_second_equal_writer_packs_nothing_again(tmp_path):
         with chunkhit.ImageWriter(tmp_path / "out") as writer:
             for number in range(5):
                 writer.add(image + number, number, fields=given if number else fields)
-        inodes.append({path.name: path.stat().st_ino for path in (tmp_path / "out").glob("part-*")})
-    assert inodes[0] == inodes[1] and chunkhit.ImageDataset(tmp_path / "out").info["fields"] == {"depth": "view", "ids": "mask"}
+        inodes.append({path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in (tmp_path / "out").glob("part-*")})
+    assert inodes[0] == inodes[1] != {} and chunkhit.ImageDataset(tmp_path / "out").info["fields"] == {"depth": "view", "ids": "mask"}
 
 
 def test_columns_say_the_order_of_fields_however_they_are_spelt(folders, tmp_path):
@@ -363,12 +363,14 @@ def test_columns_say_the_order_of_fields_however_they_are_spelt(folders, tmp_pat
     for columns in (["a", "depth=d:view"], {"mask": "a", "depth": "d:view"}):
         chunkhit.pack_images(folders / "images", tmp_path / "out", labels=tmp_path / "list.csv", mask_column=columns, resize=SIZE,
                              pair={"depth": f"{folders / 'depth'}:view", "mask": folders / "masks"}, progress=False)
-        inodes.append({path.name: path.stat().st_ino for path in (tmp_path / "out").glob("part-*")})
-    assert inodes[0] == inodes[1] and list(chunkhit.ImageDataset(tmp_path / "out").info["fields"]) == ["mask", "depth"]
+        inodes.append({path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in (tmp_path / "out").glob("part-*")})
+    assert inodes[0] == inodes[1] != {} and list(chunkhit.ImageDataset(tmp_path / "out").info["fields"]) == ["mask", "depth"]
 
 
 def test_what_samples_of_datasets_have_in_dicts(tmp_path):
     image, mask = np.zeros((6, 8, 3), np.uint8), np.full((6, 8), 3, np.uint8)
+    chunkhit.pack_dataset([(image, 1, {"seg": mask})], tmp_path / "one", mask="seg")
+    np.testing.assert_array_equal(chunkhit.ImageDataset(tmp_path / "one").masks(), mask[np.newaxis])
     chunkhit.pack_dataset([(image, 1, {"seg": mask, "scan": image})], tmp_path / "tuples", mask="seg", fields={"depth": "scan"})
     chunkhit.pack_dataset([{"image": image, "seg": mask, "depth": image}], tmp_path / "dicts", label=None, mask="seg", fields="depth")
     for name, label in (("tuples", 1), ("dicts", -1)):

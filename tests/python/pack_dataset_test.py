@@ -109,7 +109,7 @@ def test_workers_hand_over_in_shared_memory_where_there_is_room(tmp_path, monkey
         for first, second in zip(*(dataset[number] for dataset in stored)):
             np.testing.assert_array_equal(first, second)
     assert stored[0].keys() == stored[1].keys()
-    assert (sizes.get() < 40 * 150) == has_room
+    assert (sizes.get(timeout=60) < 40 * 150) == has_room
 
 
 def test_any_number_of_workers_makes_the_same_pack(tmp_path):
@@ -194,7 +194,7 @@ def fail():
 @pytest.mark.parametrize("code, message, give", [
     ("bad_data", "sample 21: ValueError: no such row", fail),
     ("usage", r"sample 21: expected \(image, label\), .* found 4 values", lambda: (1, 2, 3, 4)),
-    ("usage", "sample 21: has no 'label', only 'image'; label= names what it has", lambda: {"image": IMAGES[0]}),
+    ("usage", "sample 21: has no 'label', only 'image'; label= names what it has, label=None says that there is none", lambda: {"image": IMAGES[0]}),
     ("usage", "sample 21: image: expected uint8, found float32", lambda: (IMAGES[0].astype(np.float32), 0)),
     ("bad_data", "sample 21: image: expected a NumPy array, .* found a str", lambda: ("photo.png", 0)),
     ("usage", "sample 21: fields: found mask, expected none as before", lambda: (IMAGES[0], Image.fromarray(IMAGES[0, :, :, 0]))),

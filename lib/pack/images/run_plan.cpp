@@ -129,7 +129,7 @@ RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, con
 }
 
 /// Throws try_again where the folder of a field is not there, or is given and lacks the file of the first
-/// image, or of the first row where rows name files, or has another one.
+/// image, or of the first row where rows name files; usage where it has another file there.
 void check_masks(const RunPlanOptions& given, const PackPlan& plan, const PackImagesSpec& spec,
                  const PlanRows& rows, const RootFolder& root) {
   constexpr const char* kAdvice = "`pair` names the folder of the field";

@@ -78,7 +78,7 @@ class Samples:
             return self.fields_of_dict(sample)
         if isinstance(sample, (tuple, list)) and 2 <= len(sample) <= 5:
             *others, columns = sample if isinstance(sample[-1], dict) else [*sample, {}]
-            if columns and not self.columns and not self.field_names:
+            if columns and not self.columns and not self.field_names and self.names[3] is None:
                 raise Error(f"columns: found {', '.join(map(repr, columns))}, expected none; keep_columns names those to keep, fields "
                             "masks and views", "usage")
             mask = others.pop(2) if len(others) > 2 and may_be_mask(others[2], others[0]) else None
@@ -97,7 +97,8 @@ class Samples:
             for name in wanted:
                 if name not in sample:
                     found = ", ".join(map(repr, sample)) or "what stands in its place"
-                    raise Error(f"has no {name!r}, only {found}; {argument}= names what it has", "usage")
+                    none = ", label=None says that there is none" if argument == "label" else ""
+                    raise Error(f"has no {name!r}, only {found}; {argument}= names what it has{none}", "usage")
 
     def fields_of_dict(self, sample: Dict[str, Any]) -> Tuple[Any, Any, Any, Any, Mapping[str, Any]]:
         image, label, key, mask = self.names
