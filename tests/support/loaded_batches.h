@@ -38,7 +38,8 @@ struct Seen {
 inline Seen seen(const ImageBatch& batch) {
   return {{batch.samples.begin(), batch.samples.end()},
           {batch.pixels().begin(), batch.pixels().end()},
-          {batch.labels().begin(), batch.labels().end()}};
+          batch.are_numbers() ? std::vector<std::int64_t>()
+                              : std::vector<std::int64_t>(batch.labels().begin(), batch.labels().end())};
 }
 
 inline std::vector<Seen> read_epoch(ImageLoader& loader, std::uint64_t epoch) {
