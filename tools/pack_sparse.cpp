@@ -42,8 +42,7 @@ void add_flags(Command& command) {
   command.group("Run");
   command.add_progress_flag();
   command
-      .add_switch("--count-items",
-                  "Write only a list of items to -o, for --reuse-ids of parts; such lists add up")
+      .add_switch("--count-items", "Write only a list of items to -o, for --reuse-ids of parts; lists add up")
       .in_recipes = false;
   command.add_switch("--dry-run", "Report what would be packed, write nothing; needs no -o").in_recipes =
       false;
