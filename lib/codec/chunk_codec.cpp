@@ -170,7 +170,7 @@ MutableBytes residual_buffer(std::size_t bytes, ByteBuffer& large) {
 }
 
 /// Smaller planes gain less than a block of their own costs.
-constexpr std::uint64_t kMinPlaneBytes = 96 * 96;
+constexpr std::uint64_t kMinPlaneBytes = std::uint64_t{96} * 96;
 /// Of a plane, which are compressed both ways.
 constexpr std::uint64_t kTrialBytes = 16 << 10;
 

@@ -175,6 +175,7 @@ class BoundImageWriter : public BoundWriter<ImageWriter, PackProgress> {
     const std::span<const ColumnValue> kept(values);
     const std::span<const std::uint8_t> bytes(image.data(), static_cast<std::size_t>(image.size()));
     std::vector<FieldPixels> held;
+    held.reserve(fields.size());
     for (const auto& [name, role, array] : fields)
       held.push_back({{name, role == "view" ? FieldRole::view : FieldRole::mask}, pixels_of(array)});
     const std::span<const FieldPixels> pixels(held);

@@ -227,8 +227,8 @@ void find_masks(ImageRun& run) {
   }
   pairs.insert(pairs.end(), given.begin(), given.end());
   check_mask_pad(spec, pairs);
-  std::vector<SampleField> fields;
-  for (const FieldPlace& pair : pairs) fields.push_back(pair.field);
+  std::vector<SampleField> fields(pairs.size());
+  std::ranges::transform(pairs, fields.begin(), &FieldPlace::field);
   check_fields(spec, fields);
   if (are_files) spec.pair = field_texts(pairs);
   // Kept, so that the list of the pack and its rejects name the masks, too.
