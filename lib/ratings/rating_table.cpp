@@ -104,7 +104,7 @@ class TableDetector {
       text.header = lines_[0];
       for (const std::string& field : first_) table_.column_names.emplace_back(without_type(field));
     }
-    if (!header && earlier_ != nullptr && !earlier_->column_names.empty())
+    if (!header && earlier_ != nullptr && !earlier_->text.header.empty())
       take_earlier_columns();
     else
       find_columns();
@@ -130,7 +130,7 @@ class TableDetector {
 
   RatingTable without_lines() { return earlier_ != nullptr ? *earlier_ : table_; }
 
-  /// A file without a header after one that had one: its columns are in the same order.
+  /// A file without a header after one that had one, be it several files before: columns are in its order.
   void take_earlier_columns() {
     table_.text.columns = earlier_->text.columns;
     table_.text.column_count = earlier_->text.column_count;

@@ -236,6 +236,14 @@ TEST(RatingTable, TakesTheColumnsOfAnEarlierFileWhereThereIsNoHeader) {
   EXPECT_EQ(told("user,item,rating\n4,5,6\n", {}, &first).text.columns, (Columns{0, 1, 2, {}}));
 }
 
+TEST(RatingTable, UsersAndItemsOfAThirdFileWereSwapped) {
+  const RatingTable first = told("movieId,userId,rating,a,b\n1,2,3,9,9\n");
+  const RatingTable second = told("4,5,6,9,9\n", {}, &first);
+  const RatingTable third = told("7,8,9,9,9\n", {}, &second);
+  EXPECT_EQ(third.text.columns, (Columns{1, 0, 2, {}}));
+  EXPECT_EQ(third.text, first.text);
+}
+
 TEST(RatingTable, ColumnsOfTimesAndDecimalsWereTakenForIds) {
   const std::string gowalla =
       "0\t2010-10-19T23:55:27Z\t30.23\t-97.79\t22847\n0\t2010-10-18T22:17:43Z\t30.26\t-97.7\t42\n";
