@@ -149,10 +149,18 @@ def test_users_are_split_by_their_ids_whatever_files_they_are_in(space):
 def test_a_part_without_held_out_users_lacks_their_packs(space):
     ratings = [(user, item, 4.5, 0) for user in range(40) for item in range(8)]
     paths = [write_csv(space(f"few{index}.csv"), [rating for rating in ratings if (rating[0] < 2) == (index == 0)]) for index in (0, 1)]
-    flags = ["--split-by", "users-by-id", "--test", "0.3", "--seed", "1"]
+    flags = ["--split-by", "users-by-id", "--test", "0.3", "--seed", "3"]
     pack(*paths, *flags, "--count-items", "-o", space("few-items.csv"))
     said = [pack(path, *flags, "--reuse-ids", space("few-items.csv"), "--values", "u8:0.5", "-o", space(f"few-packs/{index}"))
             for index, path in enumerate(paths)]
+    parts = [space(f"few-items{index}.csv") for index in (0, 1)]
+    for path, part in zip(paths, parts):  # counting the first, of test users alone, was an error
+        pack(path, *flags, "--count-items", "-o", part)
+    with open(parts[0]) as file:
+        check([line for line in file][1].startswith(",0,"), "a part without training has columns")
+    pack(*parts, "--count-items", "-o", space("few-sum.csv"))
+    with open(space("few-sum.csv")) as summed, open(space("few-items.csv")) as once:
+        check(sorted(summed) == sorted(once), "other counts")
     held = sorted(os.listdir(space("few-packs/0")))
     check(len(held) == 1 and "gets no user of this input, and is not written" in said[0], held, said[0])
     check(sorted(os.listdir(space("few-packs/1"))) == ["test", "train"] and "gets no user" not in said[1], said[1])

@@ -266,7 +266,7 @@ class SparseRun {
     if (!read) return;
     tell(Phase::sorting);
     MadePacks made = input.make_packs(columns_);
-    if (made.item_ids.empty()) throw_bad_data("no ratings are left for training");
+    if (made.item_ids.empty() && made.unseen.empty()) throw_bad_data("no ratings are left for training");
     report_.stats = make_rating_stats(read->stats, made.packs);
     report_.values = made.packs.stored;
     const ItemIds items{std::move(made.item_ids), std::move(made.unseen)};
