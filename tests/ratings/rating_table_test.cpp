@@ -275,6 +275,11 @@ TEST(RatingTable, ColumnsOfAWideTableWithoutAHeaderWereTakenByOrder) {
   EXPECT_EQ(told("user,item,rating,a,b\n1,7,5,9,9\n").text.columns.value, 2u);
 }
 
+TEST(RatingTable, ADelimiterAtTheEndsOfLinesMadeAColumn) {
+  EXPECT_EQ(told("1,7,5,880000000,\n2,8,4,880000001,\n").text.columns, (Columns{0, 1, 2, 3}));
+  EXPECT_NE(error_of("1,7,5,880000000,\n2,8,4,880000001,9\n"), "none");
+}
+
 TEST(RatingTable, LabelsAndClicksOfZeroWerePositives) {
   EXPECT_EQ(told("user_id:token\titem_id:token\tlabel:float\n1\t2\t0\n").text.columns,
             (Columns{0, 1, 2, {}}));
