@@ -357,12 +357,14 @@ class TableDetector {
       refuse(
           "line 1: there is no header, and the ids are not in the columns 1 and 2: give `value` and `time`, "
           "by number or the word none");
-    // Delimiters at the ends of all lines make no column.
     const auto ends_empty = [](const auto& fields) { return fields.empty() || fields.back().empty(); };
-    const bool is_last_empty = ends_empty(first_) && std::ranges::all_of(others_, ends_empty);
-    if (first_.size() > kMaxColumns + (is_last_empty ? 1 : 0))
-      refuse("line 1: there is no header, and " + count_text(first_.size(), "column") +
-             " have no usual order: give `user`, `item`, `value` and `time` by number, the last two or none");
+    const bool is_last_empty = ends_empty(first_) && std::ranges::all_of(others_, ends_empty);  // no column
+    if (first_.size() <= kMaxColumns + (is_last_empty ? 1 : 0)) return;
+    std::string ids = wish(RatingField::user).empty() ? "`user`, " : "";
+    if (wish(RatingField::item).empty()) ids += "`item`, ";
+    refuse("line 1: there is no header, and " + count_text(first_.size(), "column") +
+           " have no usual order: give " + ids +
+           "`value` and `time` by number; `value` and `time` may be none");
   }
 
   /// Finds a column by number, by name in the header, or by its usual position (user, item, value, time).

@@ -162,8 +162,8 @@ def test_a_part_without_held_out_users_lacks_their_packs(space):
     with open(space("few-sum.csv")) as summed, open(space("few-items.csv")) as once:
         check(sorted(summed) == sorted(once), "other counts")
     held = sorted(os.listdir(space("few-packs/0")))
-    check(len(held) == 1 and "gets no user of this input, and is not written" in said[0], held, said[0])
-    check(sorted(os.listdir(space("few-packs/1"))) == ["test", "train"] and "gets no user" not in said[1], said[1])
+    check(len(held) == 1 and "gets no rows of this input, and is not written" in said[0], held, said[0])
+    check(sorted(os.listdir(space("few-packs/1"))) == ["test", "train"] and "gets no rows" not in said[1], said[1])
     check_same_rows(merge_all(space, "few", ["train", "test"]), packed_at_once(space, "few-once", paths, ["train", "test"], flags), flags)
 
 

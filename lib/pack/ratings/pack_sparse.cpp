@@ -374,7 +374,7 @@ class SparseRun {
   /// Whether a pack of this input gets no rows and needs none; a notice says so.
   [[nodiscard]] bool leaves_out(const PackRows& rows) {
     if (!may_be_empty() || rows.row_count() > 0) return false;
-    report_.notices.push_back(rows.name() + " gets no user of this input, and is not written");
+    report_.notices.push_back(rows.name() + " gets no rows of this input, and is not written");
     return true;
   }
 
