@@ -269,8 +269,8 @@ class SparseRun {
     if (made.item_ids.empty() && made.unseen.empty()) throw_bad_data("no ratings are left for training");
     report_.stats = make_rating_stats(read->stats, made.packs);
     report_.values = made.packs.stored;
-    const ItemIds items{std::move(made.item_ids), std::move(made.unseen)};
-    write_counts({items, made.packs.columns().counts}, folder, name);
+    ItemIds items{std::move(made.item_ids), std::move(made.unseen)};
+    write_counts({std::move(items), made.packs.columns().counts}, folder, name);
   }
 
   void preview() {
