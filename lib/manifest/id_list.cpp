@@ -77,6 +77,8 @@ bool IdListReader::next() {
          ", its ratings and its " + std::string(header_.substr(header_.rfind(',') + 1)));
   if (!parse_all(fields_[1], ratings_))
     fail("ratings: expected a count, found \"" + std::string(fields_[1]) + '"');
+  if (is_unseen && ratings_ != 0)
+    fail("ratings: expected 0 for an item without a column, found " + std::to_string(ratings_));
   count_ += is_unseen ? 0 : 1;
   return true;
 }

@@ -246,7 +246,8 @@ MatrixMarketReader::MatrixMarketReader(const std::string& path, const MatrixMark
   array_row_ = header_.symmetry == MarketSymmetry::skew ? 1 : 0;
 }
 
-/// Cells are users, be they columns, as most programs write them, or rows. Names of genes alone tell, too.
+/// Cells are users, be they columns, as most programs write them, or rows. Names of genes alone tell, too,
+/// but another matrix may have them: those that do not fit are ignored.
 void MatrixMarketReader::take_names(const std::string& path) {
   const NameFiles files = find_names(path);
   if (files.cells.empty() && files.genes.empty()) return;
@@ -255,15 +256,19 @@ void MatrixMarketReader::take_names(const std::string& path) {
   const bool has_cells = !files.cells.empty();
   const bool are_columns =
       has_cells ? cells.size() == header_.column_count : genes.size() == header_.row_count;
-  if (!has_cells && !are_columns && genes.size() == header_.column_count) return;  // rows are cells
+  if (!has_cells && !are_columns) {
+    if (genes.size() != header_.column_count)  // else rows are cells
+      facts_.notices.push_back(path + ": " + files.genes +
+                               " is ignored: " + count_text(genes.size(), "name") + " for " +
+                               count_text(header_.row_count, "row") + "; `transpose` takes columns as users");
+    return;
+  }
   const std::uint64_t gene_count = are_columns ? header_.row_count : header_.column_count;
   const bool are_cells = are_columns || cells.size() == header_.row_count;
-  const bool are_genes = (has_cells && genes.empty()) || genes.size() == gene_count;
-  if ((has_cells && !are_cells) || !are_genes) {
-    std::string found = has_cells ? files.cells + " has " + count_text(cells.size(), "name") : "";
-    if (!files.genes.empty())
-      found += (has_cells ? " and " + files.genes + " " : files.genes + " has ") +
-               count_text(genes.size(), "name");
+  const bool are_genes = genes.empty() || genes.size() == gene_count;
+  if (has_cells && (!are_cells || !are_genes)) {
+    std::string found = files.cells + " has " + count_text(cells.size(), "name");
+    if (!files.genes.empty()) found += " and " + files.genes + " " + count_text(genes.size(), "name");
     throw_bad_data(path + ": " + std::to_string(header_.row_count) + " x " +
                    std::to_string(header_.column_count) + ", but " + found +
                    "; `transpose` takes its columns as users, by number");

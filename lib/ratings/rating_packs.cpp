@@ -355,8 +355,11 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   ItemColumns columns = items.frozen ? reuse_items(stats.item_counts, *items.frozen)
                                      : order_items(stats.item_counts, spec.id_order, items.sorted);
   leave_out_dropped(live, columns);
-  if (items.lists_unseen) made.unseen_items = unseen_items(rows, live, columns);
-  if (spec.split.split_by != SplitKind::users_by_id) check_something_left(columns, made.steps);
+  if (items.lists_unseen && spec.split.split_by != SplitKind::none)
+    made.unseen_items = unseen_items(rows, live, columns);
+  // A part that is counted may be held out as a whole.
+  if (spec.split.split_by != SplitKind::users_by_id && made.unseen_items.empty())
+    check_something_left(columns, made.steps);
 
   auto source = std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),
                                                       std::move(columns), made.stored.type != ValueType::none,

@@ -104,7 +104,7 @@ class TableDetector {
       text.header = lines_[0];
       for (const std::string& field : first_) table_.column_names.emplace_back(without_type(field));
     }
-    if (!header && earlier_ != nullptr && !earlier_->column_names.empty())
+    if (!header && earlier_ != nullptr && !earlier_->text.header.empty())
       take_earlier_columns();
     else
       find_columns();
@@ -130,7 +130,7 @@ class TableDetector {
 
   RatingTable without_lines() { return earlier_ != nullptr ? *earlier_ : table_; }
 
-  /// A file without a header after one that had one: its columns are in the same order.
+  /// A file without a header after one that had one, be it several files before: columns are in its order.
   void take_earlier_columns() {
     table_.text.columns = earlier_->text.columns;
     table_.text.column_count = earlier_->text.column_count;
@@ -173,8 +173,7 @@ class TableDetector {
     if (!all_lines_.empty() && !has_delimiter(given))
       refuse("line 1: found no \"" + printable_text(given) + "\" (`delimiter`) in \"" +
              printable_text(all_lines_[0].substr(0, 60)) +
-             "\" and the lines behind it; without `delimiter` it is "
-             "detected");
+             "\" and the lines behind it; without `delimiter` it is detected");
     return given;
   }
 
@@ -358,9 +357,14 @@ class TableDetector {
       refuse(
           "line 1: there is no header, and the ids are not in the columns 1 and 2: give `value` and `time`, "
           "by number or the word none");
-    if (first_.size() > kMaxColumns)
-      refuse("line 1: there is no header, and " + count_text(first_.size(), "column") +
-             " have no usual order: give `user`, `item`, `value` and `time` by number, the last two or none");
+    const auto ends_empty = [](const auto& fields) { return fields.empty() || fields.back().empty(); };
+    const bool is_last_empty = ends_empty(first_) && std::ranges::all_of(others_, ends_empty);  // no column
+    if (first_.size() <= kMaxColumns + (is_last_empty ? 1 : 0)) return;
+    std::string ids = wish(RatingField::user).empty() ? "`user`, " : "";
+    if (wish(RatingField::item).empty()) ids += "`item`, ";
+    refuse("line 1: there is no header, and " + count_text(first_.size(), "column") +
+           " have no usual order: give " + ids +
+           "`value` and `time` by number; `value` and `time` may be none");
   }
 
   /// Finds a column by number, by name in the header, or by its usual position (user, item, value, time).
@@ -412,14 +416,11 @@ class TableDetector {
       names += (at == 0 ? "\"" : ", \"") + printable_text(first_[at].substr(0, 40)) + '"';
     const std::string wished = wish(field).empty() ? "" : " \"" + printable_text(wish(field)) + '"';
     check_quotes();
-    const std::string near = did_you_mean(wish(field), table_.column_names);
-    if (!near.empty())
-      refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names + near);
-    refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names +
-           "; give its name or number" +
-           (wished.empty() && spec_.header == Header::automatic
-                ? ", or `header` no where this line is a rating"
-                : ""));
+    std::string hint = did_you_mean(wish(field), table_.column_names);
+    if (hint.empty()) hint = "; give its name or number";
+    if (wished.empty() && spec_.header == Header::automatic)
+      hint += ", or `header` no where this line is a rating";
+    refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names + hint);
   }
 
   /// Returns whether a time column that was not asked for is readable. Without a header, the fourth column is

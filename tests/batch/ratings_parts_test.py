@@ -120,6 +120,9 @@ def test_counts_of_parts_add_up_to_the_count_of_all(space):
             check("--values TYPE" in said, said)
     text = pack(*lists, "--min-item", "3", "--min-user", "2", "--count-items", "-o", space("both.csv"), expect=2)
     check("count all parts in one run" in text, text)
+    pack(*paths, "--split-by", "leave-one-out", "--split-order", "input", "--count-items", "-o", space("unseen.csv"))
+    text = pack(space("unseen.csv"), "--min-item", "3", "--count-items", "-o", space("both.csv"), expect=2)
+    check("an item without a column in" in text and "count all parts in one run" in text, text)
     text = pack(lists[0], paths[0], "--count-items", "-o", space("mixed.csv"), expect=65)
     check(f"{paths[0]}: is no list of items, as other inputs are" in text, text)
     check("no items are left" in pack(*lists, "--min-item", "99999", "--count-items", "-o", space("none.csv"), expect=65), "an empty list")
@@ -146,13 +149,21 @@ def test_users_are_split_by_their_ids_whatever_files_they_are_in(space):
 def test_a_part_without_held_out_users_lacks_their_packs(space):
     ratings = [(user, item, 4.5, 0) for user in range(40) for item in range(8)]
     paths = [write_csv(space(f"few{index}.csv"), [rating for rating in ratings if (rating[0] < 2) == (index == 0)]) for index in (0, 1)]
-    flags = ["--split-by", "users-by-id", "--test", "0.3", "--seed", "1"]
+    flags = ["--split-by", "users-by-id", "--test", "0.3", "--seed", "3"]
     pack(*paths, *flags, "--count-items", "-o", space("few-items.csv"))
     said = [pack(path, *flags, "--reuse-ids", space("few-items.csv"), "--values", "u8:0.5", "-o", space(f"few-packs/{index}"))
             for index, path in enumerate(paths)]
+    parts = [space(f"few-items{index}.csv") for index in (0, 1)]
+    for path, part in zip(paths, parts):  # counting the first, of test users alone, was an error
+        pack(path, *flags, "--count-items", "-o", part)
+    with open(parts[0]) as file:
+        check([line for line in file][1].startswith(",0,"), "a part without training has columns")
+    pack(*parts, "--count-items", "-o", space("few-sum.csv"))
+    with open(space("few-sum.csv")) as summed, open(space("few-items.csv")) as once:
+        check(sorted(summed) == sorted(once), "other counts")
     held = sorted(os.listdir(space("few-packs/0")))
-    check(len(held) == 1 and "gets no user of this input, and is not written" in said[0], held, said[0])
-    check(sorted(os.listdir(space("few-packs/1"))) == ["test", "train"] and "gets no user" not in said[1], said[1])
+    check(len(held) == 1 and "gets no rows of this input, and is not written" in said[0], held, said[0])
+    check(sorted(os.listdir(space("few-packs/1"))) == ["test", "train"] and "gets no rows" not in said[1], said[1])
     check_same_rows(merge_all(space, "few", ["train", "test"]), packed_at_once(space, "few-once", paths, ["train", "test"], flags), flags)
 
 

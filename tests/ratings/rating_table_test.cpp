@@ -236,6 +236,14 @@ TEST(RatingTable, TakesTheColumnsOfAnEarlierFileWhereThereIsNoHeader) {
   EXPECT_EQ(told("user,item,rating\n4,5,6\n", {}, &first).text.columns, (Columns{0, 1, 2, {}}));
 }
 
+TEST(RatingTable, UsersAndItemsOfAThirdFileWereSwapped) {
+  const RatingTable first = told("movieId,userId,rating,a,b\n1,2,3,9,9\n");
+  const RatingTable second = told("4,5,6,9,9\n", {}, &first);
+  const RatingTable third = told("7,8,9,9,9\n", {}, &second);
+  EXPECT_EQ(third.text.columns, (Columns{1, 0, 2, {}}));
+  EXPECT_EQ(third.text, first.text);
+}
+
 TEST(RatingTable, ColumnsOfTimesAndDecimalsWereTakenForIds) {
   const std::string gowalla =
       "0\t2010-10-19T23:55:27Z\t30.23\t-97.79\t22847\n0\t2010-10-18T22:17:43Z\t30.26\t-97.7\t42\n";
@@ -257,14 +265,21 @@ TEST(RatingTable, ColumnsOfAWideTableWithoutAHeaderWereTakenByOrder) {
   EXPECT_NE(error.find("r.csv: line 1: there is no header, and 5 columns have no usual order"),
             std::string::npos)
       << error;
-  EXPECT_NE(error.find("give `user`, `item`, `value` and `time` by number"), std::string::npos) << error;
+  EXPECT_NE(error.find("give `user`, `item`, `value` and `time` by number; `value` and `time` may be none"),
+            std::string::npos)
+      << error;
   RatingTableSpec spec{.user = "1", .item = "2"};
-  EXPECT_NE(error_of(text, spec), "none");
+  EXPECT_NE(error_of(text, spec).find("usual order: give `value` and `time` by number"), std::string::npos);
   spec.value = "none";
   EXPECT_EQ(told(text, spec).text.columns.value, std::nullopt);
   spec.value = "4";
   EXPECT_EQ(told(text, spec).text.columns.value, 3u);
   EXPECT_EQ(told("user,item,rating,a,b\n1,7,5,9,9\n").text.columns.value, 2u);
+}
+
+TEST(RatingTable, ADelimiterAtTheEndsOfLinesMadeAColumn) {
+  EXPECT_EQ(told("1,7,5,880000000,\n2,8,4,880000001,\n").text.columns, (Columns{0, 1, 2, 3}));
+  EXPECT_NE(error_of("1,7,5,880000000,\n2,8,4,880000001,9\n"), "none");
 }
 
 TEST(RatingTable, LabelsAndClicksOfZeroWerePositives) {

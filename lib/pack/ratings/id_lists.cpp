@@ -170,16 +170,24 @@ bool are_item_lists(std::span<const std::string> paths) {
   return true;
 }
 
+namespace {
+
+[[noreturn]] void refuse_min_item(const std::string& when) {
+  throw_usage("`min_item`: " + when + " counts of parts do not decide it; count all parts in one run");
+}
+
+}  // namespace
+
 ItemCounts sum_item_lists(std::span<const std::string> paths, const RatingPacksSpec& spec,
                           const SparseMemory& memory) {
   if (spec.rules.min_item > 0 && (spec.rules.min_user > 0 || spec.split.split_by != SplitKind::none))
-    throw_usage(
-        "`min_item`: with `min_user` or `split_by` counts of parts do not decide it; count all parts in one "
-        "run");
+    refuse_min_item("with `min_user` or `split_by`");
   IdMap ids;
   std::vector<std::uint32_t> sums;
   for (const std::string& path : paths)
     read_items(path, {"`count_items`", &memory}, [&](const IdListReader& items) {
+      if (spec.rules.min_item > 0 && !items.has_column())
+        refuse_min_item("of a split, which made an item without a column in " + path + ",");
       const std::uint32_t item = ids.add(items.id());
       sums.resize(ids.size());
       if (items.ratings() > UINT32_MAX - sums[item]) items.fail("more ratings than a count holds");

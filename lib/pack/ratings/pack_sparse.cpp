@@ -266,11 +266,11 @@ class SparseRun {
     if (!read) return;
     tell(Phase::sorting);
     MadePacks made = input.make_packs(columns_);
-    if (made.item_ids.empty()) throw_bad_data("no ratings are left for training");
+    if (made.item_ids.empty() && made.unseen.empty()) throw_bad_data("no ratings are left for training");
     report_.stats = make_rating_stats(read->stats, made.packs);
     report_.values = made.packs.stored;
-    const ItemIds items{std::move(made.item_ids), std::move(made.unseen)};
-    write_counts({items, made.packs.columns().counts}, folder, name);
+    ItemIds items{std::move(made.item_ids), std::move(made.unseen)};
+    write_counts({std::move(items), made.packs.columns().counts}, folder, name);
   }
 
   void preview() {
@@ -374,7 +374,7 @@ class SparseRun {
   /// Whether a pack of this input gets no rows and needs none; a notice says so.
   [[nodiscard]] bool leaves_out(const PackRows& rows) {
     if (!may_be_empty() || rows.row_count() > 0) return false;
-    report_.notices.push_back(rows.name() + " gets no user of this input, and is not written");
+    report_.notices.push_back(rows.name() + " gets no rows of this input, and is not written");
     return true;
   }
 

@@ -76,6 +76,10 @@ TEST(IdLists, ItemsThatTrainingLacksHaveNoColumn) {
   EXPECT_THROW(static_cast<void>(parse_item_counts(text_of(path), path, 1)), Error);
   write(path, "column,ratings,item\n0,3,x\n,0,x\n");
   EXPECT_NE(error_of(path).find(":3: item x is repeated"), std::string::npos);
+  write(path, "column,ratings,item\n0,3,x\n,5,y\n");
+  EXPECT_NE(error_of(path).find(":3: ratings: expected 0 for an item without a column, found 5"),
+            std::string::npos)
+      << error_of(path);
 }
 
 TEST(IdLists, RefusesWhatIsNoListOfItems) {
