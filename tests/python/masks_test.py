@@ -20,6 +20,15 @@ def smooth(random, height, width, count):
     return (np.asarray(small.resize((width, height), Image.BICUBIC)).astype(int) * count // 256).astype(np.uint8)
 
 
+def save_pairs(folder, images, channel):
+    """images/NN.png, masks/ (a channel of them) and views/ (inverted)."""
+    for kind in ("images", "masks", "views"):
+        (folder / kind).mkdir()
+    for number, image in enumerate(images):
+        for kind, array in (("images", image), ("masks", image[..., channel]), ("views", 255 - image)):
+            Image.fromarray(array).save(folder / kind / f"{number:02}.png")
+
+
 def save_mask(mask, path, is_palette):
     image = Image.fromarray(mask)
     if is_palette:

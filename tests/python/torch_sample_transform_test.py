@@ -4,7 +4,6 @@ import threading
 
 import numpy as np
 import pytest
-from PIL import Image
 
 torch = pytest.importorskip("torch")
 transforms = pytest.importorskip("torchvision").transforms
@@ -13,6 +12,7 @@ import chunkhit  # noqa: E402
 import chunkhit.torch  # noqa: E402
 
 from error_test import raised  # noqa: E402
+from masks_test import save_pairs  # noqa: E402
 
 OPTIONS = dict(batch_size=16, shuffle="window", seed=3)
 
@@ -146,13 +146,7 @@ def test_a_notice_says_what_draws_once_for_a_whole_batch(packs):
 def pairs(tmp_path_factory):
     """Packs whose masks are the red channel of their images, and whose views are these, inverted."""
     folder = tmp_path_factory.mktemp("pairs")
-    random = np.random.default_rng(6)
-    for kind in ("images", "masks", "views"):
-        (folder / kind).mkdir()
-    for number in range(30):
-        pixels = random.integers(0, 256, (6, 8, 3), np.uint8)
-        for kind, array in (("images", pixels), ("masks", pixels[..., 0]), ("views", 255 - pixels)):
-            Image.fromarray(array).save(folder / f"{kind}/{number:02}.png")
+    save_pairs(folder, np.random.default_rng(6).integers(0, 256, (30, 6, 8, 3), np.uint8), 0)
     for kind in ("mask", "view"):
         chunkhit.pack_images(folder / "images", folder / kind, pair={kind: folder / f"{kind}s"}, chunk_samples=7, progress=False)
     return folder

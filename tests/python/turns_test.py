@@ -11,6 +11,7 @@ from PIL import Image
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from described_order import is_flipped, is_flipped_vertically, quarter_turns  # noqa: E402
 from error_test import raised  # noqa: E402
+from masks_test import save_pairs  # noqa: E402
 
 COUNT, SEED = 60, 9
 TURNS = dict(flip_vertical=0.5, quarter_turns=True)
@@ -21,14 +22,7 @@ FIELDS = ("image", "mask", "view")
 def folder(tmp_path_factory):
     """Folders of images, of masks (the green channel) and of other images, each square."""
     folder = tmp_path_factory.mktemp("turns")
-    random = np.random.default_rng(4)
-    for kind in ("images", "masks", "views"):
-        (folder / kind).mkdir()
-    for number in range(COUNT):
-        image = random.integers(0, 256, (20, 20, 3), np.uint8)
-        Image.fromarray(image).save(folder / f"images/{number:02}.png")
-        Image.fromarray(image[..., 1]).save(folder / f"masks/{number:02}.png")
-        Image.fromarray(255 - image).save(folder / f"views/{number:02}.png")
+    save_pairs(folder, np.random.default_rng(4).integers(0, 256, (COUNT, 20, 20, 3), np.uint8), 1)
     return folder
 
 
