@@ -31,7 +31,7 @@ done
 [ ${#stages[@]} -gt 0 ] || stages=(tidy alone release asan tsan clang bundle)
 
 bash samples/install_packages.sh $(cat samples/build_packages.txt) clang-format curl file hdf5-tools iproute2 libavif-dev libgtest-dev \
-  libjpeg-turbo-progs libjxl-dev make mount nginx-light openssl procps 'python3-anndata?' python3-h5py python3-jinja2 python3-jsonschema \
+  libjpeg-turbo-progs libjxl-dev make mount mypy nginx-light openssl procps 'python3-anndata?' python3-h5py python3-jinja2 python3-jsonschema \
   python3-matplotlib python3-numpy python3-pandas python3-pil python3-pytest python3-scipy python3-sklearn python3-torch \
   python3-torchvision python3-yaml zstd "${torch_packages[@]}"
 
@@ -105,7 +105,7 @@ stage_bundle() { run release -L bundle; }
 
 if [ -n "$deep" ]; then
   bash samples/install_packages.sh chromium clang clang-tidy doxygen dpkg-dev file fish fuse3 groff libbenchmark-dev libclang-rt-14-dev \
-    lintian man-db mandoc mkdocs mkdocs-material moosefs-chunkserver moosefs-client moosefs-master mypy parallel python3-distributed \
+    lintian man-db mandoc mkdocs mkdocs-material moosefs-chunkserver moosefs-client moosefs-master parallel python3-distributed \
     python3-pip python3-setuptools python3-venv python3-wheel slurm-wlm zsh
   # An S3-compatible server for the tests of remote packs; where npm cannot get it, the one test that needs it is skipped.
   command -v npm >/dev/null || bash samples/install_packages.sh nodejs npm

@@ -20,10 +20,11 @@ struct DestroyAvif {
 void require(avifResult result, const avifDecoder& decoder) {
   if (result == AVIF_RESULT_OK) return;
   if (result == AVIF_RESULT_OUT_OF_MEMORY) throw std::bad_alloc();
-  if (result == AVIF_RESULT_TRUNCATED_DATA) throw ImageError("truncated: the data ends early");
+  if (result == AVIF_RESULT_TRUNCATED_DATA)
+    throw ImageError(RejectKind::damaged, "truncated: the data ends early");
   const std::string detail(std::begin(decoder.diag.error));
-  throw ImageError(std::string("damaged AVIF: ") + avifResultToString(result) +
-                   (detail.empty() ? "" : ": " + detail));
+  throw ImageError(RejectKind::damaged, std::string("damaged AVIF: ") + avifResultToString(result) +
+                                            (detail.empty() ? "" : ": " + detail));
 }
 
 /// 0: top and bottom are exchanged; 1: left and right. libavif 1.0 renamed the field.
@@ -57,7 +58,8 @@ class AvifFile : public OpenedImage {
     require(avifDecoderParse(decoder_.get()), *decoder_);
     const avifImage& image = *decoder_->image;
     if ((image.transformFlags & AVIF_TRANSFORM_CLAP) != 0)
-      throw ImageError("AVIF with a clean aperture is not supported; `avifdec IN.avif OUT.png` converts it");
+      throw ImageError(RejectKind::unsupported,
+                       "AVIF with a clean aperture is not supported; `avifdec IN.avif OUT.png` converts it");
     header.width = image.width;
     header.height = image.height;
     header.channels =
@@ -74,7 +76,7 @@ class AvifFile : public OpenedImage {
     monitor_.check_time();
     const avifImage& decoded = *decoder_->image;
     if (decoded.width != header.width || decoded.height != header.height)
-      throw ImageError("damaged AVIF: its image has another size than its header says");
+      throw ImageError(RejectKind::damaged, "damaged AVIF: its image has another size than its header says");
     avifRGBImage rgb;
     avifRGBImageSetDefaults(&rgb, &decoded);
     const std::uint32_t channels = rgb_channels();

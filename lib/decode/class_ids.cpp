@@ -45,7 +45,8 @@ std::unique_ptr<OpenedImage> open_bmp_ids(Bytes file, DecodeMonitor& monitor) {
   constexpr std::size_t kBitsOffset = 28, kOs2BitsOffset = 24, kHeaderBytesOffset = 14;
   const bool is_os2 = load_little<std::uint32_t>(file.data() + kHeaderBytesOffset) == 12;
   if (load_little<std::uint16_t>(file.data() + (is_os2 ? kOs2BitsOffset : kBitsOffset)) == 16)
-    throw ImageError("has 5 or 6 bits a color, expected class ids of 8 bits; save masks as PNG");
+    throw ImageError(RejectKind::unsupported,
+                     "has 5 or 6 bits a color, expected class ids of 8 bits; save masks as PNG");
   return ids;
 }
 
@@ -70,7 +71,7 @@ std::string colors_text(std::string_view red, std::string_view green, std::strin
 std::unique_ptr<OpenedImage> open_class_ids(Bytes file, DecodeMonitor& monitor) {
   const auto format = std::ranges::find_if(
       kMaskFormats, [&](const ImageFormat& candidate) { return candidate.detect(file); });
-  if (format == kMaskFormats.end()) throw ImageError(no_mask_type(is_jpeg(file)));
+  if (format == kMaskFormats.end()) throw ImageError(RejectKind::unsupported, no_mask_type(is_jpeg(file)));
   std::unique_ptr<OpenedImage> opened = format->open(file, monitor);
   opened->header.format = format->name;
   return opened;
@@ -121,7 +122,7 @@ void ClassIds::take(const Value* pixels, std::uint32_t x, std::uint32_t y, std::
 }
 
 void ClassIds::finish() const {
-  if (!reason_.empty()) throw ImageError(reason_);
+  if (!reason_.empty()) throw ImageError(RejectKind::values, reason_);
 }
 
 template void ClassIds::take(const std::uint8_t*, std::uint32_t, std::uint32_t, std::size_t, std::uint8_t*);

@@ -35,11 +35,11 @@ std::string DecodeMonitor::time_error() const {
 }
 
 void DecodeMonitor::check_time() const {
-  if (is_out_of_time()) throw ImageError(time_error());
+  if (is_out_of_time()) throw ImageError(RejectKind::too_slow, time_error());
 }
 
 void DecodeMonitor::damage(const std::string& what) {
-  if (!options_.accept_warnings) throw ImageError(what);
+  if (!options_.accept_warnings) throw ImageError(RejectKind::damaged, what);
   if (first_damage_.empty()) first_damage_ = what;
   ++count_;
 }

@@ -90,14 +90,21 @@ const Signature* find_signature(std::string_view text) {
   return found == kSignatures.end() ? nullptr : found;
 }
 
+RejectKind kind_of(const FileError& error) {
+  if (error.is_missing()) return RejectKind::missing;
+  if (error.kind == FileError::Kind::empty) return RejectKind::empty;
+  return error.kind == FileError::Kind::changed ? RejectKind::changed : RejectKind::unreadable;
+}
+
 [[noreturn]] void throw_undecoded(Bytes file) {
-  if (file.empty()) throw ImageError("is empty");
+  if (file.empty()) throw ImageError(RejectKind::empty, "is empty");
   const std::string_view name = undecoded_type(file);
-  if (name.empty()) throw ImageError("not an image of a known type");
+  if (name.empty()) throw ImageError(RejectKind::unknown_type, "not an image of a known type");
   const Signature* signature = find_signature(as_text(file));
   const bool converts = signature != nullptr && !signature->converter.empty();
-  throw ImageError(std::string(name) + " is not supported" +
-                   (converts ? "; `" + std::string(signature->converter) + "` converts it" : ""));
+  throw ImageError(RejectKind::unsupported,
+                   std::string(name) + " is not supported" +
+                       (converts ? "; `" + std::string(signature->converter) + "` converts it" : ""));
 }
 
 const ImageFormat& detect_format(Bytes file) {
@@ -109,9 +116,11 @@ const ImageFormat& detect_format(Bytes file) {
 
 void check_size(const ImageHeader& header, std::uint64_t max_pixels) {
   const std::string size = std::to_string(header.width) + " x " + std::to_string(header.height);
-  if (header.width == 0 || header.height == 0) throw ImageError("has no pixels: " + size);
+  if (header.width == 0 || header.height == 0)
+    throw ImageError(RejectKind::damaged, "has no pixels: " + size);
   if (std::uint64_t{header.width} * header.height > max_pixels)
-    throw ImageError("is " + size + " pixels, over the limit of " + std::to_string(max_pixels) + " pixels");
+    throw ImageError(RejectKind::too_large,
+                     "is " + size + " pixels, over the limit of " + std::to_string(max_pixels) + " pixels");
 }
 
 bool fits(const ImageHeader& header, const DecodePlan& plan) {
@@ -125,6 +134,8 @@ bool fits(const ImageHeader& header, const DecodePlan& plan) {
 }
 
 }  // namespace
+
+ImageError::ImageError(const FileError& error) : ImageError(kind_of(error), error.reason(), error.kind) {}
 
 ImageHeader pixels_header(const SampleShape& shape, std::uint64_t max_pixels) {
   const ImageHeader header{"pnm", shape.width, shape.height, shape.channels};
@@ -146,7 +157,7 @@ ImageFile::~ImageFile() = default;
 const ImageHeader& ImageFile::header() const { return opened_->header; }
 
 void ImageFile::decode(const DecodePlan& plan, Image& image) {
-  if (!fits(header(), plan)) throw ImageError("the region wanted is not in the image");
+  if (!fits(header(), plan)) throw ImageError(RejectKind::damaged, "the region wanted is not in the image");
   DecodePlan wanted = plan;
   if (wanted.channels == 0) wanted.channels = header().channels;
   opened_->decode(wanted, image);
@@ -161,7 +172,8 @@ std::string_view undecoded_type(Bytes file) {
 }
 
 void require_bytes(Bytes file, std::uint64_t count, const char* where) {
-  if (file.size() < count) throw ImageError(std::string("truncated: the data ends in the ") + where);
+  if (file.size() < count)
+    throw ImageError(RejectKind::damaged, std::string("truncated: the data ends in the ") + where);
 }
 
 std::uint64_t count_whole_rows(const StoredRows& rows, std::uint64_t height, DecodeMonitor& monitor) {
@@ -171,7 +183,7 @@ std::uint64_t count_whole_rows(const StoredRows& rows, std::uint64_t height, Dec
   if (whole == height) return whole;
   const std::string reason =
       "truncated: the data ends near row " + std::to_string(whole) + " of " + std::to_string(height);
-  if (whole == 0) throw ImageError(reason);
+  if (whole == 0) throw ImageError(RejectKind::damaged, reason);
   monitor.damage(reason);
   return whole;
 }

@@ -15,6 +15,7 @@
 #include "base/file_error.h"
 #include "chunkhit/image_spec.h"
 #include "types/image.h"
+#include "types/reject.h"
 
 namespace chunkhit {
 
@@ -22,9 +23,10 @@ namespace chunkhit {
 /// zeros among them.
 class ImageError : public std::exception {
  public:
-  explicit ImageError(std::string reason, FileError::Kind of_file = FileError::Kind::none)
-      : reason_(std::move(reason)), of_file_(of_file) {}
-  explicit ImageError(const FileError& error) : ImageError(error.reason(), error.kind) {}
+  ImageError(RejectKind kind, std::string reason, FileError::Kind of_file = FileError::Kind::none)
+      : reason_(std::move(reason)), kind_(kind), of_file_(of_file) {}
+  explicit ImageError(const FileError& error);
+  [[nodiscard]] RejectKind kind() const { return kind_; }
   [[nodiscard]] const std::string& reason() const { return reason_; }
   [[nodiscard]] const char* what() const noexcept override { return reason_.c_str(); }
   /// What is wrong with its file, or with that of its pair, where it is not what the file holds.
@@ -32,6 +34,7 @@ class ImageError : public std::exception {
 
  private:
   std::string reason_;
+  RejectKind kind_;
   FileError::Kind of_file_;
 };
 

@@ -57,7 +57,7 @@ class JpegSession : public JpegEntropy {
       return;
     }
     if (out_of_memory_) throw std::bad_alloc();
-    throw ImageError(reason_.data());
+    throw ImageError(RejectKind::damaged, reason_.data());
   }
   [[nodiscard]] Bytes file() const { return file_; }
   [[nodiscard]] bool checks_whole() const { return monitor_.options().check == Check::whole; }
@@ -363,7 +363,8 @@ class JpegFile : public OpenedImage {
     session_.attempt(read_header);
     const int components = session_.info.num_components;
     if (components == 2 || components > 4)
-      throw ImageError("JPEG with " + std::to_string(components) + " color components is not supported");
+      throw ImageError(RejectKind::unsupported,
+                       "JPEG with " + std::to_string(components) + " color components is not supported");
     describe(session_, header);
     exif = find_exif(session_.info);
   }

@@ -52,7 +52,7 @@ class TileWriter : protected JpegEntropy {
   Bytes run() {
     if (setjmp(return_here_) != 0) {
       if (out_of_memory_) throw std::bad_alloc();
-      throw ImageError(reason_.data());
+      throw ImageError(RejectKind::damaged, reason_.data());
     }
     jpeg_create_compress(&out_);
     write();

@@ -33,10 +33,11 @@ class JxlFile : public OpenedImage {
     JxlDecoderSubscribeEvents(decoder.get(), JXL_DEC_BASIC_INFO);
     JxlDecoderSetInput(decoder.get(), file_.data(), file_.size());
     const JxlDecoderStatus status = JxlDecoderProcessInput(decoder.get());
-    if (status == JXL_DEC_NEED_MORE_INPUT) throw ImageError("truncated: the data ends in the header");
+    if (status == JXL_DEC_NEED_MORE_INPUT)
+      throw ImageError(RejectKind::damaged, "truncated: the data ends in the header");
     JxlBasicInfo info;
     if (status != JXL_DEC_BASIC_INFO || JxlDecoderGetBasicInfo(decoder.get(), &info) != JXL_DEC_SUCCESS)
-      throw ImageError("damaged JPEG XL: its header is malformed");
+      throw ImageError(RejectKind::damaged, "damaged JPEG XL: its header is malformed");
     reject_other_channels(decoder.get(), info);
     header.width = info.xsize;
     header.height = info.ysize;
@@ -65,12 +66,14 @@ class JxlFile : public OpenedImage {
  private:
   static void reject_other_channels(const JxlDecoder* decoder, const JxlBasicInfo& info) {
     if (info.alpha_premultiplied != JXL_FALSE)
-      throw ImageError("premultiplied alpha in JPEG XL is not supported; `djxl IN.jxl OUT.png` converts it");
+      throw ImageError(RejectKind::unsupported,
+                       "premultiplied alpha in JPEG XL is not supported; `djxl IN.jxl OUT.png` converts it");
     for (std::uint32_t i = 0; i < info.num_extra_channels; ++i) {
       JxlExtraChannelInfo extra;
       if (JxlDecoderGetExtraChannelInfo(decoder, i, &extra) == JXL_DEC_SUCCESS &&
           extra.type == JXL_CHANNEL_BLACK)
-        throw ImageError("CMYK in JPEG XL is not supported; `djxl IN.jxl OUT.png` converts it");
+        throw ImageError(RejectKind::unsupported,
+                         "CMYK in JPEG XL is not supported; `djxl IN.jxl OUT.png` converts it");
     }
   }
 
@@ -89,10 +92,11 @@ class JxlFile : public OpenedImage {
       if (JxlDecoderGetFrameHeader(decoder.get(), &frame) != JXL_DEC_SUCCESS) break;
       const std::uint32_t width = frame.layer_info.xsize, height = frame.layer_info.ysize;
       if (std::uint64_t{width} * height > pixels)
-        throw ImageError("JPEG XL with a frame of " + std::to_string(width) + " x " + std::to_string(height) +
-                         " pixels in an image of " + std::to_string(header.width) + " x " +
-                         std::to_string(header.height) +
-                         " is not supported; `djxl IN.jxl OUT.png` converts it");
+        throw ImageError(RejectKind::unsupported, "JPEG XL with a frame of " + std::to_string(width) + " x " +
+                                                      std::to_string(height) + " pixels in an image of " +
+                                                      std::to_string(header.width) + " x " +
+                                                      std::to_string(header.height) +
+                                                      " is not supported; `djxl IN.jxl OUT.png` converts it");
     }
     return frames;
   }
@@ -111,7 +115,7 @@ class JxlFile : public OpenedImage {
       if (is_done(decoder.get(), pixels)) return monitor_.check_time();
       used = given - JxlDecoderReleaseInput(decoder.get());
     }
-    throw ImageError("truncated: the data ends before the image does");
+    throw ImageError(RejectKind::damaged, "truncated: the data ends before the image does");
   }
 
   /// Decodes what was given, and takes memory for the pixels when they come; returns whether that was all.
@@ -128,7 +132,7 @@ class JxlFile : public OpenedImage {
       if (wants_room) pixels.resize(bytes);
       if (!wants_room ||
           JxlDecoderSetImageOutBuffer(decoder, &format, pixels.data(), bytes) != JXL_DEC_SUCCESS)
-        throw ImageError("damaged JPEG XL: its data is malformed");
+        throw ImageError(RejectKind::damaged, "damaged JPEG XL: its data is malformed");
     }
   }
 

@@ -27,13 +27,13 @@ std::size_t read_header(Bytes file, NpyHeader& header) {
     for (std::size_t at = 0; at < length_bytes; ++at)
       bytes |= std::size_t{file[kNpyPreludeBytes + at]} << (8 * at);
     if (bytes > kMaxNpyHeaderBytes)
-      throw ImageError("has an npy header of " + std::to_string(bytes) + " bytes");
+      throw ImageError(RejectKind::too_large, "has an npy header of " + std::to_string(bytes) + " bytes");
     const std::size_t begin = kNpyPreludeBytes + length_bytes;
     require_bytes(file, begin + bytes);
     header = parse_npy_header(as_text(file.subspan(begin, bytes)), name);
     return begin + bytes;
   } catch (const Error& error) {
-    throw ImageError(error.what());
+    throw ImageError(RejectKind::damaged, error.what());
   }
 }
 
@@ -60,13 +60,16 @@ NpyImage read_npy(Bytes file, CheckType check_type) {
   const std::size_t begin = read_header(file, array);
   check_type(array);
   if (array.fortran_order)
-    throw ImageError("NPY: is in Fortran order, expected C order; numpy.ascontiguousarray makes it so");
+    throw ImageError(RejectKind::unsupported,
+                     "NPY: is in Fortran order, expected C order; numpy.ascontiguousarray makes it so");
   const std::vector<std::uint64_t>& shape = array.shape;
   const std::uint64_t channels = shape.size() == 3 ? shape[2] : 1;
   if (shape.size() < 2 || shape.size() > 3 || (channels != 1 && channels != 3 && channels != 4))
-    throw ImageError("NPY: has shape " + shape_text(shape) + ", expected H x W, or H x W x 1, 3 or 4");
+    throw ImageError(RejectKind::shape,
+                     "NPY: has shape " + shape_text(shape) + ", expected H x W, or H x W x 1, 3 or 4");
   if (std::max(shape[0], shape[1]) > std::numeric_limits<std::uint32_t>::max())
-    throw ImageError("NPY: has shape " + shape_text(shape) + ", with sides of over 32 bits");
+    throw ImageError(RejectKind::too_large,
+                     "NPY: has shape " + shape_text(shape) + ", with sides of over 32 bits");
   image.height = static_cast<std::uint32_t>(shape[0]);
   image.width = static_cast<std::uint32_t>(shape[1]);
   image.channels = static_cast<std::uint32_t>(channels);
@@ -80,7 +83,8 @@ class NpyFile : public OpenedImage {
   NpyFile(Bytes file, DecodeMonitor& monitor) : monitor_(monitor) {
     const NpyImage image = read_npy(file, [](const NpyHeader& array) {
       if (array.type.kind != 'u' || array.type.bytes != 1)
-        throw ImageError("NPY: has type \"" + array.descr + "\", expected uint8 (\"|u1\")");
+        throw ImageError(RejectKind::values,
+                         "NPY: has type \"" + array.descr + "\", expected uint8 (\"|u1\")");
     });
     header.height = image.height;
     header.width = image.width;
@@ -136,8 +140,9 @@ class NpyIds final : public OpenedImage {
  private:
   static void check_ids(const NpyHeader& array) {
     if (array.type.kind != 'u' && array.type.kind != 'i' && array.type.kind != 'b')
-      throw ImageError("NPY: has type \"" + array.descr +
-                       "\", expected class ids: bool or integers; astype(\"uint8\") makes them");
+      throw ImageError(RejectKind::values,
+                       "NPY: has type \"" + array.descr +
+                           "\", expected class ids: bool or integers; astype(\"uint8\") makes them");
   }
 
   template <class Value>

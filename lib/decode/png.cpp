@@ -43,27 +43,30 @@ struct PngImage {
 };
 
 Chunk next_chunk(Bytes file, std::size_t& at) {
-  if (file.size() - at < kChunkFrameBytes) throw ImageError("truncated: there is no end chunk");
+  if (file.size() - at < kChunkFrameBytes)
+    throw ImageError(RejectKind::damaged, "truncated: there is no end chunk");
   const std::size_t length = load_big32(file.data() + at);
   Chunk chunk;
   chunk.type = as_text(file.subspan(at + 4, 4));
   chunk.offset = at;
   if (length > file.size() - at - kChunkFrameBytes)
-    throw ImageError("truncated: the data ends in chunk " + std::string(chunk.type));
+    throw ImageError(RejectKind::damaged, "truncated: the data ends in chunk " + std::string(chunk.type));
   chunk.data = file.subspan(at + 8, length);
   const std::uint32_t stored = load_big32(chunk.data.data() + length);
   if (libdeflate_crc32(0, file.data() + at + 4, length + 4) != stored)
-    throw ImageError("damaged PNG: the checksum of chunk " + std::string(chunk.type) + " does not match");
+    throw ImageError(RejectKind::damaged,
+                     "damaged PNG: the checksum of chunk " + std::string(chunk.type) + " does not match");
   at += length + kChunkFrameBytes;
   return chunk;
 }
 
 void require(bool holds, const std::string& what) {
-  if (!holds) throw ImageError("damaged PNG: " + what);
+  if (!holds) throw ImageError(RejectKind::damaged, "damaged PNG: " + what);
 }
 
 void read_ihdr(const Chunk& chunk, PngImage& png) {
-  if (chunk.type == "CgBI") throw ImageError("Apple's PNG variant (CgBI) is not supported");
+  if (chunk.type == "CgBI")
+    throw ImageError(RejectKind::unsupported, "Apple's PNG variant (CgBI) is not supported");
   require(chunk.type == "IHDR" && chunk.data.size() == kHeaderBytes, "its header is not the first chunk");
   png.width = load_big32(chunk.data.data());
   png.height = load_big32(chunk.data.data() + 4);

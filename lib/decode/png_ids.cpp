@@ -74,7 +74,7 @@ class PngSession {
 
   void attempt(void (*calls)(PngSession&)) {
     if (setjmp(png_jmpbuf(png_)) == 0) return calls(*this);
-    throw ImageError("damaged PNG: " + std::string(reason_));
+    throw ImageError(RejectKind::damaged, "damaged PNG: " + std::string(reason_));
   }
 
   [[noreturn]] static void fail(png_structp png, png_const_charp reason) {

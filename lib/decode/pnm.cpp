@@ -111,7 +111,8 @@ PnmHeader checked_header(Bytes file) {
   const bool is_pam = file[1] == '7';
   const auto found = is_pam ? read_pam_header(as_text(file)) : read_pnm_header(as_text(file));
   if (!found || found->largest == 0 || found->largest > 65535)
-    throw ImageError(is_pam ? "damaged PAM: its header lacks width, height, depth or largest value, or is "
+    throw ImageError(RejectKind::damaged,
+                     is_pam ? "damaged PAM: its header lacks width, height, depth or largest value, or is "
                               "of other than gray and RGB, with or without alpha"
                             : "damaged PNM: its header is not width, height and largest value");
   return *found;
@@ -195,7 +196,8 @@ class PnmIds final : public OpenedImage {
 
  private:
   [[noreturn]] void fail(const std::string& what, std::uint32_t y) const {
-    throw ImageError(what + " near row " + std::to_string(y) + " of " + std::to_string(found_.height));
+    throw ImageError(RejectKind::damaged,
+                     what + " near row " + std::to_string(y) + " of " + std::to_string(found_.height));
   }
 
   std::uint32_t next_value(std::uint32_t y) {

@@ -161,7 +161,8 @@ stbi_uc* load_first_frame(stbi__context& context, const DecodeMonitor& monitor, 
   if (!has_frame) free_block(gif.out);
   if (!has_frame && std::string_view(stbi_failure_reason()) == "too many codes") {
     monitor.check_time();  // the zeros that stand for what is read too late may be these codes
-    throw ImageError("GIF that uses a full table for more than 4096 codes is not supported");
+    throw ImageError(RejectKind::unsupported,
+                     "GIF that uses a full table for more than 4096 codes is not supported");
   }
   width = gif.w;
   height = gif.h;
@@ -183,7 +184,8 @@ std::uint8_t* narrow(std::uint8_t* block, std::size_t pixel_count, std::size_t c
 
 StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor& monitor) {
   for (const Bytes& piece : file.pieces)
-    if (piece.size() > INT_MAX) throw ImageError(type + " over 2 GiB is not supported");
+    if (piece.size() > INT_MAX)
+      throw ImageError(RejectKind::unsupported, type + " over 2 GiB is not supported");
   budget = {file.max_bytes, false, false};
   PieceReader reader(file.pieces, monitor);
   stbi__context context;
@@ -200,10 +202,12 @@ StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor&
   if (budget.out_of_memory) throw std::bad_alloc();
   monitor.check_time();
   if (budget.exceeded)
-    throw ImageError("damaged " + type + ": its data inflates to more than its size allows");
+    throw ImageError(RejectKind::damaged,
+                     "damaged " + type + ": its data inflates to more than its size allows");
   if (image.pixels == nullptr)
-    throw ImageError(reader.is_past_end() ? "truncated: the data ends before the last pixel"
-                                          : "damaged " + type + ": " + stbi_failure_reason());
+    throw ImageError(RejectKind::damaged, reader.is_past_end()
+                                              ? "truncated: the data ends before the last pixel"
+                                              : "damaged " + type + ": " + stbi_failure_reason());
   image.width = static_cast<std::uint32_t>(width);
   image.height = static_cast<std::uint32_t>(height);
   image.channels = static_cast<std::uint32_t>(channels);
@@ -268,9 +272,9 @@ void StbFile::decode(const DecodePlan& plan, Image& image) {
   const std::string type(type_);
   const StbImage whole = load(*this, type, monitor_);
   if (whole.width != header.width || whole.height != header.height)
-    throw ImageError("damaged " + type + ": it has two sizes");
+    throw ImageError(RejectKind::damaged, "damaged " + type + ": it has two sizes");
   if (read_bytes != 0 && whole.read_bytes != read_bytes)
-    throw ImageError("damaged " + type + ": its rows do not unpack to their width");
+    throw ImageError(RejectKind::damaged, "damaged " + type + ": its rows do not unpack to their width");
   if (!whole.is_whole && whole_rows == header.height)
     monitor_.damage("truncated: the data ends before the last pixel");
   if (background && whole.is_whole) fill_background(*background, whole);

@@ -38,16 +38,21 @@ struct BmpHeader {
 
 void check_bmp(const BmpHeader& header, std::uint32_t compression) {
   constexpr std::array<std::uint32_t, 6> kBits{1, 4, 8, 16, 24, 32};
-  if (compression == 1 || compression == 2) throw ImageError("run-length encoded BMP is not supported");
+  if (compression == 1 || compression == 2)
+    throw ImageError(RejectKind::unsupported, "run-length encoded BMP is not supported");
   if (compression != 0 && compression != 3)
-    throw ImageError("BMP with compression " + std::to_string(compression) + " is not supported");
+    throw ImageError(RejectKind::unsupported,
+                     "BMP with compression " + std::to_string(compression) + " is not supported");
   if (std::ranges::find(kBits, header.bits) == kBits.end() || (compression == 3 && header.bits < 16))
-    throw ImageError("BMP of " + std::to_string(header.bits) + " bits a pixel is not supported");
+    throw ImageError(RejectKind::unsupported,
+                     "BMP of " + std::to_string(header.bits) + " bits a pixel is not supported");
   if (header.pixels_offset < header.end())
-    throw ImageError("damaged BMP: its pixels begin inside its header");
-  if (header.width <= 0 || header.height == 0) throw ImageError("damaged BMP: its header gives no size");
+    throw ImageError(RejectKind::damaged, "damaged BMP: its pixels begin inside its header");
+  if (header.width <= 0 || header.height == 0)
+    throw ImageError(RejectKind::damaged, "damaged BMP: its header gives no size");
   if (header.color_count > 65536)
-    throw ImageError("damaged BMP: its palette has " + std::to_string(header.color_count) + " entries");
+    throw ImageError(RejectKind::damaged,
+                     "damaged BMP: its palette has " + std::to_string(header.color_count) + " entries");
 }
 
 /// Reads the headers of Windows (40 to 124 bytes) and OS/2 (12 bytes); offsets count from the start of the
@@ -61,8 +66,8 @@ BmpHeader read_bmp_header(Bytes file) {
   header.header_bytes = at32(kFileHeaderBytes);
   const bool os2 = header.header_bytes == kOs2HeaderBytes;
   if (!os2 && (header.header_bytes < kInfoHeaderBytes || header.header_bytes > 124))
-    throw ImageError("BMP with a header of " + std::to_string(header.header_bytes) +
-                     " bytes is not supported");
+    throw ImageError(RejectKind::unsupported, "BMP with a header of " + std::to_string(header.header_bytes) +
+                                                  " bytes is not supported");
   require_bytes(file, header.end());
   header.width = os2 ? at16(18) : static_cast<std::int32_t>(at32(18));
   header.height = os2 ? at16(20) : static_cast<std::int32_t>(at32(22));
@@ -153,7 +158,7 @@ class GifWalk {
     height_ = load_little<std::uint16_t>(screen.data() + 8);
     take_palette(screen[10]);
     for (std::uint8_t tag = take(1)[0]; tag != ','; tag = take(1)[0]) {
-      if (tag == ';') throw ImageError("damaged GIF: it has no frame");
+      if (tag == ';') throw ImageError(RejectKind::damaged, "damaged GIF: it has no frame");
       if (tag == '!') take_extension();
     }
     take_descriptor();
@@ -177,7 +182,8 @@ class GifWalk {
 
  private:
   Bytes take(std::size_t count) {
-    if (rest_.size() < count) throw ImageError("truncated: the data ends before the first frame");
+    if (rest_.size() < count)
+      throw ImageError(RejectKind::damaged, "truncated: the data ends before the first frame");
     const Bytes bytes = rest_.first(count);
     rest_ = rest_.subspan(count);
     return bytes;
@@ -200,15 +206,16 @@ class GifWalk {
   void take_descriptor() {
     const Bytes frame = take(9);
     const auto at = [&](std::size_t offset) { return load_little<std::uint16_t>(frame.data() + offset); };
-    if (at(4) == 0 || at(6) == 0) throw ImageError("damaged GIF: its first frame has no pixels");
+    if (at(4) == 0 || at(6) == 0)
+      throw ImageError(RejectKind::damaged, "damaged GIF: its first frame has no pixels");
     take_palette(frame[8]);
     code_bits_ = take(1)[0];
     if (code_bits_ < 1 || code_bits_ > 8)
-      throw ImageError("damaged GIF: its code size is " + std::to_string(code_bits_));
+      throw ImageError(RejectKind::damaged, "damaged GIF: its code size is " + std::to_string(code_bits_));
     width_ = std::max<std::uint32_t>(width_, at(0) + at(4));
     height_ = std::max<std::uint32_t>(height_, at(2) + at(6));
     if (width_ > 0xffff || height_ > 0xffff)
-      throw ImageError("damaged GIF: its first frame leaves its screen too far");
+      throw ImageError(RejectKind::damaged, "damaged GIF: its first frame leaves its screen too far");
   }
 
   Bytes rest_;
@@ -380,8 +387,10 @@ std::unique_ptr<OpenedImage> open_tga(Bytes file, DecodeMonitor& monitor) {
   const TgaHeader header = read_tga_header(file);
   require_bytes(file, header.pixels_offset() + 1);
   // stb_image ignores the direction, and takes the first palette index for a number of bytes.
-  if ((header.flags & 0x10) != 0) throw ImageError("TGA from right to left is not supported");
-  if (header.palette_first != 0) throw ImageError("TGA whose palette begins late is not supported");
+  if ((header.flags & 0x10) != 0)
+    throw ImageError(RejectKind::unsupported, "TGA from right to left is not supported");
+  if (header.palette_first != 0)
+    throw ImageError(RejectKind::unsupported, "TGA whose palette begins late is not supported");
   const std::uint32_t bits = header.has_palette ? header.palette_bits : header.bits;
   const std::uint32_t channels = bits <= 16 && header.kind != gray_kind ? 3 : bits / 8;
   const bool gray = header.palette_bits >= 24 &&

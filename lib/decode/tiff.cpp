@@ -71,7 +71,7 @@ class TiffFile : public OpenedImage {
         const Rect wanted = intersection(part, plan.region);
         if (is_whole || wanted.width > 0) decode_part(part, wanted, plan, image);
       }
-    if (!has_part_) throw ImageError(monitor_.warnings());
+    if (!has_part_) throw ImageError(RejectKind::damaged, monitor_.warnings());
     header.max_value = values_.max_value();
   }
 
@@ -152,12 +152,14 @@ class TiffIds final : public OpenedImage {
  public:
   TiffIds(Bytes file, DecodeMonitor& monitor) : monitor_(monitor), page_(file, monitor) {
     const TiffLayout& layout = page_.layout();
-    if (layout.compression == COMPRESSION_JPEG) throw ImageError(no_mask_type(true));
-    if (page_.has_more_pages()) throw ImageError("has several pages, expected one");
+    if (layout.compression == COMPRESSION_JPEG) throw ImageError(RejectKind::unsupported, no_mask_type(true));
+    if (page_.has_more_pages()) throw ImageError(RejectKind::unsupported, "has several pages, expected one");
     if (layout.color == TiffColor::cmyk)
-      throw ImageError("has colors of CMYK, expected one value a pixel; map colors to class ids");
+      throw ImageError(RejectKind::values,
+                       "has colors of CMYK, expected one value a pixel; map colors to class ids");
     if (layout.is_inverted)
       throw ImageError(
+          RejectKind::unsupported,
           "is a TIFF whose 0 is white, which readers invert or not; save it with 0 as black (MinIsBlack)");
     header.width = layout.width;
     header.height = layout.height;
@@ -173,7 +175,7 @@ class TiffIds final : public OpenedImage {
       for (std::uint64_t x = 0; x < layout.width; x += layout.part_width) {
         monitor_.check_time();
         const Rect part = page_.part_at(static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y));
-        if (!page_.read(part)) throw ImageError(monitor_.warnings());
+        if (!page_.read(part)) throw ImageError(RejectKind::damaged, monitor_.warnings());
         for (std::uint32_t row = 0; row < part.height; ++row) take_row(part, row, ids, image);
       }
     ids.finish();

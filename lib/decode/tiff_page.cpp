@@ -52,9 +52,10 @@ struct FreeOptions {
   if (!is_big_tiff && file.size() >= 8) {
     const std::uint64_t offset =
         is_big_endian ? load_big32(file.data() + 4) : load_little<std::uint32_t>(file.data() + 4);
-    if (offset >= file.size()) throw ImageError("truncated: the data ends before the list of tags");
+    if (offset >= file.size())
+      throw ImageError(RejectKind::damaged, "truncated: the data ends before the list of tags");
   }
-  throw ImageError("damaged TIFF: " + std::string(source.messages.error.data()));
+  throw ImageError(RejectKind::damaged, "damaged TIFF: " + std::string(source.messages.error.data()));
 }
 
 TiffHandle open_source(TiffSource& source) {
@@ -87,7 +88,7 @@ Value field(TIFF* tiff, std::uint32_t tag, Value fallback) {
 }
 
 [[noreturn]] void throw_unsupported(const std::string& what) {
-  throw ImageError("TIFF " + what + " is not supported");
+  throw ImageError(RejectKind::unsupported, "TIFF " + what + " is not supported");
 }
 
 // What libtiff only warns of in these is damage; libtiff continues with pixels of its own.
@@ -180,7 +181,7 @@ void read_parts(TIFF* tiff, TiffLayout& layout) {
           : std::min(field<std::uint32_t>(tiff, TIFFTAG_ROWSPERSTRIP, layout.height), layout.height);
   const std::uint64_t row_bytes = layout.is_tiled ? TIFFTileRowSize64(tiff) : TIFFScanlineSize64(tiff);
   if (layout.part_width == 0 || layout.part_height == 0 || row_bytes != layout.row_bytes())
-    throw ImageError("damaged TIFF: its strips or tiles have no size");
+    throw ImageError(RejectKind::damaged, "damaged TIFF: its strips or tiles have no size");
 }
 
 TiffLayout read_layout(TIFF* tiff) {
@@ -228,7 +229,7 @@ void TiffPage::find_more_pages() {
 void TiffPage::read_palette() {
   std::array<std::uint16_t*, 3> colors{};
   if (TIFFGetField(tiff_.get(), TIFFTAG_COLORMAP, &colors[0], &colors[1], &colors[2]) != 1)
-    throw ImageError("damaged TIFF: it has no palette");
+    throw ImageError(RejectKind::damaged, "damaged TIFF: it has no palette");
   for (std::size_t i = 0; i < std::size_t{1} << layout_.bits; ++i)
     for (const std::uint16_t* color : colors) palette_.push_back(static_cast<std::uint8_t>(color[i] >> 8));
 }
@@ -239,9 +240,10 @@ std::uint64_t TiffPage::held_bytes() const {
   if (std::uint64_t{layout_.width} * layout_.height > max_pixels) return 0;  // is rejected for that
   const std::uint64_t part_pixels = std::uint64_t{layout_.part_width} * layout_.part_height;
   if (part_pixels > max_pixels)
-    throw ImageError("has tiles of " + std::to_string(layout_.part_width) + " x " +
-                     std::to_string(layout_.part_height) + " pixels, over the limit of " +
-                     std::to_string(max_pixels) + " pixels");
+    throw ImageError(RejectKind::too_large, "has tiles of " + std::to_string(layout_.part_width) + " x " +
+                                                std::to_string(layout_.part_height) +
+                                                " pixels, over the limit of " + std::to_string(max_pixels) +
+                                                " pixels");
   constexpr std::uint64_t kSmallBytes = 1 << 20, kBytesPerPart = 64, kBytesPerColumn = 64;
   const std::uint64_t part_count =
       layout_.is_tiled ? TIFFNumberOfTiles(tiff_.get()) : TIFFNumberOfStrips(tiff_.get());

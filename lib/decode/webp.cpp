@@ -25,7 +25,7 @@ constexpr std::uint32_t kLiterals = 256, kLengthCodes = 24, kDistanceCodes = 40;
 enum Transform : unsigned { predictor, cross_color, subtract_green, color_indexing };
 
 void require_valid(bool holds) {
-  if (!holds) throw ImageError("damaged WebP: its Huffman codes are malformed");
+  if (!holds) throw ImageError(RejectKind::damaged, "damaged WebP: its Huffman codes are malformed");
 }
 
 /// Reads bits, the lowest one of a byte first.
@@ -33,7 +33,8 @@ class BitReader {
  public:
   explicit BitReader(Bytes data) : data_(data) {}
   std::uint32_t bit() {
-    if (at_ == 8 * data_.size()) throw ImageError("truncated: the data ends in the Huffman codes");
+    if (at_ == 8 * data_.size())
+      throw ImageError(RejectKind::damaged, "truncated: the data ends in the Huffman codes");
     const std::uint32_t value = data_[at_ / 8] >> at_ % 8 & 1u;
     ++at_;
     return value;
@@ -234,8 +235,9 @@ WebpChunk next_chunk(Bytes& rest) {
 WebPBitstreamFeatures read_features(Bytes data) {
   WebPBitstreamFeatures features{};
   const VP8StatusCode status = WebPGetFeatures(data.data(), data.size(), &features);
-  if (status == VP8_STATUS_NOT_ENOUGH_DATA) throw ImageError("truncated: the data ends in the header");
-  if (status != VP8_STATUS_OK) throw ImageError("damaged WebP: its header is malformed");
+  if (status == VP8_STATUS_NOT_ENOUGH_DATA)
+    throw ImageError(RejectKind::damaged, "truncated: the data ends in the header");
+  if (status != VP8_STATUS_OK) throw ImageError(RejectKind::damaged, "damaged WebP: its header is malformed");
   return features;
 }
 
@@ -293,7 +295,7 @@ class WebpFile : public OpenedImage {
         has_frame = true;
       }
     }
-    if (!has_frame) throw ImageError("damaged WebP: its animation has no frame");
+    if (!has_frame) throw ImageError(RejectKind::damaged, "damaged WebP: its animation has no frame");
   }
 
   void take_frame(Bytes data) {
@@ -306,7 +308,7 @@ class WebpFile : public OpenedImage {
         rect_.height != static_cast<std::uint32_t>(features.height) ||
         std::uint64_t{rect_.x} + rect_.width > header.width ||
         std::uint64_t{rect_.y} + rect_.height > header.height)
-      throw ImageError("damaged WebP: its first frame does not fit in its canvas");
+      throw ImageError(RejectKind::damaged, "damaged WebP: its first frame does not fit in its canvas");
   }
 
   // Beside the canvas: a lossless frame is decoded to 4 bytes a pixel with up to three images of transforms
@@ -368,7 +370,7 @@ class WebpFile : public OpenedImage {
     const std::string reason = (is_truncated ? "truncated: the data ends near row "
                                              : "damaged WebP: its data is malformed near row ") +
                                std::to_string(rect_.y + rows) + " of " + std::to_string(header.height);
-    if (rows == 0) throw ImageError(reason);
+    if (rows == 0) throw ImageError(RejectKind::damaged, reason);
     monitor_.damage(reason);
   }
 

@@ -44,21 +44,31 @@ using Json = nlohmann::ordered_json;
 /// Behind the format of the pack.
 constexpr std::string_view kPartSuffix = "-part";
 
-// The key of the reason is `reason` or `warning`, like the column of the CSV file.
-Json rejects_json(const std::vector<Reject>& rejects, const char* reason_key) {
+// The key of the reason is `reason` or `warning`, like the column of the CSV file; a warning has no kind.
+constexpr std::string_view kReasonKey = "reason";
+
+Json rejects_json(const std::vector<Reject>& rejects, std::string_view reason_key) {
   Json list = Json::array();
-  for (const Reject& reject : rejects)
+  for (const Reject& reject : rejects) {
     list.push_back(
         {{"row", reject.row}, {"file", reject.file}, {"labels", reject.labels}, {reason_key, reject.reason}});
+    if (reason_key == kReasonKey) list.back()["kind"] = name_of(reject.kind);
+  }
   return list;
 }
 
-std::vector<Reject> parse_rejects(const Json& list, const char* reason_key) {
+RejectKind parse_kind(const Json& entry) {
+  const auto kind = entry.find("kind");  // older builds did not write them
+  return kind == entry.end() ? RejectKind::other
+                             : enum_of<RejectKind>(kind->get<std::string>()).value_or(RejectKind::other);
+}
+
+std::vector<Reject> parse_rejects(const Json& list, std::string_view reason_key) {
   std::vector<Reject> rejects;
   for (const Json& entry : list)
     rejects.push_back({count_field(entry, "row"), entry.at("file").get<std::string>(),
                        entry.at("labels").get<std::vector<std::string>>(),
-                       entry.at(reason_key).get<std::string>()});
+                       entry.at(reason_key).get<std::string>(), parse_kind(entry)});
   return rejects;
 }
 
@@ -79,7 +89,7 @@ void add_image_fields(const PartRecord& record, Json& part) {
   Json counts = Json::array();
   for (const auto& [id, samples] : record.class_counts) counts.push_back({{"id", id}, {"samples", samples}});
   part["classes"] = std::move(counts);
-  part["rejects"] = rejects_json(record.rejects, "reason");
+  part["rejects"] = rejects_json(record.rejects, kReasonKey);
   part["warnings"] = rejects_json(record.warnings, "warning");
 }
 
@@ -88,7 +98,7 @@ void parse_image_fields(const Json& part, PartRecord& record) {
   record.inputs = parse_input_sizes(part);
   for (const Json& entry : list_field(part, "classes"))
     record.class_counts[integer_field(entry, "id")] = count_field(entry, "samples");
-  record.rejects = parse_rejects(list_field(part, "rejects"), "reason");
+  record.rejects = parse_rejects(list_field(part, "rejects"), kReasonKey);
   if (part.contains("warnings"))  // older builds did not write them
     record.warnings = parse_rejects(list_field(part, "warnings"), "warning");
 }

@@ -81,7 +81,7 @@ Bytes payload_of(const StoredImage& image, ByteBuffer& room) {
   try {
     return raw_bytes_in(image.frame, image.payload_bytes, room);
   } catch (const Error& error) {
-    throw ImageError(error.what());
+    throw ImageError(RejectKind::damaged, error.what());
   }
 }
 
@@ -94,9 +94,10 @@ namespace {
 /// Checks what a JPEG says of its size, before memory is taken for its pixels.
 void check_sides(std::uint32_t width, std::uint32_t height, const StoredImage& image) {
   if (width != image.width || height != image.height)
-    throw ImageError("a JPEG of " + std::to_string(width) + " x " + std::to_string(height) +
-                     " pixels, expected " + std::to_string(image.width) + " x " +
-                     std::to_string(image.height));
+    throw ImageError(RejectKind::shape, "a JPEG of " + std::to_string(width) + " x " +
+                                            std::to_string(height) + " pixels, expected " +
+                                            std::to_string(image.width) + " x " +
+                                            std::to_string(image.height));
 }
 
 }  // namespace
@@ -122,13 +123,13 @@ Bytes SizedImageDecoder::pixels_of(const StoredImage& image, std::uint32_t chann
   try {
     // Looked at before memory is taken.
     if (const std::uint64_t found = zstd_content_bytes(payload); found != shape.byte_count())
-      throw ImageError(std::to_string(found) + " bytes of pixels, expected " +
-                       std::to_string(shape.byte_count()));
+      throw ImageError(RejectKind::shape, std::to_string(found) + " bytes of pixels, expected " +
+                                              std::to_string(shape.byte_count()));
     decoded_.reshape(image.width, image.height, channels);
     chunk_codec(image.kind == PayloadKind::photo ? "photo" : "zstd")
         .decode(payload, shape, {}, decoded_.pixels);
   } catch (const Error& error) {
-    throw ImageError(error.what());
+    throw ImageError(RejectKind::damaged, error.what());
   }
   return decoded_.pixels;
 }
@@ -162,7 +163,7 @@ ImageView SizedImageDecoder::decode_masks(const StoredImage& image, std::size_t 
     chunk_codec("deflate").decode(payload_of(image, payload_).last(image.mask_bytes), shape, {},
                                   upright_.pixels);
   } catch (const Error& error) {
-    throw ImageError(std::string("mask: ") + error.what());
+    throw ImageError(RejectKind::damaged, std::string("mask: ") + error.what());
   }
   return upright_.view();
 }

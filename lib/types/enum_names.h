@@ -35,6 +35,7 @@ enum class OnError;
 enum class Order;
 enum class Quoting : std::uint8_t;
 enum class RankRemainder;
+enum class RejectKind : std::uint8_t;
 enum class RowNorm;
 enum class SharedRows : std::uint8_t;
 enum class Shares;
@@ -76,6 +77,10 @@ constexpr Words<2> words_of(FieldRole) { return {"mask", "view"}; }
 constexpr Words<3> words_of(Quoting) { return {"none", "double", "auto"}; }
 constexpr Words<2> words_of(Encoding) { return {"utf-8", "latin-1"}; }
 constexpr Words<2> words_of(RankRemainder) { return {"pad", "drop"}; }
+constexpr Words<14> words_of(RejectKind) {
+  return {"other",       "row",     "missing",   "unreadable", "empty",   "changed", "unknown_type",
+          "unsupported", "damaged", "too_large", "too_slow",   "no_pair", "shape",   "values"};
+}
 constexpr Words<3> words_of(RowNorm) { return {"none", "l1", "l2"}; }
 constexpr Words<3> words_of(SharedRows) { return {"error", "join", "file-name"}; }
 constexpr Words<2> words_of(Shares) { return {"batch", "epoch"}; }

@@ -22,7 +22,6 @@ def mypy(*arguments, folder):
     assert run.returncode == 0, run.stdout
 
 
-@pytest.mark.deep
 @needs_mypy
 def test_stubs_say_what_the_binding_has(tmp_path):
     # Classes of pybind11 have a metaclass of its own; those that Python cannot make have the constructor of all objects.

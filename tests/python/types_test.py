@@ -167,13 +167,11 @@ def findings(tmp_path_factory):
     return find
 
 
-@pytest.mark.deep
 def test_the_package_and_right_uses_of_it_pass_mypy_strict(findings):
     assert findings(SOURCES, SOURCES) == []
     assert findings(PACKAGE, "--follow-imports=silent", "right.py") == []
 
 
-@pytest.mark.deep
 def test_mypy_finds_each_wrong_use(findings):
     uses = [number for number, line in enumerate(WRONG.splitlines(), 1) if line.startswith("chunkhit")]
     assert len(uses) == 41

@@ -56,7 +56,7 @@ struct PackImagesOptions {
   const std::atomic<bool>* stop = nullptr;               ///< set it to stop after the samples in hand
 };
 
-/// Rejects with like reasons.
+/// Rejects of one kind.
 struct RejectCount {
   std::uint64_t count = 0;
   std::string first;     ///< reason of the first one
@@ -76,7 +76,7 @@ struct PackReport {
   std::uint64_t raw_bytes = 0;   ///< bytes of all samples
   bool already_finished = false;
   bool repaired = false;  ///< finished before, but incomplete: what was missing was written again
-  std::map<std::string, RejectCount> reasons;  ///< rejects by the first words of their reason
+  std::map<std::string, RejectCount> reasons;  ///< rejects by their kind (schemas/manifest.md)
   std::vector<std::string> notices;            ///< what happened to files that an earlier run packed
 };
 

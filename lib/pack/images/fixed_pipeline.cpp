@@ -114,13 +114,13 @@ class FixedPipeline final : public PartPipeline {
     block.buffer = open_;
     block.first_slot = next_slot_;
     begin_rows(std::min({kBlockSamples, job_.chunk_samples - next_slot_, rows_left()}), block);
-    next_slot_ = (next_slot_ + block.reasons.size()) % job_.chunk_samples;
+    next_slot_ = (next_slot_ + block.errors.size()) % job_.chunk_samples;
     return block;
   }
 
   SlotBlock make(SlotBlock block) {
     std::uint8_t* slot = block.buffer->bytes.data() + block.first_slot * sample_bytes_;
-    for (std::size_t at = 0; at < block.reasons.size(); ++at, slot += sample_bytes_)
+    for (std::size_t at = 0; at < block.errors.size(); ++at, slot += sample_bytes_)
       make_sample(decoders_.local(), block, at, [&](SampleDecoder& decoder, std::uint32_t index) {
         decoder.make(job_.list, index, slot);
         block.pixels.add_sample(slot, job_.context.sample);

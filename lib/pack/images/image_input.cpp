@@ -104,7 +104,7 @@ FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes
   const ImageHeader header = pixels.channels > 0 ? pixels_header(pixels, max_pixels(spec))
                                                  : ImageFile(bytes, decode_options(spec)).header();
   const TransformPlan plan = plan_sample(spec, header, std::move(fields));
-  if (!plan.error.empty()) throw ImageError(plan.error);
+  if (!plan.error.empty()) throw ImageError(RejectKind::shape, plan.error);
   const bool swapped = swaps_sides(effective_orientation(spec, header));
   FirstImage first{file,
                    bytes.size(),
@@ -287,7 +287,8 @@ void load_with_retries(const PackImagesSpec& spec, const RootFolder& root, const
     with_retries([&] {
       const SampleFile opened = open_sample(root, list, index);
       if (opened.error) throw ImageError(opened.error);
-      if (opened.bytes > spec.max_decode_bytes) throw ImageError("is over `max_decode_bytes`");
+      if (opened.bytes > spec.max_decode_bytes)
+        throw ImageError(RejectKind::too_large, "is over `max_decode_bytes`");
       if (const FileError error = opened.read(bytes)) throw ImageError(error);
     });
   } catch (const MachineError& error) {

@@ -46,8 +46,9 @@ PackImagesSpec spec_of_masks(PackImagesSpec spec) {
 
 void check_shape(std::uint32_t width, std::uint32_t height, const MaskDecoder::Size& image) {
   if (width != image.width || height != image.height)
-    throw ImageError("has " + std::to_string(width) + " x " + std::to_string(height) + " pixels, expected " +
-                     std::to_string(image.width) + " x " + std::to_string(image.height) + " as its image");
+    throw ImageError(RejectKind::shape, "has " + std::to_string(width) + " x " + std::to_string(height) +
+                                            " pixels, expected " + std::to_string(image.width) + " x " +
+                                            std::to_string(image.height) + " as its image");
 }
 
 /// Opens what may be the mask or view of an image.
@@ -61,8 +62,8 @@ MaskFile open_candidate(const RootFolder& images, const RootFolder& folder, std:
   return mask;
 }
 
-[[noreturn]] void throw_of_pair(const PairFolder& pair, const std::string& file, const std::string& reason) {
-  throw ImageError(pair_text(pair, file) + reason);
+[[noreturn]] void throw_of_pair(const PairFolder& pair, const std::string& file, const ImageError& error) {
+  throw ImageError(error.kind(), pair_text(pair, file) + error.reason());
 }
 
 MaskFile open_view(const RootFolder& images, const PairFolder& pair, std::string_view image) {
@@ -72,9 +73,10 @@ MaskFile open_view(const RootFolder& images, const PairFolder& pair, std::string
   for (std::size_t i = 0; i < kViewExtensions.size() && !view.is_there; ++i)
     view = open_candidate(images, folder, image, stem + std::string(kViewExtensions[i]));
   if (view.is_there && !view.file.error) return view;
-  if (view.is_there) throw_of_pair(pair, view.name, view.file.error.reason());
+  if (view.is_there) throw_of_pair(pair, view.name, ImageError(view.file.error));
   folder.check_mounted(std::string(image));
-  throw ImageError("has no " + pair.field.name + ": expected " + std::string(image) +
+  throw ImageError(RejectKind::no_pair,
+                   "has no " + pair.field.name + ": expected " + std::string(image) +
                        ", or of another extension (.jpg, .png, …), in the folder of `pair`",
                    FileError::Kind::missing);
 }
@@ -113,14 +115,16 @@ MaskFile open_pair(const RootFolder& images, const PairFolder& pair, std::string
   for (const std::string_view extension : kMaskExtensions) {
     MaskFile mask = open(extension);
     if (!mask.is_there) continue;
-    if (mask.file.error) throw_of_pair(pair, mask.name, mask.file.error.reason());
+    if (mask.file.error) throw_of_pair(pair, mask.name, ImageError(mask.file.error));
     return mask;
   }
   for (const std::string_view extension : kOtherExtensions)
     if (const MaskFile other = open(extension); other.is_there)
-      throw_of_pair(pair, other.name, no_mask_type(extension != ".webp"));
+      throw_of_pair(pair, other.name,
+                    ImageError(RejectKind::unsupported, no_mask_type(extension != ".webp")));
   masks.check_mounted(stem + ".png");
-  throw ImageError("has no " + pair.field.name + ": expected " + stem +
+  throw ImageError(RejectKind::no_pair,
+                   "has no " + pair.field.name + ": expected " + stem +
                        ".png, or .npy, .bmp, .gif, .tif, .tiff, .pgm, in the folder of `pair`",
                    FileError::Kind::missing);
 }
@@ -134,7 +138,7 @@ MaskFile open_pair(const RootFolder& images, const PairFolder& pair, const Sampl
   mask.file = is_member ? open_field_range(list, *listed, index) : open_file(*pair.folder, mask.name);
   if (!mask.file.error) return mask;
   if (!is_member && mask.file.error.is_missing()) pair.folder->check_mounted(mask.name);
-  throw_of_pair(pair, mask.name, mask.file.error.reason());
+  throw_of_pair(pair, mask.name, ImageError(mask.file.error));
 }
 
 std::uint64_t pair_hash(const RootFolder& images, const PairFolder& pair, const SampleList& list,
@@ -279,8 +283,8 @@ std::uint64_t MaskDecoder::make(const RootFolder& images, const PairFolder& pair
   try {
     const std::uint64_t pixel_count = std::uint64_t{image.width} * image.height;
     if (mask.file.bytes > kMaxHeadBytes + kMaxPixelBytes * pixel_count)
-      throw ImageError("has " + count_text(mask.file.bytes, "byte") +
-                       ", too many for the pixels of its image");
+      throw ImageError(RejectKind::too_large, "has " + count_text(mask.file.bytes, "byte") +
+                                                  ", too many for the pixels of its image");
     const std::uint64_t held = mask.file.bytes + kPixelCopies * pixel_count;
     if (held > max_bytes) return held;
     if (const FileError error = mask.file.read(file_)) throw ImageError(error);
@@ -299,7 +303,7 @@ std::uint64_t MaskDecoder::make(const RootFolder& images, const PairFolder& pair
     transform(image, pixels_.pixels, out);
     return 0;
   } catch (const ImageError& error) {
-    throw_of_pair(pair, mask.name, error.reason());
+    throw_of_pair(pair, mask.name, error);
   }
 }
 

@@ -188,7 +188,7 @@ std::vector<std::uint64_t> PackWriter::changed_parts() {
   if (!files.empty()) notices_.push_back(changed_text(files, parts.size()));
   for (const std::string& file : files)
     if (run_.list.containers.empty() && run_.context.root.stamp(file) == FileStamp{})
-      check_mounted({{0, file, {}, ""}});
+      check_mounted({{0, file, {}, "", RejectKind::missing}});
   return parts;
 }
 
@@ -210,6 +210,7 @@ void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
   const PlanSource* const plan = run_.plan();
   try {
     for (const Reject& reject : rejects) {
+      if (reject.kind != RejectKind::missing && reject.kind != RejectKind::unreadable) continue;
       if (root.stamp(reject.file) == FileStamp{}) root.check_mounted(reject.file);
       if (plan != nullptr && is_unreadable(reject.file, *plan))
         throw MachineError(run_.options.root + "/" + reject.file +
@@ -483,7 +484,7 @@ PackReport PackWriter::report() const {
   report.rows = task_.sample_count + rejects_.size() - (part_rows - report.samples);
   report.raw_bytes = pixel_count * run_.context.sample.values();
   for (const Reject& reject : rejects_) {
-    RejectCount& like = report.reasons[reason_kind(reject.reason)];
+    RejectCount& like = report.reasons[name_of(reject.kind)];
     if (like.count++ == 0) like.first = reject.reason;
     like.are_same = like.are_same && like.first == reject.reason;
   }

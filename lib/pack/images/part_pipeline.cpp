@@ -29,7 +29,7 @@ bool PartPipeline::stop_or_end() {
 
 void PartPipeline::begin_rows(std::uint64_t count, ListBlock& block) {
   block.first_row = next_row_;
-  block.reasons.resize(count);
+  block.errors.resize(count);
   block.warnings.resize(count);
   block.inputs.resize(count);
   block.images.resize(count);
@@ -40,19 +40,21 @@ void PartPipeline::begin_rows(std::uint64_t count, ListBlock& block) {
 void PartPipeline::note(const ListBlock& block, std::size_t at) {
   const std::uint32_t index = job_.indices[block.first_row + at];
   ++record_.rows;
-  if (block.reasons[at]) {
-    record_.rejects.push_back(listed(index, *block.reasons[at]));
+  if (const std::optional<ImageError>& error = block.errors[at]) {
+    record_.rejects.push_back(listed(index, error->reason(), error->kind()));
     return job_.on_row(&record_.rejects.back(), nullptr);
   }
   keep(index);
   add_image(block.images[at], *record_.inputs);
   const bool is_odd = !block.warnings[at].empty();
-  if (is_odd) record_.warnings.push_back(listed(index, block.warnings[at]));
+  if (is_odd) record_.warnings.push_back(listed(index, block.warnings[at], RejectKind::other));
   job_.on_row(nullptr, is_odd ? &record_.warnings.back() : nullptr);
 }
 
-Reject PartPipeline::listed(std::uint32_t index, const std::string& reason) const {
-  return {job_.list.row(index), std::string(job_.list.file(index)), job_.list.label_text(index), reason};
+/// A reason may name bytes of a damaged file; part records and tables hold UTF-8.
+Reject PartPipeline::listed(std::uint32_t index, const std::string& reason, RejectKind kind) const {
+  return {job_.list.row(index), std::string(job_.list.file(index)), job_.list.label_text(index),
+          escape_bytes(reason), kind};
 }
 
 /// Records row, file and label of a sample that was packed.

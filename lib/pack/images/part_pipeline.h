@@ -18,11 +18,11 @@ namespace chunkhit {
 
 /// Consecutive rows of the list.
 struct ListBlock {
-  std::uint64_t first_row = 0;                      ///< in the job's indices
-  std::vector<std::optional<std::string>> reasons;  ///< per row: why no sample was made
-  std::vector<std::string> warnings;                ///< per row
-  std::vector<FileStamp> inputs;                    ///< per row
-  std::vector<InputImage> images;                   ///< per row, of samples that were made
+  std::uint64_t first_row = 0;                    ///< in the job's indices
+  std::vector<std::optional<ImageError>> errors;  ///< per row: why no sample was made
+  std::vector<std::string> warnings;              ///< per row
+  std::vector<FileStamp> inputs;                  ///< per row
+  std::vector<InputImage> images;                 ///< per row, of samples that were made
   PixelSums pixels;
 };
 
@@ -46,13 +46,12 @@ class PartPipeline {
   /// Makes one sample of a block by make(decoder, list index); a reject is noted.
   template <class Decoder, class Make>
   void make_sample(Decoder& decoder, ListBlock& block, std::size_t at, const Make& make) const {
-    // A reason may name bytes of a damaged file; part records and tables hold UTF-8.
     try {
       make(decoder, job_.indices[block.first_row + at]);
-      block.warnings[at] = escape_bytes(decoder.warnings());
+      block.warnings[at] = decoder.warnings();
       block.images[at] = decoder.input();
     } catch (const ImageError& error) {
-      block.reasons[at] = escape_bytes(error.reason());
+      block.errors[at] = error;
     }
     block.inputs[at] = decoder.stamp();
   }
@@ -61,8 +60,8 @@ class PartPipeline {
   void take_rows(const ListBlock& block, const Take& take) {
     record_.pixels.add(block.pixels);
     outcome_.inputs.insert(outcome_.inputs.end(), block.inputs.begin(), block.inputs.end());
-    for (std::size_t at = 0; at < block.reasons.size(); ++at) {
-      if (!block.reasons[at]) take(at);
+    for (std::size_t at = 0; at < block.errors.size(); ++at) {
+      if (!block.errors[at]) take(at);
       note(block, at);
     }
   }
@@ -75,7 +74,7 @@ class PartPipeline {
  private:
   void note(const ListBlock& block, std::size_t at);
   void keep(std::uint32_t index);
-  [[nodiscard]] Reject listed(std::uint32_t index, const std::string& reason) const;
+  [[nodiscard]] Reject listed(std::uint32_t index, const std::string& reason, RejectKind kind) const;
 
   PartRecord record_;
   std::uint64_t next_row_ = 0;

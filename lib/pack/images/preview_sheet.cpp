@@ -139,7 +139,7 @@ Image decode_stored(const PackImagesSpec& spec, Bytes bytes) {
   const std::uint32_t channels = background && has_alpha(header.channels) ? 4 : 3;
   const std::uint64_t shown_bytes = std::uint64_t{channels} * header.width * header.height;
   if (std::max(header.peak_bytes, header.extra_bytes + shown_bytes) > spec.max_decode_bytes)
-    throw ImageError("is too large to be shown as a whole (`max_decode_bytes`)");
+    throw ImageError(RejectKind::too_large, "is too large to be shown as a whole (`max_decode_bytes`)");
   Image image;
   file.decode({1, {0, 0, header.width, header.height}, channels}, image);
   if (channels == 4) compose_over(*background, 3, image);
@@ -200,7 +200,7 @@ class SheetPainter {
     const ImageFile image(bytes_, decode_options(spec_));
     const ImageHeader& header = image.header();
     const TransformPlan plan = plan_sample(spec_, header, context_.sample.pairs);
-    if (!plan.error.empty()) throw ImageError(plan.error);
+    if (!plan.error.empty()) throw ImageError(RejectKind::shape, plan.error);
     context_.sample = plan.sample;
     seen.width = header.width;
     seen.height = header.height;

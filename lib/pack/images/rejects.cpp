@@ -59,25 +59,4 @@ std::string rejects_csv(std::vector<Reject> rejects, const SampleList& list, std
   return text;
 }
 
-std::string reason_kind(const std::string& reason) {
-  if (reason.starts_with("column \"")) return reason;
-  // "its mask a/1.png: is empty": the file's name is none of the reason.
-  constexpr std::string_view kIts = "its ";
-  if (const std::size_t colon = reason.find(": "); reason.starts_with(kIts) && colon != std::string::npos)
-    return reason.substr(0, reason.find_first_of(" :", kIts.size())) + ": " +
-           reason_kind(reason.substr(colon + 2));
-  std::string kind;
-  for (const char c : reason.substr(0, reason.find_first_of(":,("))) {
-    // Digits of a name (UTF-8, BMP4) are no number; those of "70000x12" are two.
-    const char last = kind.empty() ? ' ' : kind.back();
-    const bool in_name =
-        last == '-' || (last >= '0' && last <= '9') || (last >= 'A' && last <= 'Z' && last != 'N');
-    const bool digit = c >= '0' && c <= '9' && !in_name;
-    if (!digit) kind += c;
-    if (digit && !kind.ends_with('N')) kind += 'N';
-  }
-  while (kind.ends_with(' ')) kind.pop_back();
-  return kind;
-}
-
 }  // namespace chunkhit

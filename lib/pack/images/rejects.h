@@ -35,8 +35,4 @@ class RejectLimit {
 [[nodiscard]] std::string rejects_csv(std::vector<Reject> rejects, const SampleList& list,
                                       std::string_view reason_column = "reason");
 
-/// The first words of a reason, with N for every number, so that equal problems of different files count
-/// together.
-[[nodiscard]] std::string reason_kind(const std::string& reason);
-
 }  // namespace chunkhit

@@ -22,8 +22,9 @@ std::string shape_text(const SampleShape& shape) {
 
 void check_limit(std::uint64_t needed, const PackImagesSpec& spec, const std::string& what = "") {
   if (needed > spec.max_decode_bytes)
-    throw ImageError(what + "needs " + size_text(needed) + " of memory to decode, over the limit of " +
-                     size_text(spec.max_decode_bytes) + " (`max_decode_bytes`)");
+    throw ImageError(RejectKind::too_large, what + "needs " + size_text(needed) +
+                                                " of memory to decode, over the limit of " +
+                                                size_text(spec.max_decode_bytes) + " (`max_decode_bytes`)");
 }
 
 }  // namespace
@@ -114,7 +115,7 @@ InputImage input_image(const ImageHeader& header, int orientation, const Transfo
 std::uint64_t SampleDecoder::plan(std::string_view file, const ImageHeader& header) {
   orientation_ = effective_orientation(context_.spec, header);
   plan_ = plan_sample(context_.spec, header, context_.sample.pairs);
-  if (!plan_.error.empty()) throw ImageError(plan_.error);
+  if (!plan_.error.empty()) throw ImageError(RejectKind::shape, plan_.error);
   input_ = input_image(header, orientation_, plan_);
   composes_ = input_.loses_alpha && context_.spec.transform.background.has_value();
   input_.loses_alpha = input_.loses_alpha && !composes_;
@@ -298,7 +299,7 @@ class ViewDecoder final : public SampleDecoder {
     try {
       make_with_retries(list.file(index), [&] { transform(read(list, index), out); });
     } catch (const ImageError& error) {
-      throw ImageError(is_open_ ? pair_text(pair, name_) + error.reason() : error.reason());
+      throw ImageError(error.kind(), is_open_ ? pair_text(pair, name_) + error.reason() : error.reason());
     }
   }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -314,12 +315,14 @@ class ViewDecoder final : public SampleDecoder {
   /// A view of another shape is a reject, not the end of the run.
   void check_plan(std::string_view, const ImageHeader&) override {
     if (input_.width != image_.width || input_.height != image_.height)
-      throw ImageError("has " + std::to_string(input_.width) + " x " + std::to_string(input_.height) +
-                       " pixels, expected " + std::to_string(image_.width) + " x " +
-                       std::to_string(image_.height) + " as its image");
+      throw ImageError(RejectKind::shape, "has " + std::to_string(input_.width) + " x " +
+                                              std::to_string(input_.height) + " pixels, expected " +
+                                              std::to_string(image_.width) + " x " +
+                                              std::to_string(image_.height) + " as its image");
     if (plan_.sample != context_.sample)
-      throw ImageError("gives " + shape_text(plan_.sample) + ", expected " + shape_text(context_.sample) +
-                       " as its image (width x height x channels)");
+      throw ImageError(RejectKind::shape, "gives " + shape_text(plan_.sample) + ", expected " +
+                                              shape_text(context_.sample) +
+                                              " as its image (width x height x channels)");
   }
 
   const PairFolder* pair_ = nullptr;

@@ -20,10 +20,11 @@ void check_payload(std::uint64_t bytes, const PackImagesSpec& spec) {
   const std::uint64_t max_bytes = container(spec.container).max_chunk_bytes;
   const bool is_framed = container(spec.container).is_zstd_stream;
   if ((is_framed ? raw_frame_bytes(bytes) : bytes) > max_bytes)
-    throw ImageError("would take " + bytes_text(static_cast<double>(bytes)) +
-                     " in the pack, over the limit of " + bytes_text(static_cast<double>(max_bytes)) +
-                     "; `max_side` or `short_side` makes it smaller" +
-                     (is_framed ? ", `container` hdf5 takes larger ones" : ""));
+    throw ImageError(RejectKind::too_large, "would take " + bytes_text(static_cast<double>(bytes)) +
+                                                " in the pack, over the limit of " +
+                                                bytes_text(static_cast<double>(max_bytes)) +
+                                                "; `max_side` or `short_side` makes it smaller" +
+                                                (is_framed ? ", `container` hdf5 takes larger ones" : ""));
 }
 
 }  // namespace
