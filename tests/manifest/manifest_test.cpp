@@ -52,7 +52,7 @@ PartManifest small_part() {
   manifest.part.class_counts = {{-1, 1}, {7, 1}};
   manifest.part.pixels.sum = {1, 2, 3, 0};
   manifest.part.pixels.pixel_count = 9;
-  manifest.part.rejects = {{2, "a,b.jpg", {"x"}, "is empty"}};
+  manifest.part.rejects = {{2, "a,b.jpg", {"x"}, "is empty", RejectKind::empty}};
   manifest.part.warnings = {{1, "c.jpg", {"x"}, "odd"}};
   return manifest;
 }
@@ -353,6 +353,7 @@ TEST(PartManifest, ComesBackAsItWasWritten) {
   const PartManifest after = parse_part_manifest(part_manifest_text(small_part()), "part-00000.json");
   EXPECT_EQ(after.part.class_counts, small_part().part.class_counts);
   EXPECT_EQ(after.part.rejects[0].file, "a,b.jpg");
+  EXPECT_EQ(after.part.rejects[0].kind, RejectKind::empty);
   EXPECT_EQ(after.part.warnings[0].reason, "odd");
   EXPECT_EQ(part_manifest_text(after), part_manifest_text(small_part()));
 }

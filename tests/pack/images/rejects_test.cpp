@@ -73,23 +73,5 @@ TEST(WarningsCsv, IsATableOfTheSameShape) {
   EXPECT_EQ(rejects_csv({}, list, "warning"), "row,file,label,warning\n");
 }
 
-TEST(RejectReasons, AreCountedByTheirFirstWords) {
-  EXPECT_EQ(reason_kind("truncated data: ends near row 211 of 384"), "truncated data");
-  EXPECT_EQ(reason_kind("no such file"), "no such file");
-  EXPECT_EQ(reason_kind("file name is not UTF-8"), "file name is not UTF-8");
-  EXPECT_EQ(reason_kind("row has 1 field, expected at least 2"), "row has N field");
-  EXPECT_EQ(reason_kind("is 70000x12 pixels, over the limit of 1"), "is NxN pixels");
-  EXPECT_EQ(reason_kind("column \"x1\": label is missing"), "column \"x1\": label is missing");
-}
-
-TEST(ReasonKind, CountedDifferentReasonsOfMasksAsOne) {
-  EXPECT_EQ(reason_kind("its mask a/1.png: is empty"), "its mask: is empty");
-  EXPECT_EQ(reason_kind("its mask a/2.png: has 3 x 4 pixels, expected 5 x 6"), "its mask: has N x N pixels");
-  EXPECT_EQ(reason_kind("its view b/3.png: no such file"), "its view: no such file");
-  EXPECT_EQ(reason_kind("its mask a/3.png: has colors: red 1, green 2, blue 3 at (4, 5): expected"),
-            "its mask: has colors");
-  EXPECT_EQ(reason_kind("its mask: has 4 x 3 pixels, expected"), "its mask: has N x N pixels");
-}
-
 }  // namespace
 }  // namespace chunkhit
