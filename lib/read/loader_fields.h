@@ -19,12 +19,17 @@ namespace chunkhit {
 struct AutomaticForm {
   static constexpr const char* kShape = "N|auto";
   static constexpr std::uint32_t kMax = 4096;
+  std::uint32_t min = 0;
   [[nodiscard]] std::string text(std::uint32_t value) const {
     return value == kAutomatic ? "auto" : std::to_string(value);
   }
   void parse(const std::string& name, const std::string& text, std::uint32_t& value) const {
-    value = text == "auto" ? kAutomatic : static_cast<std::uint32_t>(parse_count(name, text, 0, kMax));
+    value = text == "auto" ? kAutomatic : static_cast<std::uint32_t>(parse_count(name, text, min, kMax));
   }
+  [[nodiscard]] bool holds(std::uint32_t value) const {
+    return value == kAutomatic || (value >= min && value <= kMax);
+  }
+  [[nodiscard]] std::string expected() const { return range_text(min, kMax) + " or auto"; }
 };
 
 /// One word of an enum, or none.
@@ -122,7 +127,7 @@ void show_order(Options& options, Fields& fields) {
   fields(Field{"window_chunks", "Chunks per window of shuffle window"}, options.window_chunks,
          CountForm{1, INT32_MAX});
   fields(Field{"rank", "Number of this reader among those that share an epoch"}, options.rank, CountForm{});
-  fields(Field{"world_size", "How many readers share an epoch"}, options.world_size, CountForm{});
+  fields(Field{"world_size", "How many readers share an epoch"}, options.world_size, CountForm{1});
   fields(
       Field{"streams", "Streams of chunks that ranks share: 0 (world_size), a multiple of it, or 1", "",
             "Each has its own chunks, so that ranks read each chunk once. Without echo, batches of all ranks "
@@ -189,7 +194,7 @@ void show_loader(Options& options, Fields& fields) {
          options.threads, AutomaticForm{});
   fields(Field{"prefetch", "Batches made ahead; auto: chosen while running", "",
                "\"auto\": from 4 to 64. The batches are the same with any of these"},
-         options.prefetch, AutomaticForm{});
+         options.prefetch, AutomaticForm{1});
   fields(
       Field{
           "on_corrupt", "Handling of corrupt chunks and samples", "",

@@ -16,6 +16,7 @@
 #include "chunkhit/loader.h"
 #include "read/batch_pipeline.h"
 #include "read/cache_plan.h"
+#include "read/loader_fields.h"
 
 namespace chunkhit {
 
@@ -72,18 +73,12 @@ void require_option(bool holds, const char* what);
 /// Takes the spec from a loader's options; throws usage, naming the field, when they make no sense.
 template <class Options>
 [[nodiscard]] EpochReaderSpec epoch_reader_spec(const Options& options) {
-  require_option(options.batch_size >= 1, "`batch_size`: must be at least 1");
-  require_option(options.batch_size <= UINT32_MAX, "`batch_size`: must be less than 2^32");
-  require_option(options.window_chunks >= 1, "`window_chunks`: must be at least 1");
-  require_option(options.world_size >= 1, "world_size: must be at least 1");
+  LimitCheck limits;
+  show(options, limits);
   const std::string rank = "rank: expected less than world_size " + std::to_string(options.world_size) +
                            ", found " + std::to_string(options.rank);
   require_option(options.rank < options.world_size, rank.c_str());
-  require_option(options.echo >= 1, "echo: must be at least 1");
   const bool tunes_threads = options.threads == kAutomatic, tunes_prefetch = options.prefetch == kAutomatic;
-  require_option(options.prefetch >= 1, "`prefetch`: must be at least 1");
-  require_option(tunes_prefetch || options.prefetch <= 4096, "`prefetch`: must be at most 4096");
-  require_option(tunes_threads || options.threads <= 4096, "`threads`: must be at most 4096");
   require_option(options.cache_disk_bytes == 0 || !options.cache_dir.empty(),
                  "cache_disk_bytes: needs cache_dir, the folder for these bytes");
   require_option(!options.allocator.allocate == !options.allocator.release,

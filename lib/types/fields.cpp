@@ -35,11 +35,14 @@ void refuse_text(const std::string& name, const std::string& expected, const std
   throw_usage(name + ": expected " + expected + ", found '" + found + "'");
 }
 
+std::string range_text(std::uint64_t min, std::uint64_t max) {
+  return "a whole number from " + std::to_string(min) + " to " + std::to_string(max);
+}
+
 std::uint64_t parse_count(const std::string& name, const std::string& text, std::uint64_t min,
                           std::uint64_t max) {
   std::uint64_t count = 0;
-  if (!parse_all(text, count) || count < min || count > max)
-    refuse_text(name, "a whole number from " + std::to_string(min) + " to " + std::to_string(max), text);
+  if (!parse_all(text, count) || count < min || count > max) refuse_text(name, range_text(min, max), text);
   return count;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -44,6 +45,9 @@ inline constexpr std::uint32_t kMaxSide = 65535;
 
 /// Throws usage: "`name`: expected a count, found 'x'".
 [[noreturn]] void refuse_text(const std::string& name, const std::string& expected, const std::string& found);
+
+/// "a whole number from 1 to 4096".
+[[nodiscard]] std::string range_text(std::uint64_t min, std::uint64_t max);
 
 /// Reads a whole number from `min` to `max`. What reads text throws usage that begins with `name`.
 [[nodiscard]] std::uint64_t parse_count(const std::string& name, const std::string& text,
@@ -146,6 +150,11 @@ struct CountForm {
     const std::uint64_t limit = std::min<std::uint64_t>(max, std::numeric_limits<Count>::max());
     value = text == if_zero ? 0 : static_cast<Count>(parse_count(name, text, min, limit));
   }
+  template <std::unsigned_integral Count>
+  [[nodiscard]] bool holds(Count value) const {
+    return (value >= min && value <= max) || (value == 0 && std::string_view(if_zero) != "0");
+  }
+  [[nodiscard]] std::string expected() const { return range_text(min, max); }
 };
 
 /// Bytes.
@@ -214,6 +223,17 @@ class FieldVisitor {
 
  private:
   [[nodiscard]] Self& self() { return static_cast<Self&>(*this); }
+};
+
+/// Throws usage for the first whole number that is outside of its limits.
+class LimitCheck : public FieldVisitor<LimitCheck> {
+ public:
+  template <class Value, class Form>
+  void operator()(const Field& field, const Value& value, const Form& form) const {
+    if constexpr (requires { form.holds(value); })
+      if (!form.holds(value))
+        refuse_text("`" + std::string(field.name) + "`", form.expected(), std::to_string(value));
+  }
 };
 
 /// Collects the recorded names of fields, on which it depends what a sample means.
