@@ -13,7 +13,7 @@
 #include "decode/class_ids.h"
 #include "listing/class_folders.h"
 #include "listing/file_extension.h"
-#include "pack/images/sample_decoder.h"
+#include "pack/images/image_reader.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {

@@ -48,12 +48,12 @@ class PartPipeline {
   void make_sample(Decoder& decoder, ListBlock& block, std::size_t at, const Make& make) const {
     try {
       make(decoder, job_.indices[block.first_row + at]);
-      block.warnings[at] = decoder.warnings();
-      block.images[at] = decoder.input();
+      block.warnings[at] = decoder.files().warnings();
+      block.images[at] = decoder.files().input();
     } catch (const ImageError& error) {
       block.errors[at] = error;
     }
-    block.inputs[at] = decoder.stamp();
+    block.inputs[at] = decoder.files().stamp();
   }
   /// Takes the next block: records its rows, and calls take(at) for each sample that was made.
   template <class Take>

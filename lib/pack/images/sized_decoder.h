@@ -25,34 +25,40 @@ struct SizedSample {
   PixelSums pixels;              ///< of the payload's pixels
 };
 
-/// Makes samples of their own sizes; each thread has its own.
-class SizedSampleDecoder final : public SampleDecoder {
+/// Makes samples of their own sizes. Each thread has its own.
+class SizedSampleDecoder {
  public:
-  using SampleDecoder::SampleDecoder;
+  explicit SizedSampleDecoder(DecoderContext& context)
+      : context_(context), files_(context), reader_(files_.image()) {}
+  SizedSampleDecoder(const SizedSampleDecoder&) = delete;
+  SizedSampleDecoder& operator=(const SizedSampleDecoder&) = delete;
   /// Makes a sample of its own size. Its payload's share grows to what is expected before the image is
-  /// decoded; waits for it where less is left. Throws as
-  /// SampleDecoder::make.
+  /// decoded; waits for it where less is left. Throws as SampleDecoder::make.
   [[nodiscard]] SizedSample make_sized(const SampleList& list, std::size_t index,
                                        MemoryBudget::Share& payload);
+  [[nodiscard]] const SampleReader& files() const { return files_; }
 
  private:
-  void check_plan(std::string_view file, const ImageHeader& header) override;
-  [[nodiscard]] DecodePlan decode_plan() const override;
-  [[nodiscard]] std::uint64_t made_bytes(const ImageHeader& header, std::uint64_t held) const override;
-  [[nodiscard]] std::uint64_t expected_payload() const override;
+  void complete(std::string_view file, const ImageHeader& header, ImagePlan& plan);
+  [[nodiscard]] std::uint64_t made_bytes(const ImageHeader& header, const ImagePlan& plan) const;
+  [[nodiscard]] std::uint64_t expected_payload(const TransformPlan& plan) const;
   /// Whether pixels are encoded as JPEG.
-  [[nodiscard]] bool is_encoded() const;
+  [[nodiscard]] bool is_encoded(const TransformPlan& plan) const;
   /// Whether pixels that are not encoded are compressed, and by which codec.
   [[nodiscard]] bool is_compressed() const;
-  [[nodiscard]] bool is_photo() const;
-  [[nodiscard]] SizedSample store(const Decoded& image);
+  [[nodiscard]] bool is_photo(const TransformPlan& plan) const;
+  [[nodiscard]] const TransformPlan& plan() const { return reader_.plan().transform; }
+  [[nodiscard]] SizedSample store(const ImageReader::Decoded& image);
   /// Writes the file in tiles, or as it is, where it can be read as JPEG from there.
   [[nodiscard]] bool keep_jpeg(ByteBuffer& payload);
-  void store_pixels(const Decoded& image, SizedSample& sample);
-  void encode(SizedSample& sample);
+  void store_pixels(const ImageReader::Decoded& image, SizedSample& sample);
+  void encode(Image& decoded, SizedSample& sample);
   void compress(const SampleShape& shape, SizedSample& sample);
   void append_masks(const SampleList& list, std::size_t index, SizedSample& sample);
 
+  DecoderContext& context_;
+  SampleReader files_;
+  ImageReader& reader_;
   bool keeps_jpeg_ = false;
   bool keeps_file_ = false;  // its bytes stay as they are
   bool is_resized_ = false;
