@@ -15,7 +15,8 @@ static_assert(LIBJPEG_TURBO_VERSION_NUMBER >= 2000000, \"older ones pass over no
 static_assert(std::is_same_v<decltype(jpeg_entropy_decoder::decode_mcu), boolean (*)(j_decompress_ptr, JBLOCKROW*)>);
 static_assert(offsetof(jpeg_entropy_decoder, decode_mcu) == sizeof(void*));
 static_assert(std::is_same_v<JCOEF, short> && DCTSIZE2 == 64 && BITS_IN_JSAMPLE == 8);
-int main() { return 0; }" CHUNKHIT_OWN_JPEG_ENTROPY)
+extern \"C\" void jpeg_gen_optimal_table(j_compress_ptr info, JHUFF_TBL* table, long counts[]);
+int main() { jpeg_gen_optimal_table(nullptr, nullptr, nullptr); }" CHUNKHIT_OWN_JPEG_ENTROPY)
 unset(CMAKE_REQUIRED_LIBRARIES)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(TURBOJPEG REQUIRED libturbojpeg)

@@ -9,227 +9,30 @@
 #if CHUNKHIT_OWN_JPEG_ENTROPY
 #include <jpegint.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/bytes.h"
+#include "decode/jpeg_codes.h"
+
+// Of libjpeg, which exports it: the shortest codes of symbols by their counts, which it changes.
+extern "C" void jpeg_gen_optimal_table(j_compress_ptr info, JHUFF_TBL* table, long counts[]);
 
 namespace chunkhit {
 namespace {
-
-constexpr unsigned kPeekBits = 11;
-constexpr unsigned kMaxCodeBits = 16;
-constexpr unsigned kMaxDcSize = 15;
-constexpr unsigned kBlockValues = DCTSIZE2;
-constexpr unsigned kRunOf16 = 0xf0;
-// How far a code moves in a block: an end of the block goes beyond what any run reaches.
-constexpr unsigned kEndOfBlock = 128;
-// Codes of kPeekBits that one refill serves.
-constexpr unsigned kCodesARefill = 5;
-constexpr int kRefilledBits = 56;
-static_assert(kCodesARefill * kPeekBits <= kRefilledBits);
-
-// The position in a block of its values in the order of the file (ITU-T T.81, figure A.6), by the number of
-// values up to and with it. What is beyond the block goes to the last one, as in libjpeg.
-constexpr std::array<std::uint8_t, kBlockValues + kEndOfBlock> make_positions() {
-  std::array<std::uint8_t, kBlockValues + kEndOfBlock> positions{};
-  positions.fill(kBlockValues - 1);
-  unsigned next = 1;
-  for (int diagonal = 0; diagonal < 2 * DCTSIZE - 1; ++diagonal)
-    for (int step = 0; step <= diagonal; ++step) {
-      const int row = diagonal % 2 == 0 ? diagonal - step : step, column = diagonal - row;
-      if (row < DCTSIZE && column < DCTSIZE)
-        positions[next++] = static_cast<std::uint8_t>(row * DCTSIZE + column);
-    }
-  return positions;
-}
-alignas(64) constexpr auto kPositions = make_positions();
-static_assert(kPositions[1] == 0 && kPositions[2] == 1 && kPositions[3] == 8 && kPositions[64] == 63);
-
-/// The number of `size` bits, as JPEG writes numbers: those that begin with 0 are negative.
-constexpr int signed_value(unsigned bits, unsigned size) {
-  return size == 0 || bits >> (size - 1) != 0 ? static_cast<int>(bits)
-                                              : static_cast<int>(bits) - (1 << size) + 1;
-}
-
-/// How many values of a block a code stands for, behind the first one.
-constexpr unsigned values_passed(unsigned symbol) {
-  const bool ends = (symbol & 15) == 0 && symbol != kRunOf16;
-  return ends ? kEndOfBlock : (symbol >> 4) + 1;
-}
-
-constexpr std::uint32_t kPassedMask = 0xff00;
-
-/// Codes of one table. An entry stands for the next kPeekBits: their code and its value where both are in
-/// them, as bits used | values passed << 8 | value << 16; the code alone, as bits used | symbol << 16; or 0.
-class HuffmanTable {
- public:
-  /// False where the table is none.
-  bool build(const JHUFF_TBL& table, bool is_dc);
-  [[nodiscard]] std::uint32_t find(std::uint64_t bits) const { return entries_[bits >> (64 - kPeekBits)]; }
-  /// The length of a code of more than kPeekBits, and its symbol; 0 where there is no such code.
-  [[nodiscard]] unsigned find_long(std::uint64_t bits, unsigned& symbol) const {
-    for (unsigned length = kPeekBits + 1; length <= kMaxCodeBits; ++length) {
-      const auto code = static_cast<std::int32_t>(bits >> (64 - length));
-      if (code > last_codes_[length]) continue;
-      symbol = symbols_[static_cast<std::uint8_t>(code + symbol_offsets_[length])];
-      return length;
-    }
-    return 0;
-  }
-
- private:
-  void add(std::uint32_t code, unsigned length, unsigned symbol, bool is_dc);
-
-  std::array<std::uint32_t, 1 << kPeekBits> entries_;
-  std::array<std::int32_t, kMaxCodeBits + 1> last_codes_;  // of a length; -1: there is none
-  std::array<std::int32_t, kMaxCodeBits + 1> symbol_offsets_;
-  std::array<std::uint8_t, 256> symbols_;
-};
-
-bool HuffmanTable::build(const JHUFF_TBL& table, bool is_dc) {
-  entries_.fill(0);
-  std::memcpy(symbols_.data(), table.huffval, symbols_.size());
-  std::uint32_t code = 0, used = 0;
-  for (unsigned length = 1; length <= kMaxCodeBits; ++length, code <<= 1) {
-    const std::uint32_t count = table.bits[length];
-    // No code is all ones.
-    if (used + count > symbols_.size() || code + count >= 1u << length) return false;
-    symbol_offsets_[length] = static_cast<std::int32_t>(used) - static_cast<std::int32_t>(code);
-    for (std::uint32_t i = 0; i < count; ++i, ++code, ++used) {
-      if (is_dc && symbols_[used] > kMaxDcSize) return false;
-      if (length <= kPeekBits) add(code, length, symbols_[used], is_dc);
-    }
-    last_codes_[length] = count == 0 ? -1 : static_cast<std::int32_t>(code) - 1;
-  }
-  return true;
-}
-
-void HuffmanTable::add(std::uint32_t code, unsigned length, unsigned symbol, bool is_dc) {
-  const unsigned spare = kPeekBits - length, size = symbol & 15;
-  std::uint32_t* const entries = entries_.data() + (std::size_t{code} << spare);
-  const std::uint32_t passed = is_dc ? 1 : values_passed(symbol);
-  for (std::uint32_t rest = 0; rest < 1u << spare; ++rest)
-    entries[rest] = size > spare
-                        ? length | symbol << 16
-                        : (length + size) | passed << 8 |
-                              static_cast<std::uint32_t>(signed_value(rest >> (spare - size), size)) << 16;
-}
-
-/// The bits of a scan, the next one highest. Those behind `count` are of the next byte, or 0.
-struct BitReader {
-  std::uint64_t bits = 0;
-  int count = 0;  // negative where more were used than there were
-  const std::uint8_t* next = nullptr;
-
-  [[gnu::always_inline]] void use(unsigned used) {
-    bits <<= used;
-    count -= static_cast<int>(used);
-  }
-  /// Afterwards there are kRefilledBits, or all up to a marker or the end of the file.
-  [[gnu::always_inline]] void refill(const std::uint8_t* end) {
-    constexpr std::uint64_t kOnes = 0x0101010101010101, kHighest = kOnes << 7;
-    if (end - next >= 8) [[likely]] {
-      const std::uint64_t eight = __builtin_bswap64(load_little<std::uint64_t>(next));
-      if (((~eight - kOnes) & eight & kHighest) == 0) [[likely]] {  // no byte is 0xff
-        bits |= eight >> count;
-        next += (63 - count) >> 3;
-        count |= kRefilledBits;
-        return;
-      }
-    }
-    BitReader slow = *this;  // so that `this` stays in registers
-    refill_bytes(slow, end);
-    *this = slow;
-  }
-  /// The same byte by byte: 0xff is followed by 0, but for markers.
-  [[gnu::noinline]] static void refill_bytes(BitReader& to, const std::uint8_t* end) {
-    while (to.count < kRefilledBits && to.next != end) {
-      const std::uint64_t byte = *to.next;
-      if (byte == 0xff && (end - to.next < 2 || to.next[1] != 0)) break;
-      to.next += byte == 0xff ? 2 : 1;
-      to.bits |= byte << (kRefilledBits - to.count);
-      to.count += 8;
-    }
-  }
-};
-
-constexpr unsigned kNoSymbol = 0x100;
-
-/// A code that a table's entries do not hold with its value.
-struct LongCode {
-  unsigned symbol;
-  int value;
-};
-
-[[gnu::noinline]] LongCode read_long_code(BitReader& bits, const std::uint8_t* end, const HuffmanTable& table,
-                                          std::uint32_t entry) {
-  bits.refill(end);
-  LongCode code{entry >> 16, 0};
-  unsigned length = entry & 0xff;
-  if (length == 0) length = table.find_long(bits.bits, code.symbol);
-  bits.use(length);
-  const unsigned size = code.symbol & 15;
-  if (size != 0) code.value = signed_value(static_cast<unsigned>(bits.bits >> (64 - size)), size);
-  bits.use(size);
-  return length == 0 ? LongCode{kNoSymbol, 0} : code;
-}
-
-[[gnu::always_inline]] inline LongCode read_long(BitReader& bits, const std::uint8_t* end,
-                                                 const HuffmanTable& table, std::uint32_t entry) {
-  BitReader slow = bits;
-  const LongCode code = read_long_code(slow, end, table, entry);
-  bits = slow;
-  return code;
-}
-
-/// False where there is no such code.
-[[gnu::always_inline]] inline bool read_dc(BitReader& bits, const std::uint8_t* end,
-                                           const HuffmanTable& table, int& difference) {
-  const std::uint32_t entry = table.find(bits.bits);
-  if ((entry & kPassedMask) != 0) [[likely]] {
-    bits.use(entry & 0xff);
-    difference = static_cast<std::int32_t>(entry) >> 16;
-    return true;
-  }
-  const LongCode code = read_long(bits, end, table, entry);
-  difference = code.value;
-  bits.refill(end);
-  return code.symbol != kNoSymbol;
-}
-
-/// Writes what is not zero of a block behind its first value. False where codes are not in order.
-[[gnu::always_inline]] inline bool read_ac(BitReader& bits, const std::uint8_t* end,
-                                           const HuffmanTable& table, JCOEF* block) {
-  unsigned at = 1;  // values so far
-  do {
-    for (unsigned step = 1; step < kCodesARefill && at < kBlockValues; ++step) {
-      const std::uint32_t entry = table.find(bits.bits);
-      if ((entry & kPassedMask) != 0) [[likely]] {
-        bits.use(entry & 0xff);
-        at += entry >> 8 & 0xff;
-        block[kPositions[at]] = static_cast<JCOEF>(entry >> 16);
-        continue;
-      }
-      const LongCode code = read_long(bits, end, table, entry);
-      if (code.symbol == kNoSymbol) return false;
-      at += values_passed(code.symbol);
-      block[kPositions[at]] = static_cast<JCOEF>(code.value);
-      break;  // its bits are more than those of a step
-    }
-    bits.refill(end);
-  } while (at < kBlockValues);
-  return bits.count >= 0 && (at == kBlockValues || at >= kEndOfBlock);
-}
 
 /// The codes of one block of an MCU.
 struct BlockCodes {
   const HuffmanTable* dc = nullptr;
   const HuffmanTable* ac = nullptr;
   unsigned component = 0;
+  unsigned place = 0;  ///< among its component's blocks of the MCU
 };
 
 }  // namespace
@@ -240,6 +43,8 @@ struct JpegEntropy::Decoder {
   /// Decodes the next MCU, where `out` is null for nobody. False where its codes, or what is behind the last
   /// ones, are not in order.
   bool decode(jpeg_decompress_struct& info, JBLOCKROW* out);
+  /// Reads all codes, as `out` is to have them; false where libjpeg has to.
+  bool read_codes(jpeg_decompress_struct& info, const jpeg_compress_struct& out, JpegCodes& codes);
   /// Lets libjpeg decode from the MCU on for which `decode` was false.
   boolean hand_back(jpeg_decompress_struct& info, JBLOCKROW* out);
 
@@ -248,11 +53,22 @@ struct JpegEntropy::Decoder {
   bool decode_blocks(JBLOCKROW* out);
   bool decode_blocks_bmi2(JBLOCKROW* out);
   bool read_blocks(JBLOCKROW* out);
+  struct Mcu {
+    JDIMENSION x;
+    JDIMENSION y;
+  };
+  bool read_mcu(const jpeg_decompress_struct& info, const jpeg_compress_struct& out, Mcu mcu,
+                JpegCodes& codes);
+  bool read_mcu_bmi2(const jpeg_decompress_struct& info, const jpeg_compress_struct& out, Mcu mcu,
+                     JpegCodes& codes);
+  bool take_mcu(const jpeg_decompress_struct& info, const jpeg_compress_struct& out, Mcu mcu,
+                JpegCodes& codes);
   [[nodiscard]] bool is_at_marker() const;
   bool pass_restart();
 
   BitReader bits_;
   std::array<unsigned, MAX_COMPS_IN_SCAN> last_dc_{};
+  std::array<int, MAX_COMPS_IN_SCAN> codes_dc_{};  // of what is written
   std::array<BlockCodes, D_MAX_BLOCKS_IN_MCU> blocks_;
   unsigned block_count_ = 0;
   unsigned restart_interval_ = 0;  // MCUs
@@ -321,7 +137,8 @@ bool JpegEntropy::Decoder::build_tables(const jpeg_decompress_struct& info) {
     if (!has_dc[dc] && !dc_tables_[dc].build(*dc_codes, true)) return false;
     if (!has_ac[ac] && !ac_tables_[ac].build(*ac_codes, false)) return false;
     has_dc[dc] = has_ac[ac] = true;
-    blocks_[i] = {&dc_tables_[dc], &ac_tables_[ac], component};
+    const auto place = i > 0 && blocks_[i - 1].component == component ? blocks_[i - 1].place + 1 : 0;
+    blocks_[i] = {&dc_tables_[dc], &ac_tables_[ac], component, place};
   }
   return true;
 }
@@ -390,6 +207,246 @@ bool JpegEntropy::Decoder::decode_blocks_bmi2(JBLOCKROW* out) {
   return true;
 }
 
+namespace {
+
+// Values that libjpeg's encoder takes.
+constexpr unsigned kMaxDcBits = 11, kMaxAcBits = 10;
+
+/// The bits that a number is written as, and how many.
+struct NumberBits {
+  std::uint32_t bits;
+  unsigned size;
+};
+
+[[gnu::always_inline]] inline NumberBits bits_of(int value) {
+  const auto size = static_cast<unsigned>(std::bit_width(static_cast<unsigned>(value < 0 ? -value : value)));
+  return {static_cast<std::uint32_t>(value < 0 ? value - 1 : value) & ((1u << size) - 1), size};
+}
+
+/// Reads the codes of a block behind its first value; null where they are not in order. libjpeg writes the
+/// same codes of these values.
+[[gnu::always_inline]] inline std::uint32_t* take_ac(BitReader& bits, const std::uint8_t* end,
+                                                     const HuffmanTable& table, std::uint32_t slot,
+                                                     std::uint32_t* out) {
+  unsigned at = 1, zeros = 0;
+  do {
+    for (unsigned step = 1; step < kCodesARefill && at < kBlockValues; ++step) {
+      const std::uint32_t entry = table.find(bits.bits);
+      unsigned passed = entry >> 8 & 0xff;
+      int value = static_cast<std::int32_t>(entry) >> 16;
+      const bool is_short = passed != 0;
+      if (is_short) [[likely]] {
+        bits.use(entry & 0xff);
+      } else {
+        const LongCode code = read_long(bits, end, table, entry);
+        if (code.symbol == kNoSymbol) return nullptr;
+        passed = values_passed(code.symbol);
+        value = code.value;
+      }
+      at += passed;
+      zeros += passed;
+      if (value != 0) {
+        for (--zeros; zeros > 15; zeros -= 16) *out++ = slot | kRunOf16 << 16;
+        const NumberBits number = bits_of(value);
+        if (number.size > kMaxAcBits) return nullptr;
+        *out++ = slot | (zeros << 4 | number.size) << 16 | number.bits;
+        zeros = 0;
+      }
+      if (!is_short) break;  // its bits are more than those of a step
+    }
+    bits.refill(end);
+  } while (at < kBlockValues);
+  if (bits.count < 0 || (at > kBlockValues && at < kEndOfBlock)) return nullptr;
+  if (zeros > 0) *out++ = slot;  // end of block
+  return out;
+}
+
+}  // namespace
+
+bool JpegEntropy::Decoder::read_codes(jpeg_decompress_struct& info, const jpeg_compress_struct& out,
+                                      JpegCodes& codes) {
+  codes.reserve(info.src->bytes_in_buffer);
+  unsigned until_restart = out.restart_interval;
+  for (Mcu mcu{0, 0}; mcu.y < info.MCU_rows_in_scan; ++mcu.y) {
+    if (info.progress != nullptr) info.progress->progress_monitor(reinterpret_cast<j_common_ptr>(&info));
+    for (mcu.x = 0; mcu.x < info.MCUs_per_row; ++mcu.x) {
+      if (restart_interval_ != 0 && until_restart_ == 0 && !pass_restart()) return false;
+      --until_restart_;
+      if (out.restart_interval != 0 && until_restart-- == 0) {
+        codes.add_restart();
+        codes_dc_.fill(0);
+        until_restart = out.restart_interval - 1;
+      }
+      codes.reserve(block_count_ * kBlockValues);
+      if (has_bmi2_ ? !read_mcu_bmi2(info, out, mcu, codes) : !read_mcu(info, out, mcu, codes)) return false;
+    }
+  }
+  return is_at_marker() && bits_.next[1] == JPEG_EOI;
+}
+
+bool JpegEntropy::Decoder::read_mcu(const jpeg_decompress_struct& info, const jpeg_compress_struct& out,
+                                    Mcu mcu, JpegCodes& codes) {
+  return take_mcu(info, out, mcu, codes);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("bmi2")]]
+#endif
+bool JpegEntropy::Decoder::read_mcu_bmi2(const jpeg_decompress_struct& info, const jpeg_compress_struct& out,
+                                         Mcu mcu, JpegCodes& codes) {
+  return take_mcu(info, out, mcu, codes);
+}
+
+[[gnu::always_inline]] inline bool JpegEntropy::Decoder::take_mcu(const jpeg_decompress_struct& info,
+                                                                  const jpeg_compress_struct& out, Mcu mcu,
+                                                                  JpegCodes& codes) {
+  BitReader bits = bits_;
+  std::uint32_t* token = codes.end();
+  for (unsigned i = 0; i < block_count_; ++i) {
+    const auto& [dc, ac, component, place] = blocks_[i];
+    const jpeg_component_info& from = *info.cur_comp_info[component];
+    const jpeg_component_info& to = out.comp_info[component];
+    int difference = 0;
+    if (!read_dc(bits, end_, *dc, difference)) return false;
+    last_dc_[component] += static_cast<unsigned>(difference);
+    const auto value = static_cast<int>(last_dc_[component]);
+    // Blocks beyond the image repeat the one before, whatever the file has there: so libjpeg writes them.
+    const auto width = static_cast<unsigned>(from.MCU_width), height = static_cast<unsigned>(from.MCU_height);
+    const bool is_beyond = mcu.x * width + place % width >= from.width_in_blocks ||
+                           mcu.y * height + place / width >= from.height_in_blocks;
+    const NumberBits number = bits_of(is_beyond ? 0 : value - codes_dc_[component]);
+    if (value != static_cast<JCOEF>(value) || number.size > kMaxDcBits) return false;
+    *token++ = JpegCodes::dc_slot(to) | number.size << 16 | number.bits;
+    const std::uint32_t slot = JpegCodes::ac_slot(to);
+    std::uint32_t* const behind = take_ac(bits, end_, *ac, slot, token);
+    if (behind == nullptr) return false;
+    if (!is_beyond) codes_dc_[component] = value;
+    if (is_beyond) *token = slot;
+    token = is_beyond ? token + 1 : behind;
+  }
+  bits_ = bits;
+  codes.set_end(token);
+  return true;
+}
+
+JpegCodes::JpegCodes() = default;
+JpegCodes::~JpegCodes() = default;
+
+bool JpegCodes::read(jpeg_decompress_struct& info, const jpeg_compress_struct& out) {
+  for (int i = 0; i < info.comps_in_scan; ++i)
+    if (info.cur_comp_info[i]->component_index != i) return false;
+  decoder_ = std::make_unique_for_overwrite<JpegEntropy::Decoder>();
+  return decoder_->start(info) && decoder_->read_codes(info, out, *this);
+}
+
+namespace {
+
+/// Writes bits, the highest first, as scans have them: 0xff is followed by 0.
+class BitWriter {
+ public:
+  /// Writes on from here.
+  void move_to(std::uint8_t* next) { next_ = next; }
+  /// Up to 32 bits.
+  [[gnu::always_inline]] void put(std::uint32_t bits, unsigned count) {
+    bits_ = bits_ << count | bits;
+    count_ += count;
+    if (count_ < 32) return;
+    count_ -= 32;
+    const auto four = static_cast<std::uint32_t>(bits_ >> count_);
+    if (((~four - 0x01010101) & four & 0x80808080) == 0) [[likely]] {  // no byte is 0xff
+      const std::uint32_t stored = __builtin_bswap32(four);
+      std::memcpy(next_, &stored, sizeof stored);
+      next_ += sizeof stored;
+      return;
+    }
+    for (int shift = 24; shift >= 0; shift -= 8) put_byte(static_cast<std::uint8_t>(four >> shift));
+  }
+  /// Fills the last byte with ones, and writes a marker.
+  void put_marker(std::uint8_t marker) {
+    put(0x7f, 7);
+    for (; count_ >= 8; count_ -= 8) put_byte(static_cast<std::uint8_t>(bits_ >> (count_ - 8)));
+    bits_ = count_ = 0;
+    *next_++ = 0xff;
+    *next_++ = marker;
+  }
+  [[nodiscard]] std::uint8_t* next() const { return next_; }
+
+ private:
+  void put_byte(std::uint8_t byte) {
+    *next_++ = byte;
+    if (byte == 0xff) *next_++ = 0;
+  }
+  std::uint64_t bits_ = 0;
+  unsigned count_ = 0;
+  std::uint8_t* next_ = nullptr;
+};
+
+struct Code {
+  std::uint32_t bits;
+  unsigned length;
+};
+
+JHUFF_TBL*& table_of(jpeg_compress_struct& out, unsigned slot) {
+  return slot < NUM_HUFF_TBLS ? out.dc_huff_tbl_ptrs[slot] : out.ac_huff_tbl_ptrs[slot - NUM_HUFF_TBLS];
+}
+
+}  // namespace
+
+void JpegCodes::set_tables(jpeg_compress_struct& out) const {
+  std::array<std::array<long, 257>, kSlots> counts{};
+  for (const std::uint32_t token : tokens())
+    if ((token & kRestart) == 0) ++counts[token >> 24][token >> 16 & 0xff];
+  for (unsigned slot = 0; slot < kSlots; ++slot) {
+    JHUFF_TBL*& table = table_of(out, slot);
+    if (std::ranges::all_of(counts[slot], [](long count) { return count == 0; })) continue;
+    if (table == nullptr) table = jpeg_alloc_huff_table(reinterpret_cast<j_common_ptr>(&out));
+    jpeg_gen_optimal_table(&out, table, counts[slot].data());
+  }
+}
+
+// A pass over coefficients writes the headers first; there are none, and it goes no further.
+void JpegCodes::write_headers(jpeg_compress_struct& out) {
+  std::array<jvirt_barray_ptr, MAX_COMPONENTS> none{};
+  out.optimize_coding = FALSE;
+  jpeg_write_coefficients(&out, none.data());
+  out.master->prepare_for_pass(&out);
+  out.dest->term_destination(&out);
+}
+
+void JpegCodes::write(jpeg_compress_struct& out, ByteBuffer& to) const {
+  std::array<Code, kSlots * 256> codes{};
+  for (unsigned slot = 0; slot < kSlots; ++slot) {
+    const JHUFF_TBL* const table = table_of(out, slot);
+    if (table == nullptr) continue;
+    std::uint32_t code = 0, used = 0;
+    for (unsigned length = 1; length <= kMaxCodeBits; ++length, code <<= 1)
+      for (unsigned i = 0; i < table->bits[length]; ++i)
+        codes[slot * 256 + table->huffval[used++]] = {code++, length};
+  }
+  constexpr std::size_t kBlock = 4096, kMaxTokenBytes = 8;  // 27 bits, each byte followed by 0; or a marker
+  std::size_t written = to.size();
+  unsigned restarts = 0;
+  BitWriter bits;
+  for (std::span<const std::uint32_t> left = tokens(); !left.empty();) {
+    const auto block = left.first(std::min(left.size(), kBlock));
+    left = left.subspan(block.size());
+    to.resize(written + kMaxTokenBytes * (block.size() + 2));
+    bits.move_to(to.data() + written);
+    for (const std::uint32_t token : block) {
+      if ((token & kRestart) != 0) {
+        bits.put_marker(static_cast<std::uint8_t>(JPEG_RST0 + restarts++ % 8));
+        continue;
+      }
+      const auto [code, length] = codes[token >> 16];
+      const unsigned size = token >> 16 & 15;
+      bits.put(code << size | (token & 0xffff), length + size);
+    }
+    written = static_cast<std::size_t>(bits.next() - to.data());
+  }
+  bits.put_marker(JPEG_EOI);
+  to.resize(static_cast<std::size_t>(bits.next() - to.data()));
+}
+
 }  // namespace chunkhit
 
 #else
@@ -401,6 +458,12 @@ JpegEntropy::JpegEntropy() = default;
 JpegEntropy::~JpegEntropy() = default;
 bool JpegEntropy::is_built() { return false; }
 void JpegEntropy::take_over(jpeg_decompress_struct&) {}
+JpegCodes::JpegCodes() = default;
+JpegCodes::~JpegCodes() = default;
+bool JpegCodes::read(jpeg_decompress_struct&, const jpeg_compress_struct&) { return false; }
+void JpegCodes::set_tables(jpeg_compress_struct&) const {}
+void JpegCodes::write_headers(jpeg_compress_struct&) {}
+void JpegCodes::write(jpeg_compress_struct&, ByteBuffer&) const {}
 
 }  // namespace chunkhit
 #endif

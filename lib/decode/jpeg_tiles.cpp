@@ -72,11 +72,14 @@ class TileWriter : protected JpegEntropy {
   }
   /// Writes the whole JPEG into `out_`.
   virtual void write() = 0;
-  /// Sets the tiles of `out_` for rows of `row_mcus` MCUs, and where it is written.
-  void open(std::uint32_t row_mcus) {
-    out_.progress = &progress_;
+  /// Sets the tiles of `out_` for rows of `row_mcus` MCUs.
+  void set_tiles(std::uint32_t row_mcus) {
     out_.optimize_coding = TRUE;
     if (tile_mcus_ != 0) out_.restart_interval = tile_for(row_mcus, tile_mcus_);
+  }
+  /// Sets where `out_` is written.
+  void open() {
+    out_.progress = &progress_;
     jpeg_mem_dest(&out_, &written_, &written_bytes_);
     has_room_ = true;
   }
@@ -132,18 +135,43 @@ class Transcoder : public TileWriter {
     };
   }
   ~Transcoder() override { jpeg_destroy_decompress(&in_); }
+  /// Appends the codes to the headers, which is all that `run` wrote where libjpeg does not write them.
+  void append_codes(ByteBuffer& to) {
+    if (has_codes_) codes_.write(out_, to);
+  }
 
  private:
   void write() override {
+    jpeg_create_decompress(&in_);
+    read_header();
+    has_codes_ = recode();
+    if (has_codes_) return;
+    jpeg_abort_decompress(&in_);
+    read_header();
     read();
     copy();
   }
-  void read() {
-    jpeg_create_decompress(&in_);
-    in_.progress = &begin_;
+  void read_header() {
     jpeg_mem_src(&in_, file_.data(), static_cast<unsigned long>(file_.size()));
     jpeg_read_header(&in_, TRUE);
     if (in_.jpeg_color_space == JCS_CMYK || in_.jpeg_color_space == JCS_YCCK) end("CMYK has no tiles");
+  }
+  /// Takes the codes, and writes the headers. False where libjpeg has to read and write coefficients.
+  bool recode() {
+    if (in_.progressive_mode != FALSE || in_.arith_code != FALSE || jpeg_has_multiple_scans(&in_) != FALSE)
+      return false;
+    in_.out_color_space = in_.jpeg_color_space;
+    jpeg_start_decompress(&in_);
+    in_.progress = &progress_;
+    set_parameters();
+    if (!codes_.read(in_, out_)) return false;
+    codes_.set_tables(out_);
+    open();
+    codes_.write_headers(out_);
+    return true;
+  }
+  void read() {
+    in_.progress = &begin_;
     coefficients_ = jpeg_read_coefficients(&in_);
     if (in_.progressive_mode && !are_all_bits_known()) end("progressive JPEG whose scans are not all there");
   }
@@ -170,14 +198,18 @@ class Transcoder : public TileWriter {
       if (in_.comp_info[i].component_id != i + 1) return true;
     return false;
   }
-  void copy() {
+  void set_parameters() {
     jpeg_copy_critical_parameters(&in_, &out_);
     out_.write_JFIF_header = in_.saw_JFIF_marker && needs_jfif() ? TRUE : FALSE;
     out_.write_Adobe_marker = in_.saw_Adobe_marker;
     const int mcu_width = in_.num_components == 1 ? DCTSIZE : in_.max_h_samp_factor * DCTSIZE;
     const auto row_mcus =
         (in_.image_width + static_cast<JDIMENSION>(mcu_width) - 1) / static_cast<JDIMENSION>(mcu_width);
-    open(row_mcus);
+    set_tiles(row_mcus);
+  }
+  void copy() {
+    set_parameters();
+    open();
     jpeg_write_coefficients(&out_, coefficients_);
     jpeg_finish_compress(&out_);
     jpeg_finish_decompress(&in_);
@@ -187,6 +219,8 @@ class Transcoder : public TileWriter {
   jpeg_decompress_struct in_{};
   jpeg_progress_mgr begin_{};
   jvirt_barray_ptr* coefficients_ = nullptr;
+  JpegCodes codes_;
+  bool has_codes_ = false;
 };
 
 /// Encodes pixels.
@@ -206,7 +240,8 @@ class Encoder : public TileWriter {
     jpeg_set_quality(&out_, static_cast<int>(quality_), TRUE);
     out_.write_JFIF_header = FALSE;
     // libjpeg halves chroma by default.
-    open(divide_up(pixels_.width, is_gray ? DCTSIZE : 2 * DCTSIZE));
+    set_tiles(divide_up(pixels_.width, is_gray ? DCTSIZE : 2 * DCTSIZE));
+    open();
     jpeg_start_compress(&out_, TRUE);
     while (out_.next_scanline < out_.image_height) {
       auto* row = const_cast<JSAMPROW>(pixels_.row(out_.next_scanline));  // libjpeg only reads it
@@ -268,6 +303,7 @@ void write_tiled_jpeg(Bytes file, std::uint32_t tile_mcus, DecodeMonitor& monito
   Transcoder transcoder(file, tile_mcus, monitor);
   const Bytes written = transcoder.run();
   out.assign(written.begin(), written.end());
+  transcoder.append_codes(out);
 }
 
 void encode_tiled_jpeg(ImageView pixels, std::uint32_t quality, std::uint32_t tile_mcus,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "decode/jpeg_entropy.h"
 #include "decoded.h"
 #include "support/jpeg_writer.h"
 #include "support/simulated_clock.h"
@@ -83,6 +84,45 @@ TEST(JpegTiles, GiveThePixelsOfRgbColors) {
   EXPECT_EQ(differing_for_all_samplings({.adobe_rgb = true}, 3), 0);
 }
 
+/// The restart interval of a file, MCUs.
+unsigned restart_mcus(const std::vector<std::uint8_t>& file) {
+  const std::size_t at = find_marker(file, 0xdd);
+  return file[at + 4] * 256u + file[at + 5];
+}
+
+void expect_the_bytes_of_libjpeg(const JpegWriteSpec& spec, std::uint32_t channels) {
+  for (const auto& [width, height] : kSizes)
+    for (const std::uint32_t tile_mcus : {1u, 4u, 100u}) {
+      const std::vector<std::uint8_t> file = write_jpeg(make_image(width, height, channels, width), spec);
+      const ByteBuffer written = tiled(file, tile_mcus);
+      const std::vector<std::uint8_t> found(written.begin(), written.end());
+      ASSERT_EQ(found, transcode_jpeg(file, restart_mcus(found)))
+          << width << " x " << height << ", tiles of " << tile_mcus << ", samples " << spec.h_samp << " x "
+          << spec.v_samp << ", quality " << spec.quality;
+    }
+}
+
+TEST(JpegTiles, HaveTheBytesThatLibjpegWrites) {
+  for (const auto& [horizontal, vertical] : kJpegSamplings)
+    for (const int quality : {1, 50, 100})
+      expect_the_bytes_of_libjpeg({.quality = quality, .h_samp = horizontal, .v_samp = vertical}, 3);
+  expect_the_bytes_of_libjpeg({.quality = 95}, 1);
+  expect_the_bytes_of_libjpeg({.adobe_rgb = true}, 3);
+  expect_the_bytes_of_libjpeg({.long_codes = true}, 3);
+  expect_the_bytes_of_libjpeg({.restart_rows = 1}, 3);
+  expect_the_bytes_of_libjpeg({.restart_mcus = 3}, 3);
+  expect_the_bytes_of_libjpeg({.separate_scans = true}, 3);
+}
+
+// What is behind the image in its last blocks is the file's, and is not written.
+TEST(JpegTiles, HaveTheBytesThatLibjpegWritesOfTilesOfTiles) {
+  const ByteBuffer first = tiled(write_jpeg(make_image(130, 66, 3, 5), {.quality = 90}), 2);
+  const std::vector<std::uint8_t> file(first.begin(), first.end());
+  const ByteBuffer again = tiled(file, 5);
+  const std::vector<std::uint8_t> found(again.begin(), again.end());
+  EXPECT_EQ(found, transcode_jpeg(file, restart_mcus(found)));
+}
+
 // libjpeg interpolates the chroma of no row of up to four pixels, which such a tile alone would have.
 TEST(JpegTiles, GiveThePixelsOfALastTileOfThreeOrFourColumns) {
   for (const std::uint32_t width : {19u, 20u, 21u})
@@ -141,8 +181,8 @@ TEST(JpegTiles, AreNotWrittenWherePixelsWouldDiffer) {
 }
 
 // Ends while coefficients are written, when the room for them has grown: it was freed twice.
-TEST(JpegTiles, AreGivenUpWhereTheTimeIsUp) {
-  const std::vector<std::uint8_t> file = write_jpeg(make_image(400, 400, 3, 1), {.quality = 95});
+std::uint64_t times_given_up(const JpegWriteSpec& spec) {
+  const std::vector<std::uint8_t> file = write_jpeg(make_image(400, 400, 3, 1), spec);
   std::uint64_t given_up = 0;
   for (bool is_written = false; !is_written;) {
     SimulatedClock clock;
@@ -157,7 +197,12 @@ TEST(JpegTiles, AreGivenUpWhereTheTimeIsUp) {
       EXPECT_EQ(error.reason(), "takes longer to decode than `max_seconds_per_image` allows: 1 second");
     }
   }
-  EXPECT_GT(given_up, 50u);  // between rows of both images
+  return given_up;
+}
+
+TEST(JpegTiles, AreGivenUpWhereTheTimeIsUp) {
+  if (JpegEntropy::is_built()) EXPECT_EQ(times_given_up({.quality = 95}), 25u);  // before each row of MCUs
+  EXPECT_GT(times_given_up({.quality = 95, .progressive = true}), 50u);  // between rows of both images
 }
 
 TEST(JpegTiles, AreNotFoundInOtherFiles) {

@@ -105,6 +105,33 @@ std::vector<std::uint8_t> write_jpeg(const Image& image, const JpegWriteSpec& sp
   return file;
 }
 
+std::vector<std::uint8_t> transcode_jpeg(const std::vector<std::uint8_t>& file, unsigned restart_mcus) {
+  jpeg_error_mgr errors{};
+  jpeg_decompress_struct in{};
+  jpeg_compress_struct out{};
+  in.err = out.err = jpeg_std_error(&errors);
+  jpeg_create_decompress(&in);
+  jpeg_create_compress(&out);
+  jpeg_mem_src(&in, file.data(), static_cast<unsigned long>(file.size()));
+  jpeg_read_header(&in, TRUE);
+  jvirt_barray_ptr* const coefficients = jpeg_read_coefficients(&in);
+  jpeg_copy_critical_parameters(&in, &out);
+  out.write_JFIF_header = FALSE;
+  out.write_Adobe_marker = in.saw_Adobe_marker;
+  out.optimize_coding = TRUE;
+  out.restart_interval = restart_mcus;
+  unsigned char* written = nullptr;
+  unsigned long bytes = 0;
+  jpeg_mem_dest(&out, &written, &bytes);
+  jpeg_write_coefficients(&out, coefficients);
+  jpeg_finish_compress(&out);
+  std::vector<std::uint8_t> transcoded(written, written + bytes);
+  jpeg_destroy_compress(&out);
+  jpeg_destroy_decompress(&in);
+  std::free(written);
+  return transcoded;
+}
+
 Image make_image(std::uint32_t width, std::uint32_t height, std::uint32_t channels, std::uint64_t seed) {
   Image image;
   image.reshape(width, height, channels);

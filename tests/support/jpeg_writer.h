@@ -28,6 +28,10 @@ struct JpegWriteSpec {
 /// Compresses an image of 1 (gray), 3 (RGB) or 4 (CMYK, Adobe's inverted way) channels.
 [[nodiscard]] std::vector<std::uint8_t> write_jpeg(const Image& image, const JpegWriteSpec& spec);
 
+/// Writes the coefficients of a JPEG with optimized codes and other restart markers, as libjpeg does.
+[[nodiscard]] std::vector<std::uint8_t> transcode_jpeg(const std::vector<std::uint8_t>& file,
+                                                       unsigned restart_mcus);
+
 /// Makes an image with edges, gradients and noise, the same for the same arguments.
 [[nodiscard]] Image make_image(std::uint32_t width, std::uint32_t height, std::uint32_t channels,
                                std::uint64_t seed);
