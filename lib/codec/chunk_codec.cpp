@@ -69,26 +69,32 @@ void append_raw_frame(Bytes raw, ByteBuffer& out) {
   append(frame.checksum);
 }
 
-Bytes raw_bytes_in(Bytes frame, std::uint64_t raw_bytes, ByteBuffer& room) {
-  if (raw_bytes <= kRawBlockBytes) return frame.subspan(raw_frame_position(0), raw_bytes);
-  room.resize(raw_bytes);
-  decode_raw_frame(frame, room);
+Bytes raw_bytes_in(Bytes frame, std::uint64_t raw_bytes, std::uint64_t begin, std::uint64_t end,
+                   ByteBuffer& room) {
+  if (begin / kRawBlockBytes == (end - 1) / kRawBlockBytes)
+    return frame.subspan(raw_frame_position(begin), end - begin);
+  room.resize(end - begin);
+  copy_raw_bytes(frame, raw_bytes, begin, room);
   return room;
 }
 
-void decode_raw_frame(Bytes frame, MutableBytes raw) {
-  if (raw.empty() || frame.size() != raw_frame_bytes(raw.size()))
+void copy_raw_bytes(Bytes frame, std::uint64_t raw_bytes, std::uint64_t begin, MutableBytes out) {
+  if (raw_bytes == 0 || frame.size() != raw_frame_bytes(raw_bytes))
     throw_bad_raw_frame("has " + std::to_string(frame.size()) + " bytes, expected " +
-                        std::to_string(raw_frame_bytes(raw.size())));
-  const auto header = frame_header(raw.size());
+                        std::to_string(raw_frame_bytes(raw_bytes)));
+  const auto header = frame_header(raw_bytes);
   if (!std::equal(header.begin(), header.end(), frame.begin())) throw_bad_raw_frame("another frame header");
-  for (std::uint64_t at = 0; at < raw.size(); at += kRawBlockBytes) {
-    const auto bytes = std::min<std::uint64_t>(kRawBlockBytes, raw.size() - at);
-    const std::uint8_t* from = frame.data() + raw_frame_position(at);
-    const auto expected = block_header(bytes, at + bytes == raw.size());
-    if (!std::equal(expected.begin(), expected.end(), from - kRawBlockHeaderBytes))
-      throw_bad_raw_frame("another header of block " + std::to_string(at / kRawBlockBytes));
-    std::memcpy(raw.data() + at, from, bytes);
+  while (!out.empty()) {
+    const std::uint64_t first = begin / kRawBlockBytes * kRawBlockBytes;
+    const auto block_bytes = std::min<std::uint64_t>(kRawBlockBytes, raw_bytes - first);
+    const std::uint8_t* const block = frame.data() + raw_frame_position(first);
+    const auto expected = block_header(block_bytes, first + block_bytes == raw_bytes);
+    if (!std::equal(expected.begin(), expected.end(), block - kRawBlockHeaderBytes))
+      throw_bad_raw_frame("another header of block " + std::to_string(first / kRawBlockBytes));
+    const std::size_t bytes = std::min<std::size_t>(out.size(), first + block_bytes - begin);
+    std::memcpy(out.data(), block + (begin - first), bytes);
+    begin += bytes;
+    out = out.subspan(bytes);
   }
 }
 

@@ -43,13 +43,15 @@ struct RawFrameParts {
 /// Appends the frame of raw bytes, at least 1.
 void append_raw_frame(Bytes raw, ByteBuffer& out);
 
-/// Looks at the raw bytes in their frame, which has raw_frame_bytes(raw_bytes): where they are in one piece,
-/// else in `room`, where they are put together. Throws bad_data as decode_raw_frame.
-[[nodiscard]] Bytes raw_bytes_in(Bytes frame, std::uint64_t raw_bytes, ByteBuffer& room);
+/// Looks at raw bytes [begin, end), at least one, in their frame, which has raw_frame_bytes(raw_bytes): where
+/// they are in one block, else in `room`, where they are put together. Throws bad_data as copy_raw_bytes.
+[[nodiscard]] Bytes raw_bytes_in(Bytes frame, std::uint64_t raw_bytes, std::uint64_t begin, std::uint64_t end,
+                                 ByteBuffer& room);
 
-/// Copies the raw bytes out of their frame after checking all that stands around them but the checksum;
-/// throws bad_data.
-void decode_raw_frame(Bytes frame, MutableBytes raw);
+/// Copies raw bytes out of their frame, from the one at `begin` on, after checking all that stands around
+/// them but the checksum; throws bad_data.
+void copy_raw_bytes(Bytes frame, std::uint64_t raw_bytes, std::uint64_t begin, MutableBytes out);
+inline void decode_raw_frame(Bytes frame, MutableBytes raw) { copy_raw_bytes(frame, raw.size(), 0, raw); }
 
 /// How a chunk is restored.
 struct ChunkUse {

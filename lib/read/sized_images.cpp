@@ -76,13 +76,23 @@ std::uint64_t decoding_bytes(const ChunkSet& chunks, std::uint64_t threads) {
   return std::accumulate(bytes.begin(), largest, std::uint64_t{0});
 }
 
-Bytes payload_of(const StoredImage& image, ByteBuffer& room) {
-  if (image.frame.size() == image.payload_bytes) return image.frame;  // a frame has more
+namespace {
+
+/// Bytes [begin, end) of the payload.
+Bytes payload_bytes_of(const StoredImage& image, std::uint64_t begin, std::uint64_t end, ByteBuffer& room) {
+  if (image.frame.size() == image.payload_bytes)  // a frame has more
+    return image.frame.subspan(begin, end - begin);
   try {
-    return raw_bytes_in(image.frame, image.payload_bytes, room);
+    return raw_bytes_in(image.frame, image.payload_bytes, begin, end, room);
   } catch (const Error& error) {
     throw ImageError(RejectKind::damaged, error.what());
   }
+}
+
+}  // namespace
+
+Bytes payload_of(const StoredImage& image, ByteBuffer& room) {
+  return payload_bytes_of(image, 0, image.payload_bytes, room);
 }
 
 Bytes image_payload(const StoredImage& image, ByteBuffer& room) {
@@ -116,9 +126,10 @@ ImageView SizedImageDecoder::decode_jpeg(const StoredImage& image, const Rect& r
   return decoded_.view();
 }
 
-Bytes SizedImageDecoder::pixels_of(const StoredImage& image, std::uint32_t channels) {
+Bytes SizedImageDecoder::pixels_of(const StoredImage& image, std::uint32_t channels, std::uint64_t begin,
+                                   std::uint64_t end) {
+  if (image.kind == PayloadKind::raw) return payload_bytes_of(image, begin, end, payload_);
   const Bytes payload = image_payload(image, payload_);
-  if (image.kind == PayloadKind::raw) return payload;
   const SampleShape shape{image.height, image.width, channels, Layout::nhwc};
   try {
     // Looked at before memory is taken.
@@ -131,17 +142,18 @@ Bytes SizedImageDecoder::pixels_of(const StoredImage& image, std::uint32_t chann
   } catch (const Error& error) {
     throw ImageError(RejectKind::damaged, error.what());
   }
-  return decoded_.pixels;
+  return Bytes(decoded_.pixels).subspan(begin, end - begin);
 }
 
 ImageView SizedImageDecoder::decode(const StoredImage& image, const Rect& region, std::uint32_t channels) {
   const Rect stored = stored_region(region, image.orientation, image.width, image.height);
   ImageView pixels;
   if (image.kind != PayloadKind::jpeg) {
-    const Bytes all = pixels_of(image, channels);
     const std::size_t row_bytes = std::size_t{image.width} * channels;
-    pixels = {all.data() + stored.y * row_bytes + std::size_t{stored.x} * channels, stored.width,
-              stored.height, channels, row_bytes};
+    const std::size_t begin = stored.y * row_bytes + std::size_t{stored.x} * channels;
+    const std::size_t end = begin + (stored.height - 1) * row_bytes + std::size_t{stored.width} * channels;
+    pixels = {pixels_of(image, channels, begin, end).data(), stored.width, stored.height, channels,
+              row_bytes};
   } else {
     pixels = decode_jpeg(image, stored, channels);
   }

@@ -60,8 +60,8 @@ class SizedImageDecoder {
   [[nodiscard]] std::uint64_t held_bytes() const;
 
  private:
-  /// The pixels of an image that is not stored as JPEG.
-  Bytes pixels_of(const StoredImage& image, std::uint32_t channels);
+  /// Bytes [begin, end) of the pixels of an image that is not stored as JPEG.
+  Bytes pixels_of(const StoredImage& image, std::uint32_t channels, std::uint64_t begin, std::uint64_t end);
   ImageView decode_jpeg(const StoredImage& image, const Rect& region, std::uint32_t channels);
 
   ByteBuffer payload_;  // where it is not in one piece

@@ -268,7 +268,9 @@ void ChunkReader::check_payload(std::size_t chunk_index, std::uint64_t in_chunk,
   const ImageSizes& sizes = samples().sizes;
   const std::uint64_t sample = chunks()[chunk_index].first_sample + in_chunk;
   try {
-    if (sizes.framed) stored = raw_bytes_in(stored, sizes.payload_bytes[sample], buffer.get());
+    if (sizes.framed)
+      stored =
+          raw_bytes_in(stored, sizes.payload_bytes[sample], 0, sizes.payload_bytes[sample], buffer.get());
   } catch (const Error& error) {
     throw_bad_data(location(chunk_index, in_chunk, 1) + ": " + error.what());
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <string>
@@ -201,7 +202,8 @@ std::uint64_t times_given_up(const JpegWriteSpec& spec) {
 }
 
 TEST(JpegTiles, AreGivenUpWhereTheTimeIsUp) {
-  if (JpegEntropy::is_built()) EXPECT_EQ(times_given_up({.quality = 95}), 25u);  // before each row of MCUs
+  // Before each row of MCUs; libjpeg alone needs more passes.
+  EXPECT_EQ(std::min<std::uint64_t>(times_given_up({.quality = 95}), JpegEntropy::is_built() ? 50 : 25), 25u);
   EXPECT_GT(times_given_up({.quality = 95, .progressive = true}), 50u);  // between rows of both images
 }
 

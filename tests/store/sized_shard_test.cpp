@@ -39,7 +39,8 @@ TEST(SizedShard, GivesBackWhatWasWritten) {
     for (Bytes left = chunk; !left.empty(); ++sample) {
       const SizedImage& image = images()[sample];
       const std::uint64_t frame_bytes = raw_frame_bytes(sizes.payload_bytes[sample]);
-      const Bytes payload = raw_bytes_in(left.first(frame_bytes), sizes.payload_bytes[sample], room);
+      const Bytes payload = raw_bytes_in(left.first(frame_bytes), sizes.payload_bytes[sample], 0,
+                                         sizes.payload_bytes[sample], room);
       EXPECT_TRUE(std::ranges::equal(payload, image.payload));
       EXPECT_EQ(sizes.payload_xxh3[sample], xxh3(image.payload));
       EXPECT_EQ(sizes.heights[sample], image.height);
