@@ -343,6 +343,7 @@ ChunkCache::Pin ChunkCache::acquire(std::size_t chunk, ByteBuffer& scratch) {
   std::unique_lock lock(mutex_);
   const State before = entry.state.load(std::memory_order_relaxed);
   ++entry.pins;
+  settle(chunk);  // what is pinned is not idle
   const bool is_shared = spec_.cache == Cache::decoded && arena_.is_ready(chunk);
   Pin pin(this, chunk, nullptr, before == State::ready || before == State::corrupt || is_shared);
   if (begin_loading(entry, lock)) {
