@@ -109,23 +109,23 @@ const Got kHit{.hit = true}, kMiss{}, kLeftOut{.left_out = true},
 class Used {
  public:
   Used(const ChunkSet& chunks, const ChunkCacheSpec& spec, bool shares = false)
-      : cache_(chunks, spec, make_arena(chunks, spec.cache, true, shares)) {}
-  ChunkCache* operator->() { return &cache_; }
+      : cache_(make_chunk_cache(chunks, spec, make_arena(chunks, spec.cache, true, shares))) {}
+  ChunkCache* operator->() { return cache_.get(); }
   [[nodiscard]] ChunkCache::Pin pin(std::size_t chunk) {
     ByteBuffer scratch;
-    return cache_.acquire(chunk, scratch);
+    return cache_->acquire(chunk, scratch);
   }
   Got acquire(std::size_t chunk) {
-    return got(chunk, 0, [&](ByteBuffer& scratch, ByteBuffer&) { return cache_.acquire(chunk, scratch); });
+    return got(chunk, 0, [&](ByteBuffer& scratch, ByteBuffer&) { return cache_->acquire(chunk, scratch); });
   }
   Got acquire_some(std::size_t chunk, std::uint64_t wanted) {
     return got(chunk, wanted, [&](ByteBuffer& scratch, ByteBuffer& room) {
-      return cache_.acquire_some(chunk, {&wanted, 1}, scratch, room);
+      return cache_->acquire_some(chunk, {&wanted, 1}, scratch, room);
     });
   }
   [[nodiscard]] bool is_right(std::size_t chunk, std::uint64_t in_chunk, const ChunkCache::Pin& pin) {
     ByteBuffer room;
-    const std::uint8_t* const found = cache_.sample(chunk, in_chunk, pin.samples(), room);
+    const std::uint8_t* const found = cache_->sample(chunk, in_chunk, pin.held(), room);
     return std::all_of(found, found + kSampleBytes,
                        [&](std::uint8_t byte) { return byte == chunk * kInChunk + in_chunk; });
   }
@@ -136,14 +136,14 @@ class Used {
     ByteBuffer scratch, room;
     try {
       const ChunkCache::Pin pin = acquire(scratch, room);
-      const bool is_left_out = pin.samples() == nullptr;
+      const bool is_left_out = pin.held().held == Held::left_out;
       EXPECT_TRUE(is_left_out || is_right(chunk, in_chunk, pin)) << "chunk " << chunk;
-      return {pin.hit(), is_left_out, !is_left_out && pin.samples() == room.data()};
+      return {pin.hit(), is_left_out, pin.held().held == Held::room};
     } catch (const Error& error) {
       return {.error = error.what()};
     }
   }
-  ChunkCache cache_;
+  std::unique_ptr<ChunkCache> cache_;
 };
 
 class ChunkStates : public SharedArena {
@@ -441,19 +441,19 @@ TEST_F(ChunkStates, SomeSamplesOfARawChunkStayInTheFile) {
   for (const Cache cache : {Cache::decoded, Cache::none})
     for (const bool reads_samples : {false, true}) {
       if (reads_samples && cache != Cache::none) continue;
-      ChunkCache opened(chunks, {.cache = cache, .kept_chunks = kChunks, .reads_samples = reads_samples},
-                        make_arena(chunks, cache, true, false));
+      const ChunkCacheSpec spec{.cache = cache, .kept_chunks = kChunks, .reads_samples = reads_samples};
+      Used opened(chunks, spec);
       ByteBuffer scratch, room;
       for (const bool is_first : {true, false}) {
-        const ChunkCache::Pin pin = opened.acquire_some(2, {&wanted, 1}, scratch, room);
-        EXPECT_EQ(ChunkCache::is_in_file(pin.samples()), is_first || reads_samples);
-        EXPECT_EQ(pin.holds_memory(), !is_first && !reads_samples);
+        const ChunkCache::Pin pin = opened->acquire_some(2, {&wanted, 1}, scratch, room);
+        EXPECT_EQ(pin.held().held == Held::file, is_first || reads_samples);
+        EXPECT_EQ(pin.holds_memory(), !is_first && cache == Cache::none && !reads_samples);
         EXPECT_EQ(pin.hit(), reads_samples);
-        EXPECT_TRUE(is_known(opened.sample(2, wanted, pin.samples(), room), 2 * kInChunk + wanted));
+        EXPECT_TRUE(is_known(opened->sample(2, wanted, pin.held(), room), 2 * kInChunk + wanted));
       }
-      const ChunkCache::Pin pin = opened.acquire(2, scratch);
+      const ChunkCache::Pin pin = opened->acquire(2, scratch);
       EXPECT_TRUE(pin.hit());
-      EXPECT_EQ(opened.stats().fetches, reads_samples ? 0u : 1u);
+      EXPECT_EQ(opened->stats().fetches, reads_samples ? 0u : 1u);
     }
 }
 
@@ -461,25 +461,25 @@ TEST_F(ChunkStates, SomeSamplesOfARawChunkStayInTheFile) {
 TEST_F(ChunkStates, AReceivedChunkGivesItsMemoryBack) {
   const RangeServer server(part_.path());
   const ChunkSet chunks = raw_chunks(part_, &server);
-  ChunkCache cache(chunks, {.cache = Cache::none, .kept_chunks = 1, .prepared = {.max_asked = 2}});
-  EXPECT_TRUE(cache.can_ask());
+  Used used(chunks, {.cache = Cache::none, .kept_chunks = 1, .prepared = {.max_asked = 2}});
+  EXPECT_TRUE(used->can_ask());
   std::set<const std::uint8_t*> memory;
   ByteBuffer scratch, room;
   for (int pass = 0; pass < 3; ++pass)
     for (std::size_t chunk = 0; chunk < kChunks; ++chunk) {
-      if (chunk % 2 == 0) cache.ask(chunk);
-      const ChunkCache::Pin pin = cache.acquire(chunk, scratch);
+      if (chunk % 2 == 0) used->ask(chunk);
+      const ChunkCache::Pin pin = used->acquire(chunk, scratch);
       EXPECT_FALSE(pin.hit());
-      EXPECT_TRUE(is_known(cache.sample(chunk, 3, pin.samples(), room), chunk * kInChunk + 3));
+      EXPECT_TRUE(is_known(used->sample(chunk, 3, pin.held(), room), chunk * kInChunk + 3));
       memory.insert(pin.samples());
-      EXPECT_TRUE(cache.acquire(chunk, scratch).hit());
+      EXPECT_TRUE(used->acquire(chunk, scratch).hit());
     }
   EXPECT_LE(memory.size(), 3u);
   EXPECT_EQ(scratch.size(), 0u) << "copied";
-  EXPECT_EQ(cache.stats().prepared.remote_bytes, 3 * kChunks * kInChunk * kSampleBytes);
-  cache.ask(0);
-  EXPECT_TRUE(cache.forget_asked());
-  EXPECT_FALSE(cache.acquire(0, scratch).hit());
+  EXPECT_EQ(used->stats().prepared.remote_bytes, 3 * kChunks * kInChunk * kSampleBytes);
+  used->ask(0);
+  EXPECT_TRUE(used->forget_asked());
+  EXPECT_FALSE(used->acquire(0, scratch).hit());
 }
 
 }  // namespace
