@@ -95,7 +95,7 @@ void BatchSamples::find(const BatchTask& task, const EpochBatches::Batch& batch)
   const std::uint64_t end = sorts_batch ? batch.size : task.end;
   for (std::uint64_t at = begin; at < end; ++at) {
     const DrawnSample found = task.order(task.batches.position(batch, at), window_);
-    samples_.push_back({found.chunk, found.in_chunk, static_cast<std::uint32_t>(at), nullptr, found.repeat});
+    samples_.push_back({found.chunk, found.in_chunk, found.repeat, static_cast<std::uint32_t>(at)});
   }
   if (!spec_.by_chunk) return;
   std::sort(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) {
@@ -107,14 +107,14 @@ void BatchSamples::find(const BatchTask& task, const EpochBatches::Batch& batch)
   samples_.erase(samples_.begin(), samples_.begin() + static_cast<std::ptrdiff_t>(task.begin));
 }
 
-const std::uint8_t* BatchSamples::acquire(std::uint64_t chunk, BatchCounts& counts, ByteBuffer& stored) {
+HeldChunk BatchSamples::acquire(std::uint64_t chunk, BatchCounts& counts, ByteBuffer& stored) {
   pins_.push_back(cache_.acquire(chunk, stored));
   ++(pins_.back().hit() ? counts.chunk_hits : counts.chunk_misses);
-  return pins_.back().samples();
+  return pins_.back().held();
 }
 
 /// Gives the chunk of the samples from `begin` on that are in one chunk.
-const std::uint8_t* BatchSamples::acquire_run(std::size_t begin, BatchCounts& counts, ByteBuffer& stored) {
+HeldChunk BatchSamples::acquire_run(std::size_t begin, BatchCounts& counts, ByteBuffer& stored) {
   const std::uint64_t chunk = samples_[begin].chunk;
   if (!cache_.reads_some()) return acquire(chunk, counts, stored);
   wanted_.clear();
@@ -122,16 +122,16 @@ const std::uint8_t* BatchSamples::acquire_run(std::size_t begin, BatchCounts& co
     wanted_.push_back(samples_[i].in_chunk);
   pins_.push_back(cache_.acquire_some(chunk, wanted_, stored, room_));
   ++(pins_.back().hit() ? counts.chunk_hits : counts.chunk_misses);
-  return pins_.back().samples();
+  return pins_.back().held();
 }
 
 /// `held_` remembers by batch number which chunks are already held, so that it needs no clearing.
 void BatchSamples::hold_all(BatchCounts& counts, ByteBuffer& stored) {
   ++batch_;
   for (Sample& sample : samples_) {
-    Held& held = held_[sample.chunk];
+    LastHeld& held = held_[sample.chunk];
     if (held.batch != batch_) held = {batch_, acquire(sample.chunk, counts, stored)};
-    sample.decoded = held.decoded;
+    sample.hold(held.chunk);
   }
 }
 
@@ -141,23 +141,22 @@ std::size_t BatchSamples::hold(std::size_t begin, BatchCounts& counts, ByteBuffe
     hold_all(counts, stored);
     return samples_.size();
   }
-  const std::uint8_t* decoded = nullptr;
+  HeldChunk held;
   bool is_full = false;
   for (std::size_t i = begin; i < samples_.size(); ++i) {
     Sample& sample = samples_[i];
     if (i == begin || sample.chunk != samples_[i - 1].chunk) {
       if (is_full) return i;
-      decoded = acquire_run(i, counts, stored);
-      is_full = (!spec_.holds_all && pins_.back().holds_memory()) ||
-                (decoded != nullptr && decoded == room_.data());
+      held = acquire_run(i, counts, stored);
+      is_full = (!spec_.holds_all && pins_.back().holds_memory()) || held.held == Held::room;
     }
-    sample.decoded = decoded;
+    sample.hold(held);
   }
   return samples_.size();
 }
 
 std::uint64_t BatchSamples::leave_out_corrupt() {
-  const auto is_left_out = [](const Sample& each) { return each.decoded == nullptr; };
+  const auto is_left_out = [](const Sample& each) { return each.held == Held::left_out; };
   if (std::none_of(samples_.begin(), samples_.end(), is_left_out)) return 0;
   const std::uint64_t count = std::erase_if(samples_, is_left_out);
   std::sort(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) { return a.at < b.at; });

@@ -123,9 +123,12 @@ class BatchSamples {
   struct Sample {
     std::uint64_t chunk;
     std::uint64_t in_chunk;
-    std::uint32_t at;             ///< position in the batch
-    const std::uint8_t* decoded;  ///< the chunk's samples, while it is held; null: left out
-    std::uint64_t repeat;         ///< uses of the sample in the epoch before this one, of a sampler
+    std::uint64_t repeat;                   ///< uses of the sample in the epoch before this one, of a sampler
+    std::uint32_t at;                       ///< position in the batch
+    Held held = Held::left_out;             ///< where the chunk's samples are, while it is held
+    const std::uint8_t* decoded = nullptr;  ///< their address, where they are in memory
+    [[nodiscard]] HeldChunk from() const { return {held, decoded}; }
+    void hold(HeldChunk from_pin) { held = from_pin.held, decoded = from_pin.samples; }
   };
   /// Finds the samples of a slice of a batch.
   void find(const BatchTask& task, const EpochBatches::Batch& batch);
@@ -133,7 +136,7 @@ class BatchSamples {
   /// `begin` on; returns where the samples end whose chunks are held.
   [[nodiscard]] std::size_t hold(std::size_t begin, BatchCounts& counts, ByteBuffer& stored);
   void release() { pins_.clear(); }
-  void leave_out(std::size_t index) { samples_[index].decoded = nullptr; }
+  void leave_out(std::size_t index) { samples_[index].hold({}); }
   /// Leaves those out whose chunk is; the others are by their position in the batch then. Returns how many.
   [[nodiscard]] std::uint64_t leave_out_corrupt();
   /// Moves the samples behind those that were left out up: their positions in the batch are 0, 1, ... again.
@@ -145,8 +148,8 @@ class BatchSamples {
   }
 
  private:
-  [[nodiscard]] const std::uint8_t* acquire(std::uint64_t chunk, BatchCounts& counts, ByteBuffer& stored);
-  [[nodiscard]] const std::uint8_t* acquire_run(std::size_t begin, BatchCounts& counts, ByteBuffer& stored);
+  [[nodiscard]] HeldChunk acquire(std::uint64_t chunk, BatchCounts& counts, ByteBuffer& stored);
+  [[nodiscard]] HeldChunk acquire_run(std::size_t begin, BatchCounts& counts, ByteBuffer& stored);
   void hold_all(BatchCounts& counts, ByteBuffer& stored);
 
   const ChunkGrid& grid_;
@@ -158,11 +161,11 @@ class BatchSamples {
   std::vector<std::uint64_t> wanted_;  // of a chunk
   ByteBuffer room_;                    // for some samples of one
   /// Of each chunk, where not by chunk: which batch asked for it last, and what it got.
-  struct Held {
+  struct LastHeld {
     std::uint64_t batch = 0;
-    const std::uint8_t* decoded = nullptr;
+    HeldChunk chunk;
   };
-  std::vector<Held> held_;
+  std::vector<LastHeld> held_;
   std::uint64_t batch_ = 0;  // counts those that were held
 };
 

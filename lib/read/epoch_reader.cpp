@@ -65,15 +65,15 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
       order_(grid_, spec.order, sampling),
       chunks_in_order_(chunks_in_order(spec_, order_)),
       plan_(plan_reader(chunks, chunks_in_order_, spec_)),
-      cache_(chunks,
-             {plan_.cache,
-              plan_.is_unchecked ? CheckHashes::never : spec.check_hashes,
-              spec.on_corrupt,
-              plan_.kept_chunks,
-              plan_.chunks_ahead,
-              plan_.reads_samples,
-              {spec.cache_dir, spec.cache_disk_bytes, plan_.max_asked}},
-             std::move(plan_.arena)),
+      cache_(make_chunk_cache(chunks,
+                              {plan_.cache,
+                               plan_.is_unchecked ? CheckHashes::never : spec.check_hashes,
+                               spec.on_corrupt,
+                               plan_.kept_chunks,
+                               plan_.chunks_ahead,
+                               plan_.reads_samples,
+                               {spec.cache_dir, spec.cache_disk_bytes, plan_.max_asked}},
+                              std::move(plan_.arena))),
       ring_(ring),
       setting_{spec_.threads, spec_.prefetch},
       tuner_(make_tuner(spec_)),
@@ -157,7 +157,7 @@ std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& star
   const PipelineSpec spec{spec_.batches,  spec_.max_threads,   !is_global(spec_),
                           keeps_chunks(), spec_.slice_samples, spec_.streams};
   return with_threads(spec_.batches.batch_size, setting_.threads, [&] {
-    return std::make_unique<BatchPipeline>(order_, cache_, ring_, make_assembler_, spec,
+    return std::make_unique<BatchPipeline>(order_, *cache_, ring_, make_assembler_, spec,
                                            pipeline_size(setting_), start);
   });
 }
@@ -299,7 +299,7 @@ std::uint64_t EpochReader::padded_samples() const {
 LoaderStats EpochReader::stats() const {
   PipelineStats pipeline = before_;
   if (pipeline_) pipeline.add(pipeline_->stats());
-  const ChunkCacheStats cache = cache_.stats();
+  const ChunkCacheStats cache = cache_->stats();
   LoaderStats stats;
   stats.wait_seconds = clock_.wait_seconds();
   stats.step_seconds = clock_.step_seconds();
@@ -342,7 +342,7 @@ LoaderStats EpochReader::stats() const {
 void EpochReader::reset_stats() {
   before_ = {};
   if (pipeline_) pipeline_->reset_stats();
-  cache_.reset_stats();
+  cache_->reset_stats();
   clock_ = {};
 }
 

@@ -37,7 +37,7 @@ class EpochReader {
 
   [[nodiscard]] const EpochReaderSpec& spec() const { return spec_; }
   [[nodiscard]] const ChunkGrid& grid() const { return grid_; }
-  [[nodiscard]] ChunkCache& cache() { return cache_; }
+  [[nodiscard]] ChunkCache& cache() { return *cache_; }
   [[nodiscard]] BatchChunksSpec batch_chunks() const;
   /// Memory for pixels of images of their own sizes, and what tells it from others (arena_id).
   [[nodiscard]] std::uint64_t image_bytes() const { return plan_.image_bytes; }
@@ -93,7 +93,7 @@ class EpochReader {
   LoaderOrder order_;
   std::uint64_t chunks_in_order_;  // that a batch needs at a time
   CachePlan plan_;
-  ChunkCache cache_;
+  std::unique_ptr<ChunkCache> cache_;
   BatchSlots& ring_;
   MakeBatchAssembler make_assembler_;
   std::unique_ptr<BatchPipeline> pipeline_;

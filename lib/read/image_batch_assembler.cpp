@@ -43,8 +43,8 @@ void ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
   samples_.release();
   // Labels lie far apart: fetched in a loop of their own, they do not wait for one another.
   for (const BatchSamples::Sample& each : samples_.all()) {
-    buffer.left_out[each.at] = each.decoded == nullptr ? 1 : 0;
-    if (each.decoded == nullptr) continue;
+    buffer.left_out[each.at] = each.held == Held::left_out ? 1 : 0;
+    if (each.held == Held::left_out) continue;
     buffer.samples[each.at] = samples_.number(each);
     buffer.uses[each.at] = batch.pass + context_.echo * each.repeat;
     copy_label(buffer.samples[each.at], each.at, buffer);
@@ -69,7 +69,7 @@ std::size_t ImageBatchAssembler::close_gaps(std::size_t batch_size, BatchBuffer&
 
 /// Whether a sample's bytes are read from the file to their place in the batch.
 bool ImageBatchAssembler::is_read_in_place(std::size_t index) const {
-  return context_.copier.copies() && ChunkCache::is_in_file(samples_.all()[index].decoded);
+  return context_.copier.copies() && samples_.all()[index].held == Held::file;
 }
 
 /// Reads samples one by one straight into the batch.
@@ -94,22 +94,20 @@ void ImageBatchAssembler::read_samples(std::size_t begin, std::size_t end, Batch
 void ImageBatchAssembler::copy_samples(std::size_t begin, std::size_t end, const BatchTask& task,
                                        std::uint32_t pass, BatchBuffer& buffer) {
   const std::span<const BatchSamples::Sample> all = samples_.all();
-  const std::uint64_t step = context_.cache.reads_samples() ? 0 : context_.source.chunks().sample_step();
+  const std::uint64_t step = context_.source.chunks().sample_step();
   const CopyClock clock;
   const double decoded_before = counts_.decode_seconds;
   for (std::size_t i = begin; i < end; ++i) {
     const BatchSamples::Sample& each = all[i];
-    if (i + 1 < end && all[i + 1].decoded != nullptr && step != 0 &&
-        !ChunkCache::is_in_file(all[i + 1].decoded))
+    if (i + 1 < end && all[i + 1].decoded != nullptr && step != 0)
       prefetch(all[i + 1].decoded + all[i + 1].in_chunk * step);
-    if (each.decoded == nullptr || is_read_in_place(i)) continue;
-    const std::uint8_t* const stored =
-        context_.cache.sample(each.chunk, each.in_chunk, each.decoded, sample_);
-    if (stored == sample_.data()) counts_.read_bytes += sample_.size();
+    if (each.held == Held::left_out || is_read_in_place(i)) continue;
+    const std::uint8_t* const stored = context_.cache.sample(each.chunk, each.in_chunk, each.from(), sample_);
     if (stored == nullptr) {
       samples_.leave_out(i);
       continue;
     }
+    if (each.held == Held::file) counts_.read_bytes += sample_.size();
     if (!write_sample(i, stored, task, pass, buffer)) samples_.leave_out(i);
   }
   clock.add_to(counts_);

@@ -25,7 +25,7 @@ struct ImageDataset::Impl {
   void visit(std::span<const std::uint64_t> samples, const Use& use) {
     const ChunkSet& chunks = source.chunks();
     ByteBuffer room;
-    reader.visit(samples, [&](std::size_t at, ChunkGrid::Location location, const std::uint8_t* chunk) {
+    reader.visit(samples, [&](std::size_t at, ChunkGrid::Location location, HeldChunk chunk) {
       const ChunkSet::SampleLocation sample = chunks.find_sample(samples[at]);
       try {
         use(at, sample, reader.image(location, chunk, room));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <string>
@@ -48,18 +49,18 @@ class SampleReader {
                                   .in_order = false,
                                   .checks = options.check_hashes != CheckHashes::never,
                                   .shares = true})),
-        cache_(chunks,
-               {plan_.cache,
-                options.check_hashes,
-                OnCorrupt::fail,
-                plan_.kept_chunks,
-                1,
-                plan_.reads_samples,
-                {options.cache_dir, options.cache_disk_bytes, plan_.max_asked}},
-               std::move(plan_.arena)) {}
+        cache_(make_chunk_cache(chunks,
+                                {plan_.cache,
+                                 options.check_hashes,
+                                 OnCorrupt::fail,
+                                 plan_.kept_chunks,
+                                 1,
+                                 plan_.reads_samples,
+                                 {options.cache_dir, options.cache_disk_bytes, plan_.max_asked}},
+                                std::move(plan_.arena))) {}
 
   /// Calls use(at, location, chunk) for each of `samples`, samples[at], in the order of chunks, so that each
-  /// chunk is asked for once; `chunk` is what ChunkCache::Pin gives.
+  /// chunk is asked for once; `chunk` is what a ChunkCache::Pin holds.
   template <class Use>
   void visit(std::span<const std::uint64_t> samples, const Use& use) {
     ByteBuffer stored, room;
@@ -67,8 +68,8 @@ class SampleReader {
     const std::vector<std::size_t> order = ascending_order(samples);
     std::size_t asked = 0;  // of `order`: their chunks were asked for
     for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
-      for (asked = std::max(asked, begin); asked < order.size() && cache_.can_ask(); ++asked)
-        cache_.ask(grid_.find(samples[order[asked]]).chunk);
+      for (asked = std::max(asked, begin); asked < order.size() && cache_->can_ask(); ++asked)
+        cache_->ask(grid_.find(samples[order[asked]]).chunk);
       const std::uint64_t chunk = grid_.find(samples[order[begin]]).chunk;
       wanted.clear();
       for (end = begin; end < order.size(); ++end) {
@@ -78,21 +79,20 @@ class SampleReader {
       }
       const ChunkCache::Pin pin =
           with_memory("read: a chunk needs more memory than can be had: lower cache_bytes",
-                      [&] { return cache_.acquire_some(chunk, wanted, stored, room); });
+                      [&] { return cache_->acquire_some(chunk, wanted, stored, room); });
       for (std::size_t i = begin; i < end; ++i)
-        use(order[i], ChunkGrid::Location{chunk, wanted[i - begin]}, pin.samples());
+        use(order[i], ChunkGrid::Location{chunk, wanted[i - begin]}, pin.held());
     }
   }
   /// The pixels of an image at a location that `visit` gave, as ChunkCache::sample.
-  [[nodiscard]] const std::uint8_t* image(ChunkGrid::Location location, const std::uint8_t* chunk,
-                                          ByteBuffer& room) {
-    return cache_.sample(location.chunk, location.in_chunk, chunk, room);
+  [[nodiscard]] const std::uint8_t* image(ChunkGrid::Location location, HeldChunk chunk, ByteBuffer& room) {
+    return cache_->sample(location.chunk, location.in_chunk, chunk, room);
   }
 
  private:
   ChunkGrid grid_;
   CachePlan plan_;
-  ChunkCache cache_;
+  std::unique_ptr<ChunkCache> cache_;
 };
 
 }  // namespace chunkhit

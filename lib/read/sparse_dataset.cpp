@@ -77,8 +77,8 @@ SparseRows SparseDataset::read(std::span<const std::uint64_t> rows, MatrixName m
   SparseRows walked;
   std::vector<std::size_t> starts(rows.size());
   walked.indptr.assign(rows.size() + 1, 0);
-  impl_->reader.visit(rows, [&](std::size_t at, ChunkGrid::Location location, const std::uint8_t* chunk) {
-    const StoredRow row = DecodedRows(chunk, impl_->source.matrix(), which).row(location.in_chunk);
+  impl_->reader.visit(rows, [&](std::size_t at, ChunkGrid::Location location, HeldChunk chunk) {
+    const StoredRow row = DecodedRows(chunk.samples, impl_->source.matrix(), which).row(location.in_chunk);
     starts[at] = walked.indices.size();
     walked.indptr[at + 1] = static_cast<std::int64_t>(row.nnz);
     for (std::size_t i = 0; i < row.nnz; ++i) walked.indices.push_back(column_at(row, i, id_bytes));

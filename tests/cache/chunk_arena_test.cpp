@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "bench/own_process.h"
-#include "support/temporary_folder.h"
+#include "support/shared_processes.h"
 
 namespace chunkhit {
 namespace {
@@ -30,25 +30,6 @@ using Claim = ChunkArena::Claim;
 
 constexpr std::uint64_t kId = 17;
 const std::vector<std::uint64_t> kSizes{100, 5000, 0, 70'000};
-
-/// Processes that find each other in a folder of the test's own.
-class SharedArena : public testing::Test {
- protected:
-  SharedArena() { ::setenv("TMPDIR", folder_.path().c_str(), 1); }
-  ~SharedArena() override { ::setenv("TMPDIR", before_.c_str(), 1); }
-
-  [[nodiscard]] std::string own_folder() const {
-    return folder_.path("chunkhit-" + std::to_string(::geteuid()));
-  }
-  [[nodiscard]] std::vector<std::string> files() const {
-    std::vector<std::string> files;
-    for (const auto& entry : std::filesystem::directory_iterator(own_folder())) files.push_back(entry.path());
-    return files;
-  }
-
-  std::string before_ = std::filesystem::temp_directory_path();
-  TemporaryFolder folder_;
-};
 
 std::string why_not_shared() {
   try {
@@ -78,24 +59,6 @@ bool is_right(const ChunkArena& arena) {
   return true;
 }
 
-/// A child that does `work`, which returns whether it went well, and then waits for its end.
-template <class Work>
-pid_t start_child(const Work& work) {
-  int ends[2];
-  EXPECT_EQ(::pipe(ends), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (!work()) ::_exit(1);
-    static_cast<void>(!::write(ends[1], "r", 1));
-    for (;;) ::pause();
-  }
-  ::close(ends[1]);
-  char ready = 0;
-  EXPECT_EQ(::read(ends[0], &ready, 1), 1) << "the child ended early";
-  ::close(ends[0]);
-  return child;
-}
-
 /// Waits until a child waits for a chunk, or has ended.
 void await_futex(pid_t child) {
   const std::string path = "/proc/" + std::to_string(child) + "/";
@@ -106,11 +69,6 @@ void await_futex(pid_t child) {
     if (call == std::to_string(SYS_futex) || state == "Z" || state.empty()) return;
     ::usleep(1000);
   }
-}
-
-void kill_child(pid_t child) {
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
 }
 
 TEST_F(SharedArena, ManyProcessesFillEachChunkOnce) {

@@ -36,10 +36,10 @@ std::vector<std::uint64_t> read_chunk(ChunkCache& cache, const ChunkSet& chunks,
   ByteBuffer scratch, room;
   std::vector<std::uint64_t> right;
   const ChunkCache::Pin pin = cache.acquire(chunk, scratch);
-  if (pin.samples() == nullptr) return right;
+  if (pin.held().held == Held::left_out) return right;
   const StoredChunk& stored = chunks.stored(chunks.find(chunk));
   for (std::uint64_t i = 0; i < stored.sample_count; ++i) {
-    const std::uint8_t* const found = cache.sample(chunk, i, pin.samples(), room);
+    const std::uint8_t* const found = cache.sample(chunk, i, pin.held(), room);
     const ByteBuffer expected = known_samples(kShape, stored.first_sample + i, 1);
     if (found == nullptr) continue;
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), found)) << "chunk " << chunk << ", sample " << i;
@@ -59,11 +59,12 @@ std::string error_of(ChunkCache& cache, const ChunkSet& chunks, std::size_t chun
 }
 
 std::uint64_t fetches_of_two_passes(const ChunkSet& chunks, const ChunkCacheSpec& spec) {
-  ChunkCache cache(chunks, spec, make_arena(chunks, spec.cache, true, false));
+  const std::unique_ptr<ChunkCache> cache =
+      make_chunk_cache(chunks, spec, make_arena(chunks, spec.cache, true, false));
   for (int pass = 0; pass < 2; ++pass)
     for (std::size_t chunk = 0; chunk < chunks.chunk_count(); ++chunk)
-      EXPECT_FALSE(read_chunk(cache, chunks, chunk).empty());
-  return cache.stats().fetches;
+      EXPECT_FALSE(read_chunk(*cache, chunks, chunk).empty());
+  return cache->stats().fetches;
 }
 
 TEST(ChunkCache, FetchesAChunkAgainOnlyWhereItDidNotStay) {
@@ -94,10 +95,11 @@ TEST(ChunkCache, ComparesWhatItReadsFromAFileAndTrustsItsMemory) {
                              {{.cache = Cache::compressed}, false},
                              {{.cache = Cache::none, .kept_chunks = 9}, false},
                              {{.cache = Cache::none}, true}}) {
-      ChunkCache cache(chunks, each.spec, make_arena(chunks, each.spec.cache, true, false));
-      EXPECT_EQ(error_of(cache, chunks, 2), "");
+      const std::unique_ptr<ChunkCache> cache =
+          make_chunk_cache(chunks, each.spec, make_arena(chunks, each.spec.cache, true, false));
+      EXPECT_EQ(error_of(*cache, chunks, 2), "");
       const ChangedReads changed(at);
-      EXPECT_EQ(error_of(cache, chunks, 2).empty(), !each.notices) << static_cast<int>(each.spec.cache);
+      EXPECT_EQ(error_of(*cache, chunks, 2).empty(), !each.notices) << static_cast<int>(each.spec.cache);
     }
   }
 }
@@ -106,9 +108,9 @@ TEST(ChunkCache, NamesTheSampleThatDiffers) {
   const TemporaryFolder folder;
   const ChunkSet chunks = chunks_of(folder, "hdf5", "none");
   for (const bool reads_samples : {false, true}) {
-    ChunkCache cache(chunks, {.reads_samples = reads_samples});
+    const std::unique_ptr<ChunkCache> cache = make_chunk_cache(chunks, {.reads_samples = reads_samples});
     const ChangedReads changed(chunks.stored({0, 2}).offset + kBytes + 7);
-    const std::string error = error_of(cache, chunks, 2);
+    const std::string error = error_of(*cache, chunks, 2);
     EXPECT_NE(error.find("hdf5none: chunk 2 (samples 8-11): sample 9: checksum "), std::string::npos)
         << error;
   }
@@ -119,12 +121,13 @@ TEST(ChunkCache, LeavesOutOneSampleWhereSamplesAreReadOneByOne) {
   const ChunkSet chunks = chunks_of(folder, "hdf5", "none");
   using Indices = std::vector<std::uint64_t>;
   for (const bool reads_samples : {false, true}) {
-    ChunkCache cache(chunks, {.on_corrupt = OnCorrupt::skip, .reads_samples = reads_samples});
+    const std::unique_ptr<ChunkCache> cache =
+        make_chunk_cache(chunks, {.on_corrupt = OnCorrupt::skip, .reads_samples = reads_samples});
     const ChangedReads changed(chunks.stored({0, 2}).offset + kBytes + 7);
     for (int again = 0; again < 2; ++again)
-      EXPECT_EQ(read_chunk(cache, chunks, 2), reads_samples ? Indices({0, 2, 3}) : Indices());
-    EXPECT_EQ(read_chunk(cache, chunks, 3), Indices({0, 1, 2, 3}));
-    EXPECT_EQ(cache.stats().corrupt_chunks, 1u);
+      EXPECT_EQ(read_chunk(*cache, chunks, 2), reads_samples ? Indices({0, 2, 3}) : Indices());
+    EXPECT_EQ(read_chunk(*cache, chunks, 3), Indices({0, 1, 2, 3}));
+    EXPECT_EQ(cache->stats().corrupt_chunks, 1u);
   }
 }
 
@@ -132,12 +135,13 @@ TEST(ChunkCache, LeavesOutOneSampleWhereSamplesAreReadOneByOne) {
 TEST(ChunkCache, LeavesOutOneSampleOfThoseThatAreReadAtOnce) {
   const TemporaryFolder folder;
   const ChunkSet chunks = chunks_of(folder, "hdf5", "none");
-  ChunkCache cache(chunks, {.on_corrupt = OnCorrupt::skip, .reads_samples = true});
+  const std::unique_ptr<ChunkCache> cache =
+      make_chunk_cache(chunks, {.on_corrupt = OnCorrupt::skip, .reads_samples = true});
   ByteBuffer out(3 * kBytes);
   std::vector<ChunkCache::SampleRead> reads;
   for (const std::uint64_t i : {0, 1, 2}) reads.push_back({1, i, out.data() + i * kBytes});
   const ChangedReads changed(chunks.stored({0, 1}).offset + kBytes);
-  cache.read_samples(reads);
+  cache->read_samples(reads);
   EXPECT_NE(reads[0].out, nullptr);
   EXPECT_EQ(reads[1].out, nullptr);
   EXPECT_NE(reads[2].out, nullptr);
@@ -157,12 +161,13 @@ TEST(ChunkCache, ReadsWholeChunksWhereEachReadWaitsForStorage) {
 TEST(ChunkCache, CountsDamageAgainAfterAReset) {
   const TemporaryFolder folder;
   const ChunkSet chunks = chunks_of(folder, "hdf5", "none");
-  ChunkCache cache(chunks, {.on_corrupt = OnCorrupt::skip, .reads_samples = true});
+  const std::unique_ptr<ChunkCache> cache =
+      make_chunk_cache(chunks, {.on_corrupt = OnCorrupt::skip, .reads_samples = true});
   const ChangedReads changed(chunks.stored({0, 1}).offset);
   for (int pass = 0; pass < 2; ++pass) {
-    read_chunk(cache, chunks, 1);
-    EXPECT_EQ(cache.stats().corrupt_chunks, 1);
-    cache.reset_stats();
+    read_chunk(*cache, chunks, 1);
+    EXPECT_EQ(cache->stats().corrupt_chunks, 1);
+    cache->reset_stats();
   }
 }
 
@@ -170,12 +175,13 @@ TEST(ChunkCache, ComparesNothingWhereItIsToldSo) {
   const TemporaryFolder folder;
   const ChunkSet chunks = chunks_of(folder, "hdf5", "none");
   for (const bool reads_samples : {false, true}) {
-    ChunkCache cache(chunks, {.check_hashes = CheckHashes::never, .reads_samples = reads_samples});
+    const std::unique_ptr<ChunkCache> cache =
+        make_chunk_cache(chunks, {.check_hashes = CheckHashes::never, .reads_samples = reads_samples});
     const ChangedReads changed(chunks.stored({0, 2}).offset + kBytes + 7);
     ByteBuffer scratch, room;
-    const ChunkCache::Pin pin = cache.acquire(2, scratch);
+    const ChunkCache::Pin pin = cache->acquire(2, scratch);
     const ByteBuffer expected = known_samples(kShape, 9, 1);
-    const std::uint8_t* const found = cache.sample(2, 1, pin.samples(), room);
+    const std::uint8_t* const found = cache->sample(2, 1, pin.held(), room);
     EXPECT_NE(found[7], expected[7]);
   }
 }

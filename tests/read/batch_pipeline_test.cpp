@@ -78,17 +78,17 @@ class Numbers {
   Numbers(const std::string& part, Shuffle shuffle, const PipelineSize& size, std::size_t max_slots = 40)
       : source_(std::vector{part}, {}),
         grid_(source_.chunks().sample_counts()),
-        cache_(source_.chunks(), {.kept_chunks = 8, .chunks_ahead = 64}),
+        cache_(make_chunk_cache(source_.chunks(), {.kept_chunks = 8, .chunks_ahead = 64})),
         ring_(size.slots, max_slots,
               [this] {
                 if (no_more_buffers_) throw std::bad_alloc();
                 return NumberBuffer{std::vector<std::uint64_t>(kBatch)};
               }),
         make_maker_([this] {
-          return std::make_unique<NumberAssembler>(source_.chunks(), grid_, cache_, ring_, workers_);
+          return std::make_unique<NumberAssembler>(source_.chunks(), grid_, *cache_, ring_, workers_);
         }),
         order_(grid_, {.shuffle = shuffle, .seed = 3, .window_chunks = 4}, {}),
-        pipeline_(order_, cache_, ring_, make_maker_,
+        pipeline_(order_, *cache_, ring_, make_maker_,
                   {.batches = {.batch_size = kBatch},
                    .max_threads = 8,
                    .loads_ahead = shuffle != Shuffle::global,
@@ -112,7 +112,7 @@ class Numbers {
  private:
   ImageSource source_;
   ChunkGrid grid_;
-  ChunkCache cache_;
+  std::unique_ptr<ChunkCache> cache_;
   bool no_more_buffers_ = false;
   BatchRing<NumberBuffer> ring_;
   Workers workers_;

@@ -196,7 +196,8 @@ class PageWaits {
   static constexpr std::uint64_t kBatch = 1000;
   ImageSource source_;
   ChunkGrid grid_{source_.chunks().sample_counts()};
-  ChunkCache cache_{source_.chunks(), {.check_hashes = CheckHashes::never, .reads_samples = true}};
+  std::unique_ptr<ChunkCache> cache_ =
+      make_chunk_cache(source_.chunks(), {.check_hashes = CheckHashes::never, .reads_samples = true});
   std::unique_ptr<ImageCopier> copier_ =
       image_copier(source_.chunks(), {source_.chunks().sample(), {}, Dtype::uint8, Layout::nhwc, {}});
   BatchRing<BatchBuffer> ring_{1, 1, [this] {
@@ -209,7 +210,7 @@ class PageWaits {
                                                     {}};
                                }};
   ImageBatchAssembler assembler_{
-      {source_, grid_, cache_, *copier_, ring_, 1, 1, {.slice_samples = kBatch, .holds_all = false}}};
+      {source_, grid_, *cache_, *copier_, ring_, 1, 1, {.slice_samples = kBatch, .holds_all = false}}};
 };
 
 TEST(BatchAssembler, CountsWaitingForPagesOfAMappedFileApartFromCopying) {
