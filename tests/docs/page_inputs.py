@@ -68,11 +68,13 @@ def write_photos():
 
 
 def write_ratings():
-    """ratings.csv, its parts by user, tables of its items and users, and files as those of MovieLens 100K."""
+    """ratings.csv, also as review.json, its parts by user, tables of its items and users, and files as those of MovieLens 100K."""
     draw = random.Random(1)
     rows = [f"{user},{item},{draw.randint(4, 5)},{1_600_000_000 + draw.randrange(10**7)}"
             for user in range(USERS) for item in draw.sample(range(ITEMS), 12)]
     write_table("ratings.csv", "user,item,rating,timestamp", rows)
+    write_table("review.json", "", ('{"author": {"id": "%s"}, "user_id": "%s", "business_id": "%s", "stars": %s, "useful": 1, "date": %s}'
+                                    % (user, user, *rest) for user, *rest in (row.split(",") for row in rows)))
     for part in range(2):
         write_table(f"parts/part-{part}.csv", "user,item,rating,timestamp", (row for row in rows if int(row.split(",")[0]) % 2 == part))
     write_table("movies.csv", "item,title,genres", (f"{item},Title {item},Comedy" for item in range(ITEMS)))

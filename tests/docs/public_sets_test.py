@@ -43,9 +43,15 @@ SETS = {
     "MovieLens 100K": {"u.data": lines("{user}\t{item}\t{value}\t{time}\n"),
                        "u.item": "".join(f"{item}|Caf\xe9 {item}|01-Jan-1995||0|1\n" for item in range(1, 21)),
                        "u.user": "".join(f"{user}|24|M|writer|85711\n" for user in range(1, 31))},
-    "Amazon 2014": {"ratings.csv": lines("A{user}X,B{item}Y,{value}.0,{time}\n")},
-    "Amazon 2018": {"ratings.csv": lines("B{item}Y,A{user}X,{value}.0,{time}\n")},
-    "Amazon 2023": {"ratings.csv": lines("A{user},B{item},{value}.0,{time}123\n", "user_id,parent_asin,rating,timestamp\n")},
+    "Amazon 2014, ratings": {"ratings.csv": lines("A{user}X,B{item}Y,{value}.0,{time}\n")},
+    "Amazon 2018, ratings": {"ratings.csv": lines("B{item}Y,A{user}X,{value}.0,{time}\n")},
+    "Amazon 2023, ratings": {"ratings.csv": lines("A{user},B{item},{value}.0,{time}123\n", "user_id,parent_asin,rating,timestamp\n")},
+    "Amazon reviews": {"reviews.json": lines('{{"reviewerID": "A{user}", "asin": "B{item}", "helpful": [0, 0], "reviewText": "a \\"b\\"",'
+                                             ' "overall": {value}.0, "unixReviewTime": {time}, "reviewTime": "09 13, 2009"}}\n')},
+    "Yelp": {"review.json": lines('{{"review_id":"K{time}","user_id":"m{user}","business_id":"X{item}","stars":{value}.0,"useful":0,'
+                                  '"text":"t","date":"2018-07-07 22:09:11"}}\n')},
+    "Goodreads": {"interactions.json": lines('{{"user_id": "{user:032x}", "book_id": "{item}", "review_id": "{time}", "is_read": true,'
+                                             ' "rating": {value}, "date_added": "Wed Dec 09 19:39:58 -0800 2015", "read_at": ""}}\n')},
     "Netflix": {"combined_data_1.txt": netflix()},
     "Gowalla, check-ins": {"checkins.txt": lines("{user}\t2010-10-19T23:55:27Z\t30.2359\t-97.7951\t{item}\n")},
     "Gowalla, Yelp2018": {"train.txt": user_items(0, 5), "test.txt": user_items(5, 6)},
@@ -59,7 +65,7 @@ SETS = {
     "Million Song": {"train_triplets.txt": lines("{user:040x}\tSO{item}\t{value}\n")},
 }
 # Rows of sets that are no input as they are.
-OTHERS = {"Yelp", "CiteULike"}
+OTHERS = {"Steam of UCSD", "CiteULike"}
 
 
 def rows():

@@ -42,8 +42,8 @@ enum class SharedRows : std::uint8_t { error, join, file_name };
 
 /// How the inputs are read; they have one format.
 struct RatingInputSpec {
-  /// "text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5", "pack"; empty: detected by
-  /// content; folders are packs.
+  /// "text", "user-items", "netflix", "json-lines", "matrix-market", "svmlight", "npz", "hdf5", "pack";
+  /// empty: detected by content; folders are packs.
   std::string format;
   RatingTableSpec table;
   bool transpose = false;  ///< columns of matrices are users; else as the file says, or rows are

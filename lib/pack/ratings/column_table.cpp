@@ -15,6 +15,7 @@
 #include "base/words.h"
 #include "listing/kept_columns.h"
 #include "manifest/id_list.h"
+#include "ratings/rating_names.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {

@@ -156,7 +156,9 @@ void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {
   if (!spec.layer.empty()) throw_usage("`layer`:" + are + "hdf5");
   if (spec.transpose) throw_usage("`transpose`:" + are + "matrices; `user` and `item` name columns");
   if (spec.shared_rows != SharedRows::error) throw_usage("`shared_rows`:" + are + "matrices");
-  const char* const flag = format == RatingFormat::text ? nullptr : given_table_flag(spec.table);
+  RatingTableSpec table = spec.table;
+  if (format == RatingFormat::json_lines) table.user = table.item = table.value = table.time = "";
+  const char* const flag = format == RatingFormat::text ? nullptr : given_table_flag(table);
   if (flag != nullptr && std::string_view(flag) != "`comment`")
     throw_usage(std::string(flag) + ":" + are + "text");
 }
@@ -404,10 +406,11 @@ IdColumnNames id_column_names(const RatingInputSpec& spec, const std::vector<std
   // What is no regular file can be read only once.
   if (paths.empty() || !std::filesystem::is_regular_file(paths[0], error)) return given;
   std::unique_ptr<TextStream> stream;
-  if (open_input(spec, paths[0], nullptr, stream).format != RatingFormat::text) return given;
+  const RatingFormat format = open_input(spec, paths[0], nullptr, stream).format;
+  if (!has_columns(format)) return given;
   const Bytes head = stream->head();
   const TextHead lines{as_text(head), head.size() < TextStream::kHeadBytes, spec.table.comment};
-  const RatingTable table = detect_rating_table(lines, spec.table, stream->name());
+  const RatingTable table = detect_columns(format, lines, spec.table, stream->name());
   return table.column_names.empty() ? given : id_column_names(table);
 }
 

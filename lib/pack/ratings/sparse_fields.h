@@ -125,9 +125,10 @@ void show_input(Spec& spec, Fields& fields) {
   auto& input = spec.input;
   auto& table = input.table;
   fields.group("Input");
-  fields(Field{"format", "Format of all inputs: text, npz, hdf5, pack ...", "WORD"}.that_may_differ(),
-         input.format,
-         ChoiceForm{{"auto"}, "auto text user-items netflix matrix-market svmlight npz hdf5 pack"});
+  fields(
+      Field{"format", "Format of all inputs: text, json-lines, npz, hdf5 ...", "WORD"}.that_may_differ(),
+      input.format,
+      ChoiceForm{{"auto"}, "auto text user-items netflix json-lines matrix-market svmlight npz hdf5 pack"});
   fields(Field{"delimiter", "Field delimiter: , :: tab blanks ..."}.that_may_differ(), table.delimiter,
          DelimiterForm{{"auto"}});
   fields(Field{"header", "Whether the first line is a header"}.that_may_differ(), table.header, WordForm{});
