@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """The flags that tools/ratings.md gives for public data sets read small files of the same form: each row of the table is run over
 180 ratings of 30 users and 20 items, and finds these. Usage: public_sets_test.py ROOT TOOLS_FOLDER"""
+import io
 import os
 import random
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
+
+import h5py
+import numpy as np
 
 ROOT, TOOLS = map(os.path.abspath, sys.argv[1:3])
 DRAW = random.Random(1)
@@ -33,6 +38,20 @@ def user_items(first, last):
 def netflix():
     return "".join(f"{item}:\n" + "".join(f"{user},{value},2005-09-06\n" for user, other, value, _ in RATINGS if other == item)
                    for item in range(1, 21))
+
+
+def cell_ranger():
+    """Bytes, as latin-1, of a file of 10x Genomics whose genes are the items; antibodies stand beside them."""
+    pairs, buffer = sorted((user, item) for user, item, _, _ in RATINGS), io.BytesIO()
+    entries = [(user, item) for user in range(1, 31) for item in [*(item for other, item in pairs if other == user), 21, 22]]
+    with h5py.File(buffer, "w") as file:
+        for name, values in (("data", np.ones(len(entries), "i4")), ("indices", np.array([item - 1 for _, item in entries])),
+                             ("indptr", np.arange(0, len(entries) + 1, len(entries) // 30)), ("shape", np.array([22, 30])),
+                             ("barcodes", np.array([f"AC{user}-1" for user in range(30)], "S")),
+                             ("features/id", np.array([f"ENSG{item}" for item in range(22)], "S")),
+                             ("features/feature_type", np.array(["Gene Expression"] * 20 + ["Antibody Capture"] * 2, "S"))):
+            file["matrix/" + name] = values
+    return buffer.getvalue().decode("latin-1")
 
 
 # Begin of a row's first cell: the files that its flags and its INPUT name.
@@ -62,6 +81,7 @@ SETS = {
                                         "user_id,video_id,play_duration,video_duration,time,date,timestamp,watch_ratio\n")},
     "KuaiRand": {"log.csv": lines("{user},{item},20220408,1200,{time}123,1,0\n", "user_id,video_id,date,hourmin,time_ms,is_click,is_like\n")},
     "RecBole": {"a.inter": lines("{user}\t{item}\t{value}\t{time}\n", "user_id:token\titem_id:token\trating:float\ttimestamp:float\n")},
+    "10x Genomics": {"filtered_feature_bc_matrix.h5": cell_ranger()},
     "Million Song": {"train_triplets.txt": lines("{user:040x}\tSO{item}\t{value}\n")},
 }
 # Rows of sets that are no input as they are.
@@ -82,7 +102,7 @@ def run(name, flags, files):
         with open(path, "w", encoding="latin-1", newline="") as file:
             file.write(text)
     inputs = [] if "--train-file" in flags else list(files)[:1]
-    done = subprocess.run([f"{TOOLS}/pack-sparse", *inputs, *flags.split(), "--dry-run"], stdout=subprocess.PIPE,
+    done = subprocess.run([f"{TOOLS}/pack-sparse", *inputs, *shlex.split(flags), "--dry-run"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     check(done.returncode == 0, name, flags, "exit", done.returncode, done.stdout)
     found = re.search(r"^input +(\d+) +(\d+) +(\d+)$", done.stdout, re.M)

@@ -147,8 +147,11 @@ void show_input(Spec& spec, Fields& fields) {
   fields.group("Input");
   fields(Field{"transpose", "Matrix inputs have items as rows, users as columns"}, input.transpose,
          TransposeForm{});
-  fields(Field{"layer", "hdf5: name of an AnnData layer, or the word raw; empty: X", "NAME"}, input.layer,
+  fields(Field{"layer", "hdf5: an AnnData layer, the word raw, or a genome; empty: X", "NAME"}, input.layer,
          TextForm{});
+  fields.record_if(!input.feature_type.empty(),
+                   Field{"feature_type", "hdf5 of 10x Genomics: only features of this type", "NAME"},
+                   input.feature_type, TextForm{});
   fields.record_if(input.shared_rows != SharedRows::error,
                    Field{"shared_rows", "Row names of several matrices"}, input.shared_rows, WordForm{});
   fields.record_if(input.encoding != Encoding::utf8, Field{"encoding", "Encoding of ratings and tables"},
