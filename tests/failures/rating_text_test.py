@@ -344,6 +344,12 @@ def test_json_lines_make_the_pack_of_the_same_table(space):
         said = pack(space(name), "-o", out, *flags, "--threads", str(number % 2 + 1), "--memory-bytes", "40M")
         check("columns: user reviewerID (by name), item asin (by name), value overall (by name), time unixReviewTime" in said, said)
         check({part: Pack(f"{out}/{part}").x for part in expected} == expected, name)
+    counts = []
+    for name in ("r.csv", "r.json"):
+        pack(space(name), "--count-items", "-o", space("counts.csv"), "--force")
+        with open(space("counts.csv")) as file:
+            counts.append(file.read())
+    check(counts[0] == counts[1] and len(counts[0].splitlines()) > 50, counts)
     said = pack(space("r.json"), "-o", space("named"), "--user", "reviewerID", "--item", "style.Size:", expect=1)
     check('r.json:1:' in said and 'item: expected an id, found "["' in said, said)
     said = pack(space("r.json"), "-o", space("dry"), "--item", "asni", "--dry-run", expect=65)
@@ -351,6 +357,8 @@ def test_json_lines_make_the_pack_of_the_same_table(space):
     titles = write(space, "titles.csv", "asin,title\n" + "".join(f"{item},T{item}\n" for item in {rating[1] for rating in ratings}))
     pack(space("r.json"), "-o", space("titles"), "--item-columns", titles, "--duplicates", "last")
     check(",T" in open(space("titles/items.csv")).read(), "titles")
+    said = pack(space("r.json"), "-o", space("no"), "--item-columns", write(space, "meta.json", '{"asin": 7, "title": "x"}\n'), expect=65)
+    check("meta.json: holds JSON, expected a table; of JSON lines: (echo asin,title; jq -r" in said, said)
     said = pack(space("r.json"), space("r.csv"), "-o", space("both"), expect=65)
     check("r.csv: is text, the inputs before are json-lines" in said, said)
 
