@@ -27,7 +27,7 @@ set(libraries "HDF5 ${HDF5_VERSION}" "libjpeg-turbo ${TURBOJPEG_VERSION}" "zstd 
 if(CHUNKHIT_PACK)
   include(PackLibraries)
   list(APPEND libraries "oneTBB ${TBB_VERSION}" "libarchive ${ARCHIVE_VERSION}" "zlib ${ZLIB_VERSION_STRING}" "libexif ${EXIF_VERSION}"
-    "libwebp ${WEBP_VERSION}" "libpng ${PNG_VERSION}" "libtiff ${TIFF_VERSION}")
+    "libwebp ${WEBP_VERSION}" "libpng ${PNG_VERSION}" "libtiff ${TIFF_VERSION}" "simdjson ${SIMDJSON_VERSION}")
   bundle_needs(hdf5::hdf5 -l:libsz.a -l:libaec.a ZLIB::ZLIB)
   bundle_needs(PkgConfig::TIFF -l:libjbig.a -l:liblzma.a Lerc PkgConfig::WEBP PkgConfig::ZSTD PkgConfig::DEFLATE JPEG::JPEG ZLIB::ZLIB)
   bundle_needs(PkgConfig::ARCHIVE -l:libbz2.a -l:liblzma.a nettle PkgConfig::ZSTD ZLIB::ZLIB)

@@ -7,6 +7,7 @@ pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
 pkg_check_modules(TIFF REQUIRED IMPORTED_TARGET libtiff-4>=4.5)
 pkg_check_modules(STB REQUIRED IMPORTED_TARGET stb)
+pkg_check_modules(SIMDJSON REQUIRED IMPORTED_TARGET simdjson>=3.0)
 # Further types of images, where their libraries are found. Without them such files are rejected by name.
 if(CHUNKHIT_AVIF)
   pkg_check_modules(AVIF IMPORTED_TARGET libavif>=0.11)

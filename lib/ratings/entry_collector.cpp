@@ -192,16 +192,18 @@ EntrySource compressed_entries(ArrayShape shape, CompressedArrays arrays) {
   CompressedWalk walk(std::move(shape), outer_count, inner_count, arrays.entry_count,
                       std::move(arrays.indptr), std::move(arrays.indices));
   Pieces<float> values(std::move(arrays.values), arrays.entry_count);
-  return [walk, values, by_columns](EntryCollector& collector) mutable {
-    std::uint64_t outer = 0;
-    std::uint64_t inner = 0;
-    while (!collector.is_full()) {
-      if (!walk.next(outer, inner)) return false;
-      if (by_columns) std::swap(outer, inner);
-      collector.add(outer, inner, values.next());
-    }
-    return true;
-  };
+  return
+      [walk, values, by_columns, kept = std::move(arrays.kept_columns)](EntryCollector& collector) mutable {
+        std::uint64_t outer = 0;
+        std::uint64_t inner = 0;
+        while (!collector.is_full()) {
+          if (!walk.next(outer, inner)) return false;
+          if (by_columns) std::swap(outer, inner);
+          const float value = values.next();
+          if (kept.empty() || kept[inner]) collector.add(outer, inner, value);
+        }
+        return true;
+      };
 }
 
 EntrySource coordinate_entries(ArrayShape shape, std::uint64_t entry_count, IntegerSource rows,

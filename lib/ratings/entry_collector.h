@@ -90,6 +90,7 @@ struct ArrayShape {
 struct CompressedArrays {
   std::uint64_t entry_count = 0;
   bool by_columns = false;
+  std::vector<bool> kept_columns = {};  ///< the columns whose entries are given; empty: all
   IntegerSource indptr;
   IntegerSource indices;
   ValueSource values;

@@ -88,6 +88,33 @@ bool apply_zone(std::string_view zone, std::int64_t& seconds) {
   return zone.empty();
 }
 
+bool seconds_of_day(int year, unsigned month, unsigned day, std::int64_t& seconds) {
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
+                                         std::chrono::day(day)};
+  if (!date.ok()) return false;
+  seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::sys_days(date).time_since_epoch())
+                .count();
+  return true;
+}
+
+/// Reads "Wed Dec 09 19:39:58 -0800 2015": C's asctime, with an offset or without.
+bool parse_asctime(std::string_view text, std::int64_t& seconds) {
+  constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  constexpr std::size_t kMonth = 4, kDay = 8, kClock = 11, kYearBytes = 5;
+  if (text.size() < kClock + kYearBytes || text[kMonth - 1] != ' ' || text[kDay - 1] != ' ') return false;
+  const std::size_t month = kMonths.find(text.substr(kMonth, 3));
+  const std::string_view day_text = without_blanks(text.substr(kDay, 2));
+  const std::string_view year_text = text.substr(text.size() - kYearBytes);
+  int year = 0;
+  unsigned day = 0;
+  if (month > kMonths.size() || month % 3 != 0 || year_text[0] != ' ' || text[kClock - 1] != ' ')
+    return false;
+  if (!parse_digits(day_text, day) || !parse_digits(year_text.substr(1), year)) return false;
+  std::string_view clock = text.substr(kClock, text.size() - kYearBytes - kClock);
+  return seconds_of_day(year, static_cast<unsigned>(month / 3) + 1, day, seconds) &&
+         take_clock(clock, seconds) && apply_zone(clock, seconds);
+}
+
 }  // namespace
 
 /// Has no branch, so that the compiler makes vectors of it.
@@ -154,7 +181,7 @@ bool parse_unusual_time(std::string_view text, std::int64_t& time, bool* is_cut,
 
 bool parse_date(std::string_view text, std::int64_t& seconds) {
   text = without_blanks(text);
-  if (!parse_day(text.substr(0, 10), seconds)) return false;
+  if (!parse_day(text.substr(0, 10), seconds)) return parse_asctime(text, seconds);
   text.remove_prefix(10);
   if (text.empty()) return true;
   if (text.front() != 'T' && text.front() != 't' && text.front() != ' ') return false;
@@ -170,12 +197,7 @@ bool parse_day(std::string_view text, std::int64_t& seconds) {
   if (!parse_digits(text.substr(0, 4), year) || !parse_digits(text.substr(5, 2), month) ||
       !parse_digits(text.substr(8, 2), day))
     return false;
-  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
-                                         std::chrono::day(day)};
-  if (!date.ok()) return false;
-  seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::sys_days(date).time_since_epoch())
-                .count();
-  return true;
+  return seconds_of_day(year, month, day, seconds);
 }
 
 namespace {

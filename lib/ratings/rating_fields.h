@@ -213,6 +213,15 @@ inline constexpr const char* kKeptValue = "a number that 32-bit floats hold (`va
          parse_unusual_time(text, time, is_cut, scale);
 }
 
+inline constexpr std::int64_t kMinFractionTime = 100'000'000;  ///< seconds: 1973, or 1966
+/// By what times are multiplied where they are seconds with fractions.
+inline constexpr std::int64_t kFineTimeScale = 1'000'000;
+/// Whether a time is as large as seconds since 1970 are.
+[[nodiscard]] constexpr bool may_be_seconds(std::int64_t time) {
+  constexpr std::int64_t kEnd = 100'000'000'000;
+  return (time >= kMinFractionTime && time < kEnd) || (time <= -kMinFractionTime && time > -kEnd);
+}
+
 /// Divides a time by its scale, rounded down.
 [[nodiscard]] constexpr std::int64_t without_scale(std::int64_t time, std::int64_t scale) {
   return time / scale - (time % scale < 0 ? 1 : 0);
@@ -223,7 +232,7 @@ inline constexpr const char* kKeptValue = "a number that 32-bit floats hold (`va
 
 /// Reads a day, or a day and a time as ISO 8601 writes them, as whole seconds from 1970 in UTC, rounded down:
 /// "2014-01-03", "2014-01-03 17:05", "2014-01-03T17:05:09.5+01:00", with Z, UTC or an offset behind it;
-/// without one it is UTC.
+/// without one it is UTC. Or as C and Goodreads write it: "Wed Dec 09 19:39:58 -0800 2015".
 [[nodiscard]] bool parse_date(std::string_view text, std::int64_t& seconds);
 
 /// Reads a day (YYYY-MM-DD) as the seconds from 1970 to its beginning, in UTC.

@@ -190,10 +190,12 @@ std::vector<std::string_view> first_lines(const TextHead& head, std::size_t most
 
 std::optional<RatingFormat> rating_format_of_name(std::string_view name) {
   constexpr std::pair<std::string_view, RatingFormat> kEndings[] = {
-      {".mtx", RatingFormat::matrix_market}, {".svm", RatingFormat::svmlight},
-      {".svmlight", RatingFormat::svmlight}, {".libsvm", RatingFormat::svmlight},
-      {".npz", RatingFormat::npz},           {".h5ad", RatingFormat::hdf5},
-      {".h5", RatingFormat::hdf5},           {".hdf5", RatingFormat::hdf5}};
+      {".json", RatingFormat::json_lines},   {".jsonl", RatingFormat::json_lines},
+      {".ndjson", RatingFormat::json_lines}, {".mtx", RatingFormat::matrix_market},
+      {".svm", RatingFormat::svmlight},      {".svmlight", RatingFormat::svmlight},
+      {".libsvm", RatingFormat::svmlight},   {".npz", RatingFormat::npz},
+      {".h5ad", RatingFormat::hdf5},         {".h5", RatingFormat::hdf5},
+      {".hdf5", RatingFormat::hdf5}};
   std::string lower(name);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
@@ -213,8 +215,8 @@ RatingFormat detect_rating_format(const TextHead& head, std::string_view name) {
   const std::vector<std::string_view> lines = first_lines(head, kLinesLookedAt);
   if (lines.empty()) return RatingFormat::text;
   if (lines[0].starts_with('%') && is_matrix_market(lines[0])) return RatingFormat::matrix_market;
-  if (lines[0].starts_with('{') || lines[0].starts_with('['))
-    refuse(name, "looks like JSON, which is not read; write user, item, value and time as a table");
+  if (const char first = lines[0][lines[0].find_first_not_of(" \t")]; first == '{' || first == '[')
+    return RatingFormat::json_lines;
   if (lines[0].ends_with(':') && are_digits(lines[0].substr(0, lines[0].size() - 1)))
     return RatingFormat::netflix;
   if (are_svmlight(lines)) return RatingFormat::svmlight;

@@ -15,6 +15,8 @@
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "ratings/json_fields.h"
+#include "ratings/json_lines.h"
 #include "ratings/rating_fields.h"
 #include "ratings/rating_text.h"
 #include "ratings/stored_values.h"
@@ -28,6 +30,12 @@ constexpr std::int64_t kEndOfSeconds = 100'000'000'000;
 constexpr std::int64_t kMinTime = 100'000'000;
 
 }  // namespace
+
+RatingTable detect_columns(RatingFormat format, const TextHead& head, const RatingTableSpec& spec,
+                           std::string_view name, const RatingTable* earlier) {
+  return format == RatingFormat::json_lines ? detect_json_fields(head, spec, name, earlier)
+                                            : detect_rating_table(head, spec, name, earlier);
+}
 
 TimeUnit time_unit(std::int64_t time) {
   std::size_t unit = 0;
@@ -391,13 +399,12 @@ void check_values_alike(const RatingTable& before, const RatingTable& table, con
 }  // namespace
 
 void RatingIntake::read_text(TextStream& input, RatingFormat format) {
-  if (format > RatingFormat::netflix)
+  if (format > RatingFormat::json_lines)
     throw_usage(input.name() + ": is " + name_of(format) + ", expected lines of ratings");
-  if (format == RatingFormat::text) {
-    const Bytes head = input.head();
-    RatingTable table =
-        detect_rating_table({as_text(head), head.size() < TextStream::kHeadBytes, spec_.comment}, spec_,
-                            input.name(), table_ ? &*table_ : nullptr);
+  if (has_columns(format)) {
+    const Bytes bytes = input.head();
+    const TextHead head{as_text(bytes), bytes.size() < TextStream::kHeadBytes, spec_.comment};
+    RatingTable table = detect_columns(format, head, spec_, input.name(), table_ ? &*table_ : nullptr);
     if (table_) check_values_alike(*table_, table, input.name());
     table_ = std::move(table);
     table_->text.rounds_values = rules().rounds_values();
@@ -422,6 +429,8 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
       parse_netflix(text, work.netflix_item, work.block, &maps);
     else if (format == RatingFormat::user_items)
       parse_user_items(text, work.block, &maps);
+    else if (format == RatingFormat::json_lines)
+      parse_json_lines(text, *table_, work.block, &maps);
     else
       parse_rating_text(text, table_->text, work.block, &maps);
   };

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text_stream.h"
@@ -24,6 +25,11 @@
 #include "types/rating_block.h"
 
 namespace chunkhit {
+
+/// Returns how a format that has columns is parsed (detect_rating_table, detect_json_fields).
+[[nodiscard]] RatingTable detect_columns(RatingFormat format, const TextHead& head,
+                                         const RatingTableSpec& spec, std::string_view name,
+                                         const RatingTable* earlier = nullptr);
 
 enum class TimeUnit : std::uint8_t { seconds, milliseconds, microseconds, nanoseconds };
 constexpr Words<4> words_of(TimeUnit) { return {"seconds", "milliseconds", "microseconds", "nanoseconds"}; }
@@ -150,8 +156,8 @@ struct MatrixFile {
 class RatingIntake {
  public:
   RatingIntake(RatingTableSpec spec, IntakeOptions options, RatingSink sink);
-  /// Reads a text: format text, user_items or netflix. Throws what parsing, the limit or the sink throw, and
-  /// bad_data for a value that does not fit the rules' type.
+  /// Reads a text: format text, user_items, netflix or json_lines. Throws what parsing, the limit or the sink
+  /// throw, and bad_data for a value that does not fit the rules' type.
   void read_text(TextStream& input, RatingFormat format);
   /// Reports progress: so many bytes of an input were copied so that they can be read.
   void report_copied(const std::string& name, std::uint64_t bytes) const;

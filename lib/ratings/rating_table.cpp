@@ -8,56 +8,16 @@
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "ratings/id_map.h"
+#include "ratings/rating_names.h"
 #include "ratings/swapped_ids.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
 
-// Names are compared as plain_name gives them: lower case, without blanks, - and _.
-constexpr std::string_view kUsers[] = {"userid",     "user",      "uid",       "customerid", "customer",
-                                       "reviewerid", "reviewer",  "sessionid", "session",    "users",
-                                       "memberid",   "accountid", "visitorid", "username"};
-constexpr std::string_view kItems[] = {
-    "itemid", "item",       "iid",      "movieid", "movie",     "productid", "product", "parentasin",
-    "asin",   "businessid", "artistid", "songid",  "bookid",    "sid",       "trackid", "recipeid",
-    "gameid", "animeid",    "isbn",     "newsid",  "articleid", "videoid"};
-constexpr std::string_view kValues[] = {
-    "rating",     "ratings",     "value", "score",     "stars",  "star",       "overall",
-    "count",      "counts",      "plays", "playcount", "weight", "userrating", "starrating",
-    "bookrating", "ratingvalue", "grade", "label",     "click",  "isclick",    "clicked"};
-constexpr std::string_view kTimes[] = {
-    "timestamp",  "time",    "unixreviewtime", "unixtime",   "timestampms", "timems",
-    "datetime",   "ts",      "date",           "reviewdate", "reviewtime",  "ratingdate",
-    "ratingtime", "ratedat", "createdat",      "dateadded",  "eventtime"};
-
-/// Returns the plain names that columns of a field have in common data sets, the most telling first.
-std::span<const std::string_view> usual_names(RatingField field) {
-  switch (field) {
-    case RatingField::user:
-      return kUsers;
-    case RatingField::item:
-      return kItems;
-    case RatingField::value:
-      return kValues;
-    case RatingField::time:
-      return kTimes;
-    case RatingField::other:
-      break;
-  }
-  return {};
-}
-
-/// Returns whether a column of this name usually is of this field.
-bool is_usual_name(std::string_view name, RatingField field) {
-  const auto names = usual_names(field);
-  return std::find(names.begin(), names.end(), plain_name(name)) != names.end();
-}
-
 constexpr std::size_t kDetectedLines = 20;
 constexpr std::size_t kLinesOfIds = 1000;
 constexpr std::size_t kNamesTold = 20;
-constexpr std::int64_t kMinFractionTime = 100'000'000;  // seconds: 1973, or 1966
 
 /// Reads a column's number, from 1; 0 where it is a name.
 std::size_t column_number(const std::string& wish) {
@@ -306,7 +266,6 @@ class TableDetector {
 
   /// Microseconds where times in seconds have fractions; later inputs are as the first.
   [[nodiscard]] std::int64_t time_scale() const {
-    constexpr std::int64_t kEndOfFineTimes = 100'000'000'000;
     if (earlier_ != nullptr) return earlier_->text.time_scale;
     const RatingTextSpec& text = table_.text;
     if (!text.columns.time) return 1;
@@ -315,9 +274,9 @@ class TableDetector {
       std::int64_t time = 0;
       bool is_cut = false;
       return *text.columns.time < fields.size() && parse_time(fields[*text.columns.time], time, &is_cut) &&
-             is_cut && std::abs(time) >= kMinFractionTime && std::abs(time) < kEndOfFineTimes;
+             is_cut && may_be_seconds(time);
     });
-    return has_fraction ? 1'000'000 : 1;
+    return has_fraction ? kFineTimeScale : 1;
   }
 
   /// Notes whole numbers that a program wrote as floats: 5.0 is another id than 5.
@@ -486,15 +445,6 @@ class TableDetector {
 RatingTable detect_rating_table(const TextHead& head, const RatingTableSpec& spec, std::string_view name,
                                 const RatingTable* earlier) {
   return TableDetector(head, spec, name, earlier).tell();
-}
-
-std::optional<std::size_t> find_usual_column(std::span<const std::string_view> names, RatingField field) {
-  if (names.empty()) return std::nullopt;
-  if (plain_name(names[0]) == "id" || is_usual_name(names[0], field)) return 0;
-  for (const std::string_view usual : usual_names(field))
-    for (std::size_t column = 0; column < names.size(); ++column)
-      if (plain_name(names[column]) == usual) return column;
-  return std::nullopt;
 }
 
 }  // namespace chunkhit

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,10 +41,5 @@ struct RatingTable {
 /// `name`, or usage.
 [[nodiscard]] RatingTable detect_rating_table(const TextHead& head, const RatingTableSpec& spec,
                                               std::string_view name, const RatingTable* earlier = nullptr);
-
-/// The column with a usual name of users or items: the first one where that has such a name, or is called
-/// "id", else the one with the most telling name.
-[[nodiscard]] std::optional<std::size_t> find_usual_column(std::span<const std::string_view> names,
-                                                           RatingField field);
 
 }  // namespace chunkhit

@@ -40,6 +40,9 @@ struct RatingTextSpec {
   bool operator==(const RatingTextSpec&) const = default;
 };
 
+/// What messages say of text in another encoding.
+inline constexpr const char* kNotUtf8 = ": expected UTF-8; `encoding` latin-1 reads ISO 8859-1";
+
 /// Bytes that a line may have.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 

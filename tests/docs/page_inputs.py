@@ -68,11 +68,19 @@ def write_photos():
 
 
 def write_ratings():
-    """ratings.csv, its parts by user, tables of its items and users, and files as those of MovieLens 100K."""
+    """ratings.csv, also as review.json, a matrix of cells, its parts by user, tables of its items and users, and files as those of MovieLens 100K."""
     draw = random.Random(1)
     rows = [f"{user},{item},{draw.randint(4, 5)},{1_600_000_000 + draw.randrange(10**7)}"
             for user in range(USERS) for item in draw.sample(range(ITEMS), 12)]
     write_table("ratings.csv", "user,item,rating,timestamp", rows)
+    write_table("review.json", "", ('{"author": {"id": "%s"}, "user_id": "%s", "business_id": "%s", "stars": %s, "useful": 1, "date": %s}'
+                                    % (user, user, *rest) for user, *rest in (row.split(",") for row in rows)))
+    with h5py.File("filtered_feature_bc_matrix.h5", "w") as file:
+        for name, values in (("data", np.ones(400, "i4")), ("indices", np.tile(np.arange(4), 100)), ("indptr", np.arange(0, 401, 4)),
+                             ("shape", [5, 100]), ("barcodes", np.array([f"AC{cell}-1" for cell in range(100)], "S")),
+                             ("features/id", np.array([f"ENSG{gene}" for gene in range(5)], "S")),
+                             ("features/feature_type", np.array(["Gene Expression"] * 4 + ["Antibody Capture"], "S"))):
+            file["matrix/" + name] = values
     for part in range(2):
         write_table(f"parts/part-{part}.csv", "user,item,rating,timestamp", (row for row in rows if int(row.split(",")[0]) % 2 == part))
     write_table("movies.csv", "item,title,genres", (f"{item},Title {item},Comedy" for item in range(ITEMS)))

@@ -1,7 +1,10 @@
 """pack-sparse reads texts of ratings as they are meant, or says what is wrong: damage, quotes, headers, times, formats."""
 import gzip
+import json
 import os
 import random
+import re
+import subprocess
 import sys
 from datetime import datetime, timezone
 
@@ -315,6 +318,84 @@ def test_tables_of_movielens_lost_their_first_row(space):
     pack(space("u.data"), "-o", space("out"), "--user-columns", users, "--item-columns", items, "--table-header", "no",
          "--encoding", "latin-1")
     check("1,21,M" in open(space("out/users.csv")).read() and "1,Caf\xe9 1,,0,0" in open(space("out/items.csv")).read(), "rows")
+
+
+def json_lines(ratings):
+    """Lines as Amazon's, whose reviews hold what ends fields elsewhere."""
+    text = 'a "b", {c}\\n\n\u00e9 \U0001f600 ' * 40
+    return "".join(json.dumps({"overall": value, "reviewerID": f"A{user}", "style": {"Size:": [1, {"x": "]"}]}, "asin": item,
+                               "reviewText": text, "unixReviewTime": 10**9 + time}, ensure_ascii=item % 2 == 0) + "\n"
+                   for user, item, value, time in ratings)
+
+
+def test_json_lines_make_the_pack_of_the_same_table(space):
+    ratings = random_ratings(7, count=3000)
+    table = "".join(f"A{user},{item},{value},{10**9 + time}\n" for user, item, value, time in ratings)
+    write(space, "r.csv", "reviewerID,asin,overall,unixReviewTime\n" + table)
+    text = json_lines(ratings)
+    write(space, "r.json", text)
+    write(space, "r.jsonl.gz", gzip.compress(text.encode()))
+    write(space, "lists", "\ufeff\n  \n" + text.replace("\n", "\r\n"))
+    flags = ["--keep-times", "--split-by", "time", "--test", "0.2", "--chunk-rows", "16"]
+    pack(space("r.csv"), "-o", space("csv"), *flags)
+    expected = {name: Pack(space("csv/" + name)).x for name in ("train", "test")}
+    for number, name in enumerate(("r.json", "r.jsonl.gz", "lists")):
+        out = space(f"json{number}")
+        said = pack(space(name), "-o", out, *flags, "--threads", str(number % 2 + 1), "--memory-bytes", "40M")
+        check("columns: user reviewerID (by name), item asin (by name), value overall (by name), time unixReviewTime" in said, said)
+        check({part: Pack(f"{out}/{part}").x for part in expected} == expected, name)
+    counts = []
+    for name in ("r.csv", "r.json"):
+        pack(space(name), "--count-items", "-o", space("counts.csv"), "--force")
+        with open(space("counts.csv")) as file:
+            counts.append(file.read())
+    check(counts[0] == counts[1] and len(counts[0].splitlines()) > 50, counts)
+    said = pack(space("r.json"), "-o", space("named"), "--user", "reviewerID", "--item", "style.Size:", expect=1)
+    check('r.json:1:' in said and 'item: expected an id, found "["' in said, said)
+    said = pack(space("r.json"), "-o", space("dry"), "--item", "asni", "--dry-run", expect=65)
+    check('no field "asni" for --item among "overall", "reviewerID", "style.Size:", "asin"' in said and '"asin"?' in said, said)
+    titles = write(space, "titles.csv", "asin,title\n" + "".join(f"{item},T{item}\n" for item in {rating[1] for rating in ratings}))
+    pack(space("r.json"), "-o", space("titles"), "--item-columns", titles, "--duplicates", "last")
+    check(",T" in open(space("titles/items.csv")).read(), "titles")
+    said = pack(space("r.json"), "-o", space("no"), "--item-columns", write(space, "meta.json", '{"asin": 7, "title": "x"}\n'), expect=65)
+    check("meta.json: holds JSON, expected a table; of JSON lines: (echo asin,title; jq -r" in said, said)
+    said = pack(space("r.json"), space("r.csv"), "-o", space("both"), expect=65)
+    check("r.csv: is text, the inputs before are json-lines" in said, said)
+
+
+def test_json_lines_that_give_no_rating_are_counted_by_reason(space):
+    lines = json_lines(random_ratings(8, count=400)).splitlines(keepends=True)
+    lines[3], lines[7], lines[9] = '{"overall": 5}\n', lines[7][:100] + "\n", lines[9].replace('"overall": ', '"overall": null, "x": ')
+    path = write(space, "r.json", "".join(lines))
+    said = pack(path, "-o", space("out"), expect=1)
+    check('r.json:4:1: user: expected one field "reviewerID", found none' in said, said)
+    said = pack(path, "-o", space("out"), "--on-error", "skip", "--max-errors", "3")
+    check("3 bad lines" in said and len(Pack(space("out")).x) == 397, said)
+    for flag in (["--delimiter", ","], ["--header", "no"], ["--quote", "none"]):
+        check(f"{flag[0]}: has no meaning for json-lines, only for text" in pack(path, "-o", space("no"), *flag, expect=2), flag)
+    cut = gzip.compress("".join(lines[20:]).encode())
+    check("is truncated" in pack(write(space, "cut.json.gz", cut[:-20]), "-o", space("no"), expect=65), "cut")
+    late = "".join(lines[20:]) + lines[20].replace("A", "\0", 1)
+    code, said = pack(write(space, "nul.json", late), "-o", space("no"), expect=(1,))
+    check("a control character in a text" in said, said)
+    said = pack(write(space, "latin.json", "".join(lines[20:]).encode() + b'{"overall": "\xe9"}\n'), "-o", space("no"), expect=1)
+    check("line: expected UTF-8; --encoding latin-1" in said, said)
+
+
+def test_json_that_has_no_object_on_each_line_names_the_way(space):
+    for name, text, way in (("array.json", '[{"user": 1, "item": 2}]', "jq -c '.[]' FILE"),
+                            ("pretty.json", '{\n "user": 1\n}\n', "jq -c . FILE"),
+                            ("text.json", "user,item\n1,2\n", 'expected a JSON object, found "user,item"')):
+        said = pack(write(space, name, text), "-o", space("out"), expect=65)
+        check(name in said and way in said, said)
+    steam = write(space, "steam.json",
+                  "{u'username': u'Chaos \\'Syren\\'', u'product_id': u'725280', u'hours': 0.1, u'early_access': False}\n")
+    said = pack(steam, "-o", space("out"), expect=65)
+    command = re.search(r"(python3 -c '.*) < FILE \| pack-sparse - \.\.\.", said)
+    with open(steam) as file:
+        converted = subprocess.run(command[1], shell=True, stdin=file, stdout=subprocess.PIPE, text=True, check=True).stdout
+    pack(write(space, "converted.json", converted), "-o", space("steam"), "--value", "hours")
+    check(set(Pack(space("steam")).x) == {("Chaos 'Syren'", "725280")}, Pack(space("steam")).x)
 
 
 if __name__ == "__main__":

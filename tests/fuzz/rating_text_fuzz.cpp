@@ -9,6 +9,8 @@
 #include "base/bytes.h"
 #include "chunkhit/error.h"
 #include "ratings/id_map.h"
+#include "ratings/json_fields.h"
+#include "ratings/json_lines.h"
 #include "ratings/rating_format.h"
 #include "ratings/rating_table.h"
 #include "ratings/rating_text.h"
@@ -90,6 +92,12 @@ void parse_table(std::string_view text, const RatingTableSpec& wanted) {
   check_block(block, text);
 }
 
+void parse_json(std::string_view text) {
+  const RatingTable table = detect_json_fields({text, true, {}}, {}, "fuzz");
+  compare_cuts(text,
+               [&](std::string_view piece, RatingBlock& block) { parse_json_lines(piece, table, block); });
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -107,6 +115,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       parse_table(text, spec);
     } catch (const Error&) {  // NOLINT(bugprone-empty-catch): what a table may end in
     }
+  }
+  try {
+    parse_json(text);
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): what JSON may end in
   }
   try {
     (void)detect_rating_format({text, size % 2 == 0, {}}, "fuzz");

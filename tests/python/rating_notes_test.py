@@ -123,14 +123,26 @@ def test_a_cut_xz_named_no_reason_but_no_progress(tmp_path):
     assert "the file ends inside its compressed data" in said(tmp_path / "table.csv.xz", "-o", tmp_path / "out", code=65)
 
 
-def test_a_10x_file_of_two_genomes_was_told_to_use_layer(tmp_path):
+def test_one_type_of_features_of_a_10x_file(tmp_path):
+    types = ["Gene Expression", "Antibody Capture", "Gene Expression"]
     with h5py.File(tmp_path / "cells.h5", "w") as file:
-        for genome in ("GRCh38", "mm10"):
-            for name, values in (("data", [1]), ("indices", [0]), ("indptr", [0, 1]), ("shape", [2, 1]), ("barcodes", [b"c"]),
-                                 ("genes", [b"g", b"h"])):
-                file[f"{genome}/{name}"] = np.array(values)
-    text = said(tmp_path / "cells.h5", "-o", tmp_path / "out", code=65)
-    assert 'has matrices of 2 genomes of 10x Genomics' in text and 'scanpy.read_10x_h5(file, genome="GRCh38")' in text
+        for name, values in (("data", [1, 2, 3, 4]), ("indices", [0, 1, 2, 1]), ("indptr", [0, 2, 4]), ("shape", [3, 2]),
+                             ("barcodes", [b"c1", b"c2"]), ("features/id", [b"g1", b"ab", b"g2"]),
+                             ("features/feature_type", [name.encode() for name in types])):
+            file[f"matrix/{name}"] = np.array(values)
+    text = said(tmp_path / "cells.h5", "-o", tmp_path / "all")
+    assert "features of several types: Antibody Capture (1), Gene Expression (2); --feature-type takes one" in text
+    text = said(tmp_path / "cells.h5", "--feature-type", "Gene Expression", "-o", tmp_path / "genes")
+    info = chunkhit.pack_info(tmp_path / "genes")
+    assert "several types" not in text and info["rows"] == 2 and info["columns"] == 2
+    assert info["spec"]["feature-type"] == "Gene Expression" and "feature-type" not in chunkhit.pack_info(tmp_path / "all")["spec"]
+    items = (tmp_path / "genes/items.csv").read_text()
+    assert "g1" in items and "g2" in items and "ab" not in items
+    text = said(tmp_path / "cells.h5", "--feature-type", "gene", "-o", tmp_path / "out", code=65)
+    assert "--feature-type gene: found Antibody Capture (1), Gene Expression (2)" in text
+    (tmp_path / "table.csv").write_text("user,item\n1,2\n")
+    text = said(tmp_path / "table.csv", "--feature-type", "x", "-o", tmp_path / "out", code=2)
+    assert "--feature-type: has no meaning for text, only for hdf5" in text
 
 
 def test_genes_of_a_loom_file_became_users(tmp_path):

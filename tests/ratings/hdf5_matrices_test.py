@@ -245,13 +245,72 @@ class AnnData(FormatsTest):
 
 
 class OtherHdf5(FormatsTest):
-    def test_a_file_of_10x_genomics_says_how_to_convert_it(self):
-        csc = random_matrix(12, 30, dtype=np.int32).T.tocsc()  # features × barcodes
+    def write_cells(self, cells, group="matrix", legacy=False):
+        """As Cell Ranger writes cells × features: compressed columns of features × cells."""
+        csc = cells.T.tocsc()
+        ids = np.array([f"ENSG{i}" for i in range(cells.shape[1])], "S")
+        with h5py.File(self.path("a.h5"), "a") as file:
+            below = file.create_group(group)
+            below.create_dataset("data", data=csc.data, compression="gzip", chunks=(16,))
+            below.create_dataset("indices", data=csc.indices.astype("i8"), compression="gzip", chunks=(16,))
+            below["indptr"], below["shape"] = csc.indptr.astype("i8"), np.array(csc.shape, "i4")
+            below["barcodes"] = np.array([f"AAAC{i}-1" for i in range(cells.shape[0])], "S")
+            if legacy:
+                below["genes"], below["gene_names"] = ids, np.array(["SYMBOL"] * len(ids), "S")
+            else:
+                below["features/id"], below["features/name"] = ids, np.array(["SYMBOL"] * len(ids), "S")
+                below["features/feature_type"] = np.array(["Gene Expression"] * (len(ids) - 4) + ["Antibody Capture"] * 4, "S")
+        return {"users": [f"AAAC{i}-1" for i in range(cells.shape[0])], "items": [name.decode() for name in ids]}
+
+    def test_cells_of_10x_genomics_are_users(self):
+        for shape in ((12, 30), (30, 12), (20, 20)):
+            for legacy in (False, True):
+                if os.path.exists(self.path("a.h5")):
+                    os.remove(self.path("a.h5"))
+                cells = random_matrix(*shape, dtype=np.int32)
+                names = self.write_cells(cells, "GRCh38" if legacy else "matrix", legacy)
+                with self.subTest(shape, legacy=legacy):
+                    self.assert_equal(probe("hdf5", self.path("a.h5")), cells, **names)
+                    self.assertEqual(probe("hdf5", self.path("a.h5"), transpose="yes").shape, shape[::-1])
+
+    def test_genomes_of_10x_genomics_are_layers(self):
+        human, mouse = random_matrix(12, 30, dtype=np.int32), random_matrix(12, 20, dtype=np.int32, seed=2)
+        self.write_cells(human, "GRCh38", legacy=True)
+        names = self.write_cells(mouse, "mm10", legacy=True)
+        self.assert_refused(probe("hdf5", self.path("a.h5")), "has matrices of 2 genomes, GRCh38, mm10: say which one")
+        self.assert_equal(probe("hdf5", self.path("a.h5"), layer="mm10"), mouse, **names)
+        self.assert_equal(probe("hdf5", self.path("a.h5"), layer="/mm10"), mouse, **names)
+        self.assert_refused(probe("hdf5", self.path("a.h5"), layer="rn7"), "has no /layers/rn7")
+
+    def test_broken_files_of_10x_genomics(self):
+        def broken(change, *expected):
+            if os.path.exists(self.path("a.h5")):
+                os.remove(self.path("a.h5"))
+            self.write_cells(random_matrix(12, 30, dtype=np.int32))
+            with h5py.File(self.path("a.h5"), "a") as file:
+                change(file["matrix"])
+            self.assert_refused(probe("hdf5", self.path("a.h5")), *expected)
+
+        def replace(name, values):
+            def change(group):
+                del group[name]
+                if values is not None:
+                    group[name] = values
+            return change
+
+        broken(replace("shape", None), "/matrix does not say its shape")
+        broken(replace("shape", np.array([30, 13])), "/matrix has 13 numbers in indptr, expected 14")
+        broken(replace("shape", np.array([29, 12])), "has 30 names, expected 29")
+        broken(replace("barcodes", np.array(["A"], "S")), "/matrix/barcodes has 1 names, expected 12")
+        broken(replace("features/feature_type", np.array(["A"], "S")), "feature_type has 1 names, expected 30")
+        broken(replace("indices", np.full(3, 30)), "values and 3 indices")
+
+    def test_a_list_of_molecules_says_what_it_is(self):
         with h5py.File(self.path("a.h5"), "w") as file:
-            group = file.create_group("matrix")
-            group["data"], group["indices"], group["indptr"] = csc.data, csc.indices, csc.indptr
-            group["shape"], group["barcodes"] = csc.shape, np.array([f"AAAC{i}-1" for i in range(12)], "S")
-        self.assert_refused(probe("hdf5", self.path("a.h5")), "/matrix is a matrix of 10x Genomics", "scanpy.read_10x_h5")
+            for name in ("barcode_idx", "umi", "count", "feature_idx", "gem_group"):
+                file[name] = np.arange(5)
+            file["barcodes"] = np.array(["AAAC"], "S")
+        self.assert_refused(probe("hdf5", self.path("a.h5")), "is a molecule_info.h5 of 10x Genomics", "filtered_feature_bc_matrix.h5")
 
     def test_a_group_of_arrays(self):
         matrix = random_matrix(12, 9)

@@ -101,10 +101,19 @@ TEST(RatingFormat, IsSaidByTheEndOfANameForAllButTables) {
   EXPECT_EQ(rating_format_of_name("a.svm.zst"), RatingFormat::svmlight);
   EXPECT_EQ(rating_format_of_name("a.libsvm"), RatingFormat::svmlight);
   EXPECT_EQ(rating_format_of_name("a.npz"), RatingFormat::npz);
+  EXPECT_EQ(rating_format_of_name("reviews.json.gz"), RatingFormat::json_lines);
+  EXPECT_EQ(rating_format_of_name("reviews.JSONL"), RatingFormat::json_lines);
+  EXPECT_EQ(rating_format_of_name("reviews.ndjson.zst"), RatingFormat::json_lines);
   EXPECT_EQ(rating_format_of_name("cells.h5ad"), RatingFormat::hdf5);
   for (const char* name :
        {"ratings.csv", "u.data", "ratings.dat", "a.inter", "stdin", "mtx", "a.gz", "npz.txt"})
     EXPECT_EQ(rating_format_of_name(name), std::nullopt) << name;
+}
+
+TEST(RatingFormat, DetectsJson) {
+  EXPECT_EQ(told("{\"user\": 1}\n"), RatingFormat::json_lines);
+  EXPECT_EQ(told("\n  {\"user\": 1}\n"), RatingFormat::json_lines);
+  EXPECT_EQ(told("[{\"user\": 1}]"), RatingFormat::json_lines);
 }
 
 TEST(RatingFormat, NamesWhatAFileOfBytesIsNot) {
@@ -117,8 +126,6 @@ TEST(RatingFormat, NamesWhatAFileOfBytesIsNot) {
 }
 
 TEST(RatingFormat, RefusesWhatIsKnownAndNotRead) {
-  EXPECT_EQ(error_of("{\"user\": 1}\n"),
-            "file: looks like JSON, which is not read; write user, item, value and time as a table");
   EXPECT_EQ(error_of("\xff\xfe"
                      "1\0"sv),
             "file: looks like UTF-16; save the table as UTF-8");

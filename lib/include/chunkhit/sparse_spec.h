@@ -42,12 +42,13 @@ enum class SharedRows : std::uint8_t { error, join, file_name };
 
 /// How the inputs are read; they have one format.
 struct RatingInputSpec {
-  /// "text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5", "pack"; empty: detected by
-  /// content; folders are packs.
+  /// "text", "user-items", "netflix", "json-lines", "matrix-market", "svmlight", "npz", "hdf5", "pack";
+  /// empty: detected by content; folders are packs.
   std::string format;
   RatingTableSpec table;
-  bool transpose = false;  ///< columns of matrices are users; else as the file says, or rows are
-  std::string layer;       ///< hdf5: AnnData layer, or "raw"; empty: X
+  bool transpose = false;         ///< columns of matrices are users; else as the file says, or rows are
+  std::string layer;              ///< hdf5: AnnData layer, or "raw"; empty: X
+  std::string feature_type = {};  ///< hdf5 of 10x Genomics: the features that are read; empty: all
   SharedRows shared_rows = SharedRows::error;
   Encoding encoding = Encoding::utf8;  ///< encoding of ratings and of the tables beside them
 };

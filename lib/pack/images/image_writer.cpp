@@ -19,6 +19,7 @@
 #include "pack/images/image_archives.h"
 #include "pack/images/image_input.h"
 #include "pack/images/image_run.h"
+#include "pack/images/pack_spec.h"
 #include "types/image.h"
 #include "types/sample_column.h"
 

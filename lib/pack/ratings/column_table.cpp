@@ -15,6 +15,7 @@
 #include "base/words.h"
 #include "listing/kept_columns.h"
 #include "manifest/id_list.h"
+#include "ratings/rating_names.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -90,6 +91,11 @@ class LinesAsCsv {
 ColumnTable::ColumnTable(const std::string& path, ColumnTableUse use) : use_(std::move(use)) {
   auto stream = std::make_unique<TextStream>(path, nullptr, use_.is_latin1);
   name_ = stream->name();
+  if (as_text(stream->head()).starts_with("{\""))
+    throw_bad_data(
+        name_ +
+        ": holds JSON, expected a table; of JSON lines: (echo asin,title; jq -r '[.asin, .title] | "
+        "@csv' FILE) > items.csv");
   const std::string delimiter = detect_delimiter(as_text(stream->head()));
   const double all = static_cast<double>(stream->byte_count().value_or(0));
   std::uint64_t taken = 0;

@@ -1,10 +1,13 @@
 #include "pack/ratings/hdf5_ratings.h"
 
+#include <algorithm>
+#include <map>
 #include <string_view>
 #include <utility>
 
 #include "base/text.h"
 #include "base/throw_error.h"
+#include "base/words.h"
 #include "store/hdf5/anndata.h"
 #include "store/hdf5/external_check.h"
 
@@ -24,15 +27,38 @@ Hdf5RatingReader::Hdf5RatingReader(const std::string& path, const Hdf5RatingsSpe
       knows_columns_(file_->matrix().facts().column_count != UINT64_MAX),
       collector_(path, axis_ids(path, file_->matrix().take_row_names(), "rows"),
                  axis_ids(path, file_->matrix().take_column_names(), "columns"), transpose_),
-      entries_(open_entries(path)) {
+      entries_((keep_type(path, spec.feature_type), open_entries(path))) {
   const CsrFacts& facts = file_->matrix().facts();
   for (const std::string& notice : facts.notices) facts_.notices.push_back(path + ": " + notice);
   facts_.is_transposed = transpose_;
   facts_.user_count = transpose_ ? facts.column_count : facts.row_count;
   facts_.item_count = transpose_ ? facts.row_count : facts.column_count;
+  if (!kept_columns_.empty())
+    (transpose_ ? facts_.user_count : facts_.item_count) =
+        static_cast<std::uint64_t>(std::ranges::count(kept_columns_, true));
 }
 
 Hdf5RatingReader::~Hdf5RatingReader() = default;
+
+/// Marks the columns of a type; without one says which types stand beside each other.
+void Hdf5RatingReader::keep_type(const std::string& path, const std::string& type) {
+  const TextList& types = file_->matrix().facts().column_types;
+  std::map<std::string, std::uint64_t> counts;
+  for (std::size_t column = 0; column < types.size(); ++column) ++counts[std::string(types[column])];
+  const std::string found = joined(
+      counts, ", ", [](const auto& each) { return each.first + " (" + count_text(each.second) + ")"; });
+  if (type.empty()) {
+    if (counts.size() > 1)
+      facts_.notices.push_back(path + ": features of several types: " + printable_text(found) +
+                               "; `feature_type` takes one");
+    return;
+  }
+  if (counts.empty()) throw_bad_data(path + ": `feature_type` " + type + ": its features have no types");
+  if (!counts.contains(type))
+    throw_bad_data(path + ": `feature_type` " + type + ": found " + printable_text(found));
+  for (std::size_t column = 0; column < types.size(); ++column)
+    kept_columns_.push_back(types[column] == type);
+}
 
 AxisIds Hdf5RatingReader::axis_ids(const std::string& path, TextList names, const char* axis) {
   for (std::size_t index = 0; index < names.size(); ++index)
@@ -63,6 +89,7 @@ EntrySource Hdf5RatingReader::open_entries(const std::string& path) {
       std::move(shape),
       {.entry_count = facts.entry_count,
        .by_columns = facts.storage == CsrStorage::csc,
+       .kept_columns = kept_columns_,
        .indptr = [this](std::span<std::int64_t> numbers) { file_->matrix().read_indptr(numbers); },
        .indices = [this](std::span<std::int64_t> numbers) { file_->matrix().read_indices(numbers); },
        .values = values});

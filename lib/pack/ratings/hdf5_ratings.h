@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ratings/entry_collector.h"
 #include "ratings/rating_reader.h"
@@ -13,14 +14,15 @@ namespace chunkhit {
 
 /// How an HDF5 file is read.
 struct Hdf5RatingsSpec {
-  bool transpose = false;  ///< automatic: rows are users, as AnnData has cells
-  std::string hdf5_path;   ///< path of the matrix: "layers/counts", "raw/X"; empty: /X, or the only matrix
+  bool transpose = false;    ///< automatic: rows are users, as AnnData has cells
+  std::string hdf5_path;     ///< path of the matrix: "layers/counts", "raw/X"; empty: /X, or the only matrix
+  std::string feature_type;  ///< 10x Genomics: the only type of features that is read; empty: all
   std::uint64_t memory_bytes = UINT64_MAX;  ///< memory limit for names and decoded chunks
 };
 
 class AnnDataFile;
 
-/// Reads AnnData, and groups with data, indices and indptr. Ids are the names that the
+/// Reads AnnData, 10x Genomics' files, and groups with data, indices and indptr. Ids are the names that the
 /// file has for rows and columns, or their numbers from 0.
 class Hdf5RatingReader : public RatingReader {
  public:
@@ -32,6 +34,7 @@ class Hdf5RatingReader : public RatingReader {
   [[nodiscard]] bool next(RatingBlock& block) override;
 
  private:
+  void keep_type(const std::string& path, const std::string& type);
   [[nodiscard]] EntrySource open_entries(const std::string& path);
   [[nodiscard]] AxisIds axis_ids(const std::string& path, TextList names, const char* axis);
 
@@ -40,6 +43,7 @@ class Hdf5RatingReader : public RatingReader {
   bool knows_columns_;
   std::uint64_t found_columns_ = 0;
   bool at_end_ = false;
+  std::vector<bool> kept_columns_;  // of the type that is read; empty: all
   EntryCollector collector_;
   EntrySource entries_;
 };

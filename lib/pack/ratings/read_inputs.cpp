@@ -71,6 +71,7 @@ std::unique_ptr<RatingReader> open_one(RatingFormat format, const std::string& p
   if (format == RatingFormat::npz) return std::make_unique<NpzReader>(path, spec.transpose);
   return std::make_unique<Hdf5RatingReader>(path, Hdf5RatingsSpec{.transpose = spec.transpose,
                                                                   .hdf5_path = path_of_layer(spec.layer),
+                                                                  .feature_type = spec.feature_type,
                                                                   .memory_bytes = spec.memory_bytes});
 }
 
@@ -80,6 +81,8 @@ void check_options(RatingFormat format, const MatrixFileSpec& spec) {
   if (!is_matrix_format(format)) throw_usage("`format` " + name + ": is no matrix");
   if (!spec.layer.empty() && format != RatingFormat::hdf5)
     throw_usage("`layer`: has no meaning for " + name + ", only for hdf5");
+  if (!spec.feature_type.empty() && format != RatingFormat::hdf5)
+    throw_usage("`feature_type`: has no meaning for " + name + ", only for hdf5");
   if (spec.transpose && format == RatingFormat::svmlight)
     throw_usage("`transpose`: rows of svmlight have labels and stay rows");
   if (spec.transpose && format == RatingFormat::pack) throw_usage("`transpose`: rows of packs are users");
@@ -154,9 +157,12 @@ std::string by_name_text(RatingFormat format) {
 void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {
   const std::string are = " has no meaning for " + name_of(format) + ", only for ";
   if (!spec.layer.empty()) throw_usage("`layer`:" + are + "hdf5");
+  if (!spec.feature_type.empty()) throw_usage("`feature_type`:" + are + "hdf5");
   if (spec.transpose) throw_usage("`transpose`:" + are + "matrices; `user` and `item` name columns");
   if (spec.shared_rows != SharedRows::error) throw_usage("`shared_rows`:" + are + "matrices");
-  const char* const flag = format == RatingFormat::text ? nullptr : given_table_flag(spec.table);
+  RatingTableSpec table = spec.table;
+  if (format == RatingFormat::json_lines) table.user = table.item = table.value = table.time = "";
+  const char* const flag = format == RatingFormat::text ? nullptr : given_table_flag(table);
   if (flag != nullptr && std::string_view(flag) != "`comment`")
     throw_usage(std::string(flag) + ":" + are + "text");
 }
@@ -388,6 +394,7 @@ const char* given_input_flag(const RatingInputSpec& spec) {
   if (!spec.format.empty()) return "`format`";
   if (spec.transpose) return "`transpose`";
   if (!spec.layer.empty()) return "`layer`";
+  if (!spec.feature_type.empty()) return "`feature_type`";
   return given_table_flag(spec.table);
 }
 
@@ -404,10 +411,11 @@ IdColumnNames id_column_names(const RatingInputSpec& spec, const std::vector<std
   // What is no regular file can be read only once.
   if (paths.empty() || !std::filesystem::is_regular_file(paths[0], error)) return given;
   std::unique_ptr<TextStream> stream;
-  if (open_input(spec, paths[0], nullptr, stream).format != RatingFormat::text) return given;
+  const RatingFormat format = open_input(spec, paths[0], nullptr, stream).format;
+  if (!has_columns(format)) return given;
   const Bytes head = stream->head();
   const TextHead lines{as_text(head), head.size() < TextStream::kHeadBytes, spec.table.comment};
-  const RatingTable table = detect_rating_table(lines, spec.table, stream->name());
+  const RatingTable table = detect_columns(format, lines, spec.table, stream->name());
   return table.column_names.empty() ? given : id_column_names(table);
 }
 
@@ -438,7 +446,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, Ra
   if (!is_matrix_format(facts.format) || intake.interrupted()) return facts;
   if (facts.format != RatingFormat::pack) hash.begin();
   try {
-    const MatrixFileSpec files{spec.transpose, spec.layer, intake.rules().rounds_values(),
+    const MatrixFileSpec files{spec.transpose, spec.layer, spec.feature_type, intake.rules().rounds_values(),
                                inputs.memory_bytes};
     read_matrices(spec, files, inputs.are_parts, opened, intake, facts);
   } catch (const Error& error) {

@@ -45,6 +45,7 @@ class InputCopy {
 struct MatrixFileSpec {
   bool transpose = false;
   std::string layer;           ///< HDF5: a layer's name, "raw", or a path; empty: X
+  std::string feature_type;    ///< HDF5: the only type of features that is read; empty: all
   bool rounds_values = false;  ///< text: values that 32-bit floats do not hold become the nearest
   std::uint64_t memory_bytes = UINT64_MAX;  ///< HDF5: limit for names and chunks; packs: for a part
 };

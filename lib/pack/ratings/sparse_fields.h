@@ -125,9 +125,10 @@ void show_input(Spec& spec, Fields& fields) {
   auto& input = spec.input;
   auto& table = input.table;
   fields.group("Input");
-  fields(Field{"format", "Format of all inputs: text, npz, hdf5, pack ...", "WORD"}.that_may_differ(),
-         input.format,
-         ChoiceForm{{"auto"}, "auto text user-items netflix matrix-market svmlight npz hdf5 pack"});
+  fields(
+      Field{"format", "Format of all inputs: text, json-lines, npz, hdf5 ...", "WORD"}.that_may_differ(),
+      input.format,
+      ChoiceForm{{"auto"}, "auto text user-items netflix json-lines matrix-market svmlight npz hdf5 pack"});
   fields(Field{"delimiter", "Field delimiter: , :: tab blanks ..."}.that_may_differ(), table.delimiter,
          DelimiterForm{{"auto"}});
   fields(Field{"header", "Whether the first line is a header"}.that_may_differ(), table.header, WordForm{});
@@ -146,8 +147,11 @@ void show_input(Spec& spec, Fields& fields) {
   fields.group("Input");
   fields(Field{"transpose", "Matrix inputs have items as rows, users as columns"}, input.transpose,
          TransposeForm{});
-  fields(Field{"layer", "hdf5: name of an AnnData layer, or the word raw; empty: X", "NAME"}, input.layer,
+  fields(Field{"layer", "hdf5: an AnnData layer, the word raw, or a genome; empty: X", "NAME"}, input.layer,
          TextForm{});
+  fields.record_if(!input.feature_type.empty(),
+                   Field{"feature_type", "hdf5 of 10x Genomics: only features of this type", "NAME"},
+                   input.feature_type, TextForm{});
   fields.record_if(input.shared_rows != SharedRows::error,
                    Field{"shared_rows", "Row names of several matrices"}, input.shared_rows, WordForm{});
   fields.record_if(input.encoding != Encoding::utf8, Field{"encoding", "Encoding of ratings and tables"},

@@ -149,7 +149,7 @@ class ImageWriter(Writer):
 
 
 OF_TABLES = ("output", "format", "delimiter", "header", "user", "item", "value", "time", "quote", "comment", "transpose", "layer",
-             "shared_rows", "encoding", "table_header", "table_quote", "on_error", "max_errors")
+             "feature_type", "shared_rows", "encoding", "table_header", "table_quote", "on_error", "max_errors")
 
 
 @has_options("pack_sparse", without=OF_TABLES)

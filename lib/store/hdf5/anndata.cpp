@@ -32,10 +32,18 @@ bool has_arrays(const Hdf5Check& check, hid_t file, const std::string& group) {
          has_object(check, file, below + "/indptr");
 }
 
-[[noreturn]] void refuse_10x(const Hdf5Check& check, const std::string& what, const std::string& genome) {
-  check.refuse(what +
-               " of 10x Genomics, expected AnnData: convert it with its names, scanpy.read_10x_h5(file" +
-               genome + ").write(\"cells.h5ad\")");
+/// Whether a group is a matrix as Cell Ranger writes it, whose columns are cells.
+bool is_cell_ranger(const Hdf5Check& check, hid_t file, const std::string& group) {
+  return group != "/" && has_arrays(check, file, group) && has_object(check, file, group + "/barcodes");
+}
+
+/// Throws bad_data for Cell Ranger's list of molecules, which lies beside its matrices.
+void check_no_molecules(const Hdf5Check& check, hid_t file) {
+  const auto has = [&](const char* name) { return has_object(check, file, name); };
+  if (has("/umi") && (has("/barcode_idx") || has("/barcode")))
+    check.refuse(
+        "is a molecule_info.h5 of 10x Genomics: a list of molecules, expected a matrix; give "
+        "filtered_feature_bc_matrix.h5 of the same run");
 }
 
 /// Throws bad_data for a loom file, whose rows are genes.
@@ -50,6 +58,7 @@ void check_no_loom(const Hdf5Check& check, hid_t file) {
 /// Returns the path of the matrix if none is named: /X, /matrix, the root, or the only group with arrays.
 std::string find_matrix(const Hdf5Check& check, hid_t file) {
   check_no_loom(check, file);
+  check_no_molecules(check, file);
   for (const char* name : {"/X", "/matrix"})
     if (has_object(check, file, name)) return name;
   if (has_arrays(check, file, "/")) return "/";
@@ -57,9 +66,10 @@ std::string find_matrix(const Hdf5Check& check, hid_t file) {
   for (const std::string& name : child_names(check, file, "/"))
     if (has_arrays(check, file, "/" + name)) found.push_back("/" + name);
   if (found.size() == 1) return found[0];
-  if (!found.empty() && has_object(check, file, found[0] + "/barcodes"))
-    refuse_10x(check, "has matrices of " + count_text(found.size(), "genome"),
-               ", genome=\"" + found[0].substr(1) + '"');
+  if (!found.empty() && is_cell_ranger(check, file, found[0]))
+    check.refuse("has matrices of " + count_text(found.size(), "genome") + ", " +
+                 joined(found, ", ", [](const std::string& path) { return path.substr(1); }) +
+                 ": say which one (`layer`)");
   refuse_missing(check, file,
                  found.empty() ? "has no matrix: neither /X nor a group with data, indices and indptr"
                                : "has several matrices: say which one (`layer`)",
@@ -165,6 +175,10 @@ AnnDataMatrix::AnnDataMatrix(const Hdf5Source& source, const std::string& wanted
   register_lzf(check);
   facts_.path = wanted.empty() ? find_matrix(check, file) : hdf5_path(wanted);
   while (facts_.path.size() > 1 && facts_.path.ends_with('/')) facts_.path.pop_back();
+  constexpr std::string_view kLayers = "/layers/";
+  if (const std::string genome = "/" + facts_.path.substr(std::min(kLayers.size(), facts_.path.size()));
+      facts_.path.starts_with(kLayers) && is_cell_ranger(check, file, genome))
+    facts_.path = genome;
   if (facts_.path != "/" && !has_object(check, file, facts_.path))
     refuse_missing(check, file, "has no " + facts_.path, facts_.path);
   if (facts_.path == "/" || has_group(check, file, facts_.path))
@@ -190,7 +204,7 @@ void AnnDataMatrix::open_compressed() {
   const std::string below = facts_.path == "/" ? "" : facts_.path;
   if (!has_arrays(check, file, facts_.path))
     refuse_missing(check, file, facts_.path + " lacks data, indices or indptr", below + "/data");
-  if (has_object(check, file, below + "/barcodes")) refuse_10x(check, facts_.path + " is a matrix", "");
+  facts_.is_cell_ranger = is_cell_ranger(check, file, facts_.path);
   values_.emplace(check, file, below + "/data");
   indices_.emplace(check, file, below + "/indices");
   indptr_.emplace(check, file, below + "/indptr");
@@ -202,7 +216,10 @@ void AnnDataMatrix::open_compressed() {
                  std::to_string(indices_->count()) + " indices");
   if (indptr_->count() == 0) check.refuse(facts_.path + " has an empty indptr");
   const Hdf5Handle group(check(H5Gopen2(file, facts_.path.c_str(), H5P_DEFAULT), "open a group"), H5Gclose);
-  set_sides(read_format(check, group.get(), facts_.path), read_shape());
+  if (facts_.is_cell_ranger)
+    set_cell_sides(read_shape());
+  else
+    set_sides(read_format(check, group.get(), facts_.path), read_shape());
   const std::uint64_t outer = facts_.storage == CsrStorage::csr ? facts_.row_count : facts_.column_count;
   if (indptr_->count() != outer + 1)
     check.refuse(facts_.path + " has " + std::to_string(indptr_->count()) + " numbers in indptr, expected " +
@@ -252,6 +269,13 @@ void AnnDataMatrix::set_sides(const std::string& format, const std::vector<std::
   }
 }
 
+/// The shape is features × cells, as compressed columns: cells are rows here.
+void AnnDataMatrix::set_cell_sides(const std::vector<std::int64_t>& shape) {
+  if (shape.empty()) source_.check().refuse(facts_.path + " does not say its shape");
+  facts_.row_count = static_cast<std::uint64_t>(shape[1]);
+  facts_.column_count = static_cast<std::uint64_t>(shape[0]);
+}
+
 /// Throws usage if the chunks read at a time do not fit: while decoding, one is in memory twice.
 void AnnDataMatrix::check_chunk_memory() const {
   std::uint64_t sum = 0;
@@ -280,10 +304,32 @@ void AnnDataMatrix::check_name_memory(std::uint64_t count, std::uint64_t text_by
                 memory_bytes_, names * kIdBytes + text);
 }
 
+/// Features have their ids, which are unique, as those of .mtx files have; older files call them genes.
+void AnnDataMatrix::read_cell_names() {
+  const Hdf5Check& check = source_.check();
+  const hid_t file = source_.file();
+  check_name_memory(facts_.row_count + facts_.column_count, 0);
+  facts_.row_names = read_name_list(check, file, facts_.path + "/barcodes", facts_.row_count);
+  const auto read_columns = [&](const std::string& path, TextList& texts) {
+    if (!has_object(check, file, path)) return false;
+    texts = read_name_list(check, file, path, facts_.column_count);
+    return true;
+  };
+  const bool is_named = read_columns(facts_.path + "/features/id", facts_.column_names) ||
+                        read_columns(facts_.path + "/genes", facts_.column_names);
+  if (!is_named)
+    facts_.notices.push_back(facts_.path + ": has neither features/id nor genes: items are numbered from 0");
+  static_cast<void>(read_columns(facts_.path + "/features/feature_type", facts_.column_types));
+  check_name_memory(
+      facts_.row_names.size() + facts_.column_names.size(),
+      facts_.row_names.text.size() + facts_.column_names.text.size() + facts_.column_types.text.size());
+}
+
 void AnnDataMatrix::read_names() {
   const Hdf5Session session;
   const Hdf5Check& check = source_.check();
   const hid_t file = source_.file();
+  if (facts_.is_cell_ranger) return read_cell_names();
   if (!has_object(check, file, "/obs")) return;
   check_name_memory(facts_.row_count + (facts_.column_count == UINT64_MAX ? 0 : facts_.column_count), 0);
   const std::string columns = facts_.path.starts_with("/raw/") ? "/raw/var" : "/var";

@@ -1,5 +1,6 @@
-// Matrices in HDF5: AnnData (.h5ad), after its own description, and any group with data, indices and indptr.
-// Read from front to back, never held.
+// Matrices in HDF5: AnnData (.h5ad), after its own description, 10x Genomics' Cell Ranger (.h5), and any
+// group with data, indices and indptr. Read from front to back, never held.
+// https://www.10xgenomics.com/support/software/cell-ranger/latest/analysis/outputs/cr-outputs-h5-matrices
 // https://anndata.readthedocs.io/en/stable/fileformat-prose.html
 #pragma once
 
@@ -20,7 +21,7 @@ namespace chunkhit {
 /// How a matrix is stored: compressed rows, compressed columns, or every cell, row by row.
 enum class CsrStorage : std::uint8_t { csr, csc, dense };
 
-/// What a file says of a matrix. Rows are AnnData's observations: what users are here.
+/// What a file says of a matrix. Rows are AnnData's observations, or cells: what users are here.
 struct CsrFacts {
   std::string path;  ///< path of the matrix in the file: "/X"
   CsrStorage storage = CsrStorage::csr;
@@ -29,6 +30,8 @@ struct CsrFacts {
   std::uint64_t entry_count = 0;   ///< entries, or cells of a dense matrix
   TextList row_names;              ///< one per row; empty: no names
   TextList column_names;
+  bool is_cell_ranger = false;       ///< of 10x Genomics
+  TextList column_types;             ///< types of the features, in files of 10x Genomics; empty: none
   std::vector<std::string> notices;  ///< what was assumed
 };
 
@@ -43,7 +46,8 @@ struct CsrFacts {
 class AnnDataMatrix {
  public:
   /// Finds the matrix at `path` ("layers/counts", "raw/X", "matrix"); where that is empty /X or the only
-  /// group that has one. Throws bad_data for what is none, what only a plug-in of HDF5 could decode,
+  /// group that has one; layers/NAME may also be the genome NAME of 10x Genomics. Throws bad_data for what is
+  /// none, what only a plug-in of HDF5 could decode,
   /// and what is stored in other files; usage where the chunks that must be held do not fit into
   /// `memory_bytes`. `source` must outlive it.
   AnnDataMatrix(const Hdf5Source& source, const std::string& path, std::uint64_t memory_bytes = UINT64_MAX);
@@ -68,6 +72,8 @@ class AnnDataMatrix {
   void open_dense();
   void open_compressed();
   void set_sides(const std::string& format, const std::vector<std::int64_t>& shape);
+  void set_cell_sides(const std::vector<std::int64_t>& shape);
+  void read_cell_names();
   [[nodiscard]] std::vector<std::int64_t> read_shape() const;
   void check_chunk_memory() const;
   void check_name_memory(std::uint64_t count, std::uint64_t text_bytes) const;
