@@ -1,5 +1,5 @@
-// PNG by libpng: pixels, and class ids as they are stored. Layout: PNG specification, 2nd edition (ISO 15948).
-// libpng reports errors by longjmp, so its calls run in functions whose locals need no destructor.
+// PNG by libpng: pixels, and class ids as they are stored. Layout: PNG specification, 2nd edition (ISO
+// 15948). libpng reports errors by longjmp, so its calls run in functions whose locals need no destructor.
 #include <png.h>
 
 #include <array>
@@ -59,9 +59,7 @@ class PngReader {
   [[nodiscard]] std::uint32_t channels() const { return png_get_channels(png_, info_); }
   /// Whether a value has 16 bits.
   [[nodiscard]] bool is_deep() const { return png_get_bit_depth(png_, info_) == 16; }
-  [[nodiscard]] bool is_indexed() const {
-    return png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE;
-  }
+  [[nodiscard]] bool is_indexed() const { return png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE; }
   [[nodiscard]] bool has_transparency() const { return png_get_valid(png_, info_, PNG_INFO_tRNS) != 0; }
   /// The colors of indices, three bytes each.
   [[nodiscard]] Bytes palette() const {
@@ -78,8 +76,8 @@ class PngReader {
     return {alphas, static_cast<std::size_t>(count)};
   }
 
-  /// Reads all rows to `out`: values of 8 or, in the machine's order, 16 bits. Where `expands`, gray takes the
-  /// whole range of 8 bits, and a transparent color is made alpha.
+  /// Reads all rows to `out`: values of 8 or, in the machine's order, 16 bits. Where `expands`, gray takes
+  /// the whole range of 8 bits, and a transparent color is made alpha.
   void read_rows(std::uint8_t* out, std::uint32_t height, std::size_t row_bytes, bool expands) {
     out_ = out;
     height_ = height;
@@ -185,7 +183,8 @@ RgbaTable rgba_of(Bytes palette, Bytes alphas) {
 
 class PngFile final : public OpenedImage {
  public:
-  PngFile(Bytes file, DecodeMonitor& monitor) : png_(file, monitor), scale_from_(monitor.options().scale_from) {
+  PngFile(Bytes file, DecodeMonitor& monitor)
+      : png_(file, monitor), scale_from_(monitor.options().scale_from) {
     const std::uint32_t colors = !png_.is_indexed() ? png_.channels() : is_gray(png_.palette(), 3) ? 1 : 3;
     header.channels = colors + (png_.has_transparency() ? 1 : 0);
     png_.describe(header);
