@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <functional>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>

@@ -4,11 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <variant>
 
 #include "base/words.h"

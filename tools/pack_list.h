@@ -13,7 +13,6 @@
 #include "chunkhit/pack.h"
 #include "command.h"
 #include "manifest/pack_info_json.h"
-#include "read/pack_source.h"
 
 namespace chunkhit {
 

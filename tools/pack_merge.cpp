@@ -1,9 +1,7 @@
 // pack-merge: finished packs → one pack of their parts.
 #include <cstdio>
 #include <string>
-#include <vector>
 
-#include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "cli.h"
 #include "command.h"

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/throw_error.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "cli.h"

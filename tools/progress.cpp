@@ -15,7 +15,6 @@
 
 #include "base/text.h"
 #include "base/words.h"
-#include "chunkhit/error.h"
 #include "chunkhit/remote.h"
 #include "cli.h"
 #include "pack/run_frame.h"

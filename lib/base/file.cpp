@@ -19,7 +19,6 @@
 #include "base/remote/url.h"
 #include "base/resources.h"
 #include "base/throw_error.h"
-#include "base/words.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {

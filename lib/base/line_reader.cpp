@@ -1,6 +1,5 @@
 #include "base/line_reader.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 

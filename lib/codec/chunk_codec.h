@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "types/image.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/bytes.h"
-#include "types/image.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 

@@ -92,9 +92,9 @@ class OpenedImage;
 /// With Check::whole all compressed data is read to its end, so that damage outside of the region is an
 /// error, too; with Check::region a JPEG is decoded no further than the region's last row, and below it only
 /// the end marker is looked for, and of a TIFF only the region's strips or tiles are. `max_seconds` is looked
-/// at between rows, between scans, between strips or tiles, while stb_image reads bytes, and at every 16th of
-/// the bytes of WebP and JPEG XL; the deflate stream of PNG, a strip or tile, and AVIF are decoded without a
-/// look at it, which takes time in proportion to the file and to its memory (AVIF: to their product).
+/// at between rows, between scans, between strips or tiles, while libpng and stb_image read bytes, and at
+/// every 16th of the bytes of WebP and JPEG XL; a strip or tile, and AVIF are decoded without a look at it,
+/// which takes time in proportion to the file and to its memory (AVIF: to their product).
 ///
 /// Where `accept_warnings`, damage behind the header is no error as long as a row can be had: rows that are
 /// missing are black (JPEG: gray where libjpeg has no data; TIFF: whole strips or tiles, unless they hold

@@ -1,220 +1,279 @@
-// PNG: the chunks are checked here, the pixels decoded by stb_image. Layout: PNG specification, 2nd edition
-// (ISO 15948).
-#include <libdeflate.h>
+// PNG by libpng: pixels, and class ids as they are stored. Layout: PNG specification, 2nd edition (ISO
+// 15948). libpng reports errors by longjmp, so its calls run in functions whose locals need no destructor.
+#include <png.h>
 
-#include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
 
 #include "base/bytes.h"
+#include "decode/channels.h"
+#include "decode/class_ids.h"
 #include "decode/exif.h"
 #include "decode/formats.h"
-#include "decode/stb.h"
 
 namespace chunkhit {
 namespace {
 
 constexpr std::string_view kSignature("\x89PNG\r\n\x1a\n", 8);
-constexpr std::size_t kChunkFrameBytes = 12;  // length, type, checksum
-constexpr std::size_t kHeaderBytes = 13;
-constexpr std::size_t kPaletteEntries = 256;
+constexpr std::string_view kTruncated = "truncated: the data ends before the end chunk";
 
-enum ColorType : unsigned { gray = 0, rgb = 2, indexed = 3, gray_alpha = 4, rgb_alpha = 6 };
+/// One decompression and the state that libpng's callbacks need.
+class PngReader {
+ public:
+  /// Reads what stands before the pixels. File and monitor outlive this.
+  PngReader(Bytes file, DecodeMonitor& monitor)
+      : monitor_(monitor),
+        left_(file),
+        png_(png_create_read_struct(PNG_LIBPNG_VER_STRING, this, fail, warn)),
+        info_(png_ == nullptr ? nullptr : png_create_info_struct(png_)) {
+    if (info_ == nullptr) throw std::bad_alloc();
+    png_set_read_fn(png_, this, read);
+    png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // max_pixels is the limit
+    png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // texts may expand to gigabytes
+    // As in Pillow, a stream may need a larger window than it says, and palettes may lack entries.
+    png_set_option(png_, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON);
+    png_set_option(png_, PNG_IGNORE_ADLER32, PNG_OPTION_ON);  // the checksums of the chunks say as much
+    png_set_check_for_invalid_index(png_, 0);
+    attempt([](PngReader& self) { png_read_info(self.png_, self.info_); });
+  }
+  PngReader(const PngReader&) = delete;
+  PngReader& operator=(const PngReader&) = delete;
+  ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
 
-/// One chunk, its checksum checked.
-struct Chunk {
-  std::string_view type;
-  Bytes data;
-  std::size_t offset = 0;  ///< in the file
-};
+  /// Sets sizes, and the memory for whole rows.
+  void describe(ImageHeader& header) const {
+    constexpr std::uint64_t kSmall = 128 << 10, kRowBuffers = 4;
+    header.width = png_get_image_width(png_, info_);
+    header.height = png_get_image_height(png_, info_);
+    const std::uint64_t row_bytes = std::uint64_t{header.width} * 4 * (is_deep() ? 2 : 1);
+    header.extra_bytes = std::uint64_t{header.width} * header.height * header.channels * (is_deep() ? 2 : 1) +
+                         kRowBuffers * row_bytes + kSmall;
+    header.peak_bytes = header.extra_bytes;
+  }
+  /// Values of a pixel, as stored.
+  [[nodiscard]] std::uint32_t channels() const { return png_get_channels(png_, info_); }
+  /// Whether a value has 16 bits.
+  [[nodiscard]] bool is_deep() const { return png_get_bit_depth(png_, info_) == 16; }
+  [[nodiscard]] bool is_indexed() const { return png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE; }
+  [[nodiscard]] bool has_transparency() const { return png_get_valid(png_, info_, PNG_INFO_tRNS) != 0; }
+  /// The colors of indices, three bytes each.
+  [[nodiscard]] Bytes palette() const {
+    png_colorp colors = nullptr;
+    int count = 0;
+    png_get_PLTE(png_, info_, &colors, &count);
+    return {&colors->red, 3 * static_cast<std::size_t>(count)};
+  }
+  /// The alphas of the first indices.
+  [[nodiscard]] Bytes palette_alphas() const {
+    png_bytep alphas = nullptr;
+    int count = 0;
+    png_get_tRNS(png_, info_, &alphas, &count, nullptr);
+    return {alphas, static_cast<std::size_t>(count)};
+  }
 
-/// What the chunks say.
-struct PngImage {
-  std::uint32_t width = 0;
-  std::uint32_t height = 0;
-  std::uint32_t depth = 0;
-  unsigned color_type = 0;
-  bool interlaced = false;
-  bool has_transparency = false;
-  bool has_data = false;
-  bool ended = false;
-  bool is_animated = false;
-  Chunk palette;
-  PngOrientation orientation;
-};
+  /// Reads all rows to `out`: values of 8 or, in the machine's order, 16 bits. Where `expands`, gray takes
+  /// the whole range of 8 bits, and a transparent color is made alpha.
+  void read_rows(std::uint8_t* out, std::uint32_t height, std::size_t row_bytes, bool expands) {
+    out_ = out;
+    height_ = height;
+    row_bytes_ = row_bytes;
+    expands_ = expands;
+    attempt([](PngReader& self) {
+      if (self.expands_) png_set_expand(self.png_);
+      png_set_packing(self.png_);
+      if (std::endian::native == std::endian::little) png_set_swap(self.png_);
+      const int passes = png_set_interlace_handling(self.png_);
+      png_read_update_info(self.png_, self.info_);
+      for (int pass = 0; pass < passes; ++pass)
+        for (std::size_t y = 0; y < self.height_; ++y) {
+          self.is_last_row_ = pass == passes - 1 && y == self.height_ - 1;
+          png_read_row(self.png_, self.out_ + y * self.row_bytes_, nullptr);
+        }
+      self.is_last_row_ = false;  // texts may follow
+      png_read_end(self.png_, self.info_);
+    });
+  }
 
-Chunk next_chunk(Bytes file, std::size_t& at) {
-  if (file.size() - at < kChunkFrameBytes)
-    throw ImageError(RejectKind::damaged, "truncated: there is no end chunk");
-  const std::size_t length = load_big32(file.data() + at);
-  Chunk chunk;
-  chunk.type = as_text(file.subspan(at + 4, 4));
-  chunk.offset = at;
-  if (length > file.size() - at - kChunkFrameBytes)
-    throw ImageError(RejectKind::damaged, "truncated: the data ends in chunk " + std::string(chunk.type));
-  chunk.data = file.subspan(at + 8, length);
-  const std::uint32_t stored = load_big32(chunk.data.data() + length);
-  if (libdeflate_crc32(0, file.data() + at + 4, length + 4) != stored)
+ private:
+  void attempt(void (*calls)(PngReader&)) {
+    if (setjmp(png_jmpbuf(png_)) == 0) return calls(*this);
+    monitor_.check_time();
+    const std::string_view reason(reason_);
     throw ImageError(RejectKind::damaged,
-                     "damaged PNG: the checksum of chunk " + std::string(chunk.type) + " does not match");
-  at += length + kChunkFrameBytes;
-  return chunk;
+                     reason == kTruncated ? reason_ : "damaged PNG: " + std::string(reason));
+  }
+
+  [[noreturn]] static void fail(png_structp png, png_const_charp reason) {
+    auto& self = *static_cast<PngReader*>(png_get_error_ptr(png));
+    std::strncpy(self.reason_, reason, sizeof self.reason_ - 1);
+    png_longjmp(png, 1);
+  }
+
+  // libpng leaves out a malformed tRNS with a warning. Some data beyond the last row does no harm.
+  static void warn(png_structp png, png_const_charp reason) {
+    if (std::strncmp(reason, "tRNS", 4) == 0) png_error(png, reason);
+  }
+
+  static void read(png_structp png, png_bytep out, std::size_t count) {
+    auto& self = *static_cast<PngReader*>(png_get_io_ptr(png));
+    if (self.monitor_.is_out_of_time()) png_error(png, "");
+    if (count > self.left_.size()) png_error(png, kTruncated.data());
+    // With the last row libpng inflates all that is behind it, which may be gigabytes.
+    constexpr std::size_t kMaxExcess = 64 << 10;
+    if (self.is_last_row_ && (self.last_bytes_ += count) > 2 * self.row_bytes_ + kMaxExcess)
+      png_error(png, "its data inflates to more than its size allows");
+    std::memcpy(out, self.left_.data(), count);
+    self.left_ = self.left_.subspan(count);
+  }
+
+  DecodeMonitor& monitor_;
+  Bytes left_;
+  char reason_[128] = {};
+  std::uint8_t* out_ = nullptr;
+  std::size_t height_ = 0;
+  std::size_t row_bytes_ = 0;
+  bool expands_ = false;
+  bool is_last_row_ = false;
+  std::size_t last_bytes_ = 0;  // read since the last row began
+  png_structp png_;
+  png_infop info_;
+};
+
+/// Notes orientation and frames. libpng compares the checksums of the chunks later.
+void walk_chunks(Bytes file, ImageHeader& header) {
+  constexpr std::size_t kFrameBytes = 12;  // length, type, checksum
+  PngOrientation orientation;
+  for (Bytes rest = file.subspan(kSignature.size()); rest.size() >= kFrameBytes;) {
+    const std::size_t length = load_big32(rest.data());
+    const std::string_view type = as_text(rest.subspan(4, 4));
+    if (type == "IEND" || length > rest.size() - kFrameBytes) break;
+    const Bytes data = rest.subspan(8, length);
+    orientation.add(type, data);
+    if (type == "acTL" && length == 8 && load_big32(data.data()) > 1) header.has_more_frames = true;
+    rest = rest.subspan(length + kFrameBytes);
+  }
+  header.orientation = orientation.value();
 }
 
-void require(bool holds, const std::string& what) {
-  if (!holds) throw ImageError(RejectKind::damaged, "damaged PNG: " + what);
-}
-
-void read_ihdr(const Chunk& chunk, PngImage& png) {
-  if (chunk.type == "CgBI")
-    throw ImageError(RejectKind::unsupported, "Apple's PNG variant (CgBI) is not supported");
-  require(chunk.type == "IHDR" && chunk.data.size() == kHeaderBytes, "its header is not the first chunk");
-  png.width = load_big32(chunk.data.data());
-  png.height = load_big32(chunk.data.data() + 4);
-  png.depth = chunk.data[8];
-  png.color_type = chunk.data[9];
-  png.interlaced = chunk.data[12] != 0;
-  constexpr std::array<std::uint32_t, 5> kDepths{1, 2, 4, 8, 16};
-  constexpr std::array<unsigned, 3> kDeepTypes{rgb, gray_alpha, rgb_alpha};
-  const bool is_deep = std::ranges::find(kDeepTypes, png.color_type) != kDeepTypes.end();
-  require(std::ranges::find(kDepths, png.depth) != kDepths.end() &&
-              (png.color_type == gray || (png.color_type == indexed && png.depth <= 8) ||
-               (is_deep && png.depth >= 8)),
-          "color type " + std::to_string(png.color_type) + " with " + std::to_string(png.depth) + " bits");
-}
-
-// Order and number of chunks are checked because stb_image relies on them.
-void note_chunk(const Chunk& chunk, PngImage& png) {
-  const bool has_palette = png.palette.data.data() != nullptr;
-  const std::string misplaced = "chunk " + std::string(chunk.type) + " is out of place";
-  constexpr unsigned kAncillary = 0x20;  // the case of the first letter
-  if (chunk.type == "PLTE") {
-    require(!has_palette && !png.has_data && !png.has_transparency, misplaced);
-    png.palette = chunk;
-    require(chunk.data.size() % 3 == 0 && !chunk.data.empty() && chunk.data.size() <= 3 * kPaletteEntries,
-            "its palette has a wrong size");
-  } else if (chunk.type == "tRNS") {
-    const bool allowed =
-        png.color_type == indexed ? has_palette : png.color_type == gray || png.color_type == rgb;
-    require(allowed && !png.has_transparency && !png.has_data, misplaced);
-    png.has_transparency = true;
-  } else if (chunk.type == "IDAT") {
-    png.has_data = true;
-    require(png.color_type != indexed || has_palette, "it has no palette");
-  } else if (chunk.type == "IEND") {
-    png.ended = true;
-    require(png.has_data, "it has no pixel data");
-  } else {
-    png.orientation.add(chunk.type, chunk.data);
-    png.is_animated |= chunk.type == "acTL" && chunk.data.size() == 8 && load_big32(chunk.data.data()) > 1;
-    const bool is_critical = (static_cast<unsigned char>(chunk.type[0]) & kAncillary) == 0;
-    require(!is_critical, "unknown chunk " + std::string(chunk.type));
+/// Makes 8 bits of 16-bit values in place; alpha is no color, and keeps its high byte.
+void narrow(std::uint8_t* values, std::size_t count, std::size_t channels, DeepValues& deep) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto value = load_little<std::uint16_t>(values + 2 * i);
+    const bool is_alpha = channels % 2 == 0 && i % channels == channels - 1;
+    values[i] = is_alpha ? static_cast<std::uint8_t>(value >> 8) : deep.scaled(value);
   }
 }
 
-PngImage read_chunks(Bytes file) {
-  PngImage png;
-  std::size_t at = kSignature.size();
-  read_ihdr(next_chunk(file, at), png);
-  while (!png.ended) note_chunk(next_chunk(file, at), png);
-  return png;
-}
+using RgbaTable = std::array<std::uint8_t, 4 * 256>;
 
-std::uint32_t natural_channels(const PngImage& png) {
-  const bool colored =
-      png.color_type == indexed ? !is_gray(png.palette.data, 3) : (png.color_type & rgb) != 0;
-  const bool has_alpha = png.has_transparency || (png.color_type & gray_alpha) != 0;
-  return (colored ? 3 : 1) + (has_alpha ? 1 : 0);
-}
-
-// stb_image leaves palette entries that the file leaves out undefined, though pixels may use them: here such
-// an entry is the gray of its number, as in Pillow.
-void fill_palette(Bytes file, const Chunk& palette, StbFile& image) {
-  constexpr std::size_t kFullBytes = 3 * kPaletteEntries;
-  image.own_piece.assign({0, 0, kFullBytes >> 8, kFullBytes & 255, 'P', 'L', 'T', 'E'});
-  ByteBuffer& chunk = image.own_piece;
-  chunk.insert(chunk.end(), palette.data.begin(), palette.data.end());
-  for (std::size_t value = palette.data.size(); value < kFullBytes; ++value)
-    chunk.push_back(static_cast<std::uint8_t>(value / 3));
-  chunk.insert(chunk.end(), 4, std::uint8_t{0});  // the checksum, which stb_image does not read
-  image.pieces = {file.first(palette.offset), Bytes(chunk),
-                  file.subspan(palette.offset + kChunkFrameBytes + palette.data.size())};
-}
-
-// What stb_image holds at most, one step after the other: the joined data, grown by doubling, and what it
-// inflates to; that and the pixels, and half of them again while it joins interlaced passes; pixels of 16
-// bits and of 8; what it inflated to, indices and the pixels of the expanded palette. Data beyond the last
-// row would take more. stb_image inflates into a buffer for rows that are not interlaced. Passes have more
-// rows, up to 15 for 8, and less than twice as many bytes: for them it doubles the buffer.
-std::uint64_t max_stb_bytes(Bytes file, const PngImage& png) {
-  constexpr std::uint64_t kSmall = 64 << 10;
-  const std::uint64_t channels = png.color_type == indexed ? 1 : natural_channels(png);
-  const std::uint64_t row_bytes = (std::uint64_t{png.width} * png.depth + 7) / 8 * channels + 1;
-  const std::uint64_t inflated = row_bytes * png.height * (png.interlaced ? 2 : 1);
-  const std::uint64_t pixel_count = std::uint64_t{png.width} * png.height;
-  const std::uint64_t pixel_bytes = pixel_count * channels * (png.depth == 16 ? 2 : 1);
-  const std::uint64_t joining = 2 * file.size() + inflated;
-  const std::uint64_t unfiltering =
-      inflated + pixel_bytes + (png.interlaced ? pixel_bytes / 2 + pixel_bytes / 8 : 0);
-  const std::uint64_t narrowing = png.depth == 16 ? pixel_bytes + pixel_bytes / 2 : 0;
-  const std::uint64_t expanding = png.color_type == indexed ? inflated + pixel_count * 5 : 0;
-  return std::max({joining, unfiltering, narrowing, expanding}) + kSmall;
-}
-
-// Bytes of all passes of an interlaced image, as they are inflated (ISO 15948, 8.2).
-std::uint64_t pass_bytes(const PngImage& png, std::uint64_t bits_per_pixel) {
-  struct Pass {
-    unsigned x, y, step_x, step_y;
-  };
-  constexpr std::array<Pass, 7> kPasses{
-      {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}};
-  std::uint64_t bytes = 0;
-  for (const Pass& pass : kPasses) {
-    const std::uint64_t columns = (std::uint64_t{png.width} + pass.step_x - 1 - pass.x) / pass.step_x;
-    const std::uint64_t rows = (std::uint64_t{png.height} + pass.step_y - 1 - pass.y) / pass.step_y;
-    if (columns > 0) bytes += rows * ((columns * bits_per_pixel + 7) / 8 + 1);
+/// The colors of indices. An entry that the palette lacks is the gray of its number, as in Pillow.
+RgbaTable rgba_of(Bytes palette, Bytes alphas) {
+  RgbaTable colors;
+  for (std::size_t i = 0; i < 256; ++i) {
+    for (std::size_t c = 0; c < 3; ++c)
+      colors[4 * i + c] = 3 * i < palette.size() ? palette[3 * i + c] : static_cast<std::uint8_t>(i);
+    colors[4 * i + 3] = i < alphas.size() ? alphas[i] : 255;
   }
-  return bytes;
+  return colors;
 }
 
-// What stb_image fills of what it allocates. The joined data fills as much as the file has, and what it
-// inflates to is the passes' rows: pages that nothing was written to take no memory.
-void describe_memory(Bytes file, const PngImage& png, StbFile& image) {
-  constexpr std::uint64_t kSmall = 128 << 10;
-  const bool is_indexed = png.color_type == indexed;
-  const std::uint64_t channels = is_indexed ? 1 : natural_channels(png);
-  const bool has_color_key = png.has_transparency && !is_indexed;
-  const std::uint64_t stored_bits = (channels - (has_color_key ? 1 : 0)) * png.depth;
-  const std::uint64_t pixels = std::uint64_t{png.width} * png.height;
-  const std::uint64_t deep = png.depth == 16 ? 2 : 1;
-  const std::uint64_t inflated =
-      png.interlaced ? pass_bytes(png, stored_bits) : ((png.width * stored_bits + 7) / 8 + 1) * png.height;
-  const std::uint64_t unfiltered = pixels * channels * deep;
-  const std::uint64_t result = pixels * (is_indexed ? 3 + (png.has_transparency ? 1 : 0) : channels);
-  image.header.peak_bytes =
-      image.own_piece.size() + kSmall +
-      std::max({file.size() + inflated, inflated + unfiltered + (png.interlaced ? unfiltered / 2 : 0),
-                is_indexed ? inflated + pixels + result : 0, deep == 2 ? unfiltered + result : 0});
-  image.header.extra_bytes =
-      image.own_piece.size() + kSmall + result + std::uint64_t{png.width} * image.header.channels;
-}
+class PngFile final : public OpenedImage {
+ public:
+  PngFile(Bytes file, DecodeMonitor& monitor)
+      : png_(file, monitor), scale_from_(monitor.options().scale_from) {
+    const std::uint32_t colors = !png_.is_indexed() ? png_.channels() : is_gray(png_.palette(), 3) ? 1 : 3;
+    header.channels = colors + (png_.has_transparency() ? 1 : 0);
+    png_.describe(header);
+    walk_chunks(file, header);
+  }
+
+  void decode(const DecodePlan& plan, Image& image) override {
+    const Rect& region = plan.region;
+    image.reshape(region.width, region.height, plan.channels);
+    const bool is_indexed = png_.is_indexed(), is_whole = region == Rect{0, 0, header.width, header.height};
+    if (is_whole && plan.channels == header.channels && !is_indexed && !png_.is_deep())
+      return png_.read_rows(image.pixels.data(), header.height, image.row_bytes(), true);
+    const std::uint32_t channels = is_indexed ? 1 : header.channels;
+    const std::size_t row_values = std::size_t{header.width} * channels;
+    RgbaTable colors{};
+    if (is_indexed) colors = rgba_of(png_.palette(), png_.palette_alphas());
+    const ByteBuffer rows = read_rows(row_values, !is_indexed);
+    ByteBuffer rgba(is_indexed ? 4 * std::size_t{region.width} : 0);
+    for (std::uint32_t y = 0; y < region.height; ++y) {
+      const std::uint8_t* row = rows.data() + (region.y + y) * row_values + std::size_t{region.x} * channels;
+      for (std::size_t x = 0; x < rgba.size() / 4; ++x) std::memcpy(&rgba[4 * x], &colors[4 * row[x]], 4);
+      convert_channels(is_indexed ? rgba.data() : row, is_indexed ? 4 : channels, image.row(y), plan.channels,
+                       region.width);
+    }
+  }
+
+ private:
+  /// Returns rows of 8 bits a value.
+  ByteBuffer read_rows(std::size_t row_values, bool expands) {
+    const std::size_t value_bytes = png_.is_deep() ? 2 : 1;
+    ByteBuffer rows(row_values * header.height * value_bytes);
+    png_.read_rows(rows.data(), header.height, row_values * value_bytes, expands);
+    if (!png_.is_deep()) return rows;
+    DeepValues deep(scale_from_);
+    narrow(rows.data(), row_values * header.height, header.channels, deep);
+    header.max_value = deep.max_value();
+    return rows;
+  }
+
+  PngReader png_;
+  std::array<std::uint16_t, 2> scale_from_;
+};
+
+class PngIds final : public OpenedImage {
+ public:
+  PngIds(Bytes file, DecodeMonitor& monitor) : png_(file, monitor) {
+    header.channels = png_.channels();
+    png_.describe(header);
+    header.channels = 1;
+  }
+
+  void decode(const DecodePlan&, Image& image) override {
+    image.reshape(header.width, header.height, 1);
+    if (png_.is_deep()) return read_values<std::uint16_t>(image, 65535);
+    if (png_.channels() > 1) return read_values<std::uint8_t>(image, 255);
+    png_.read_rows(image.pixels.data(), image.height, image.row_bytes(), false);
+  }
+
+ private:
+  template <class Value>
+  void read_values(Image& image, std::uint32_t opaque) {
+    const std::uint32_t channels = png_.channels();
+    const std::size_t row_values = std::size_t{image.width} * channels;
+    std::vector<Value> values(row_values * image.height);
+    png_.read_rows(reinterpret_cast<std::uint8_t*>(values.data()), image.height, row_values * sizeof(Value),
+                   false);
+    ClassIds ids(channels, opaque);
+    for (std::uint32_t y = 0; y < image.height; ++y)
+      ids.take(values.data() + y * row_values, 0, y, image.width, image.row(y));
+    ids.finish();
+  }
+
+  PngReader png_;
+};
 
 }  // namespace
 
 bool is_png(Bytes file) { return as_text(file).starts_with(kSignature); }
 
 std::unique_ptr<OpenedImage> open_png(Bytes file, DecodeMonitor& monitor) {
-  const PngImage png = read_chunks(file);
-  auto image = std::make_unique<StbFile>("PNG", monitor);
-  if (png.color_type == indexed && png.palette.data.size() < 3 * kPaletteEntries)
-    fill_palette(file, png.palette, *image);
-  else
-    image->pieces = {file};
-  image->describe(png.width, png.height, natural_channels(png), 0);
-  image->max_bytes = max_stb_bytes(file, png);
-  image->header.orientation = png.orientation.value();
-  image->header.has_more_frames = png.is_animated;
-  describe_memory(file, png, *image);
-  return image;
+  constexpr std::size_t kFirstType = 12;
+  if (file.size() > kFirstType && as_text(file.subspan(kFirstType)).starts_with("CgBI"))
+    throw ImageError(RejectKind::unsupported, "Apple's PNG variant (CgBI) is not supported");
+  return std::make_unique<PngFile>(file, monitor);
+}
+
+std::unique_ptr<OpenedImage> open_png_ids(Bytes file, DecodeMonitor& monitor) {
+  return std::make_unique<PngIds>(file, monitor);
 }
 
 }  // namespace chunkhit

@@ -64,7 +64,6 @@ void free_block(void* block) {
 #define STB_IMAGE_IMPLEMENTATION
 #define STBI_ONLY_BMP
 #define STBI_ONLY_GIF
-#define STBI_ONLY_PNG
 #define STBI_ONLY_TGA
 #define STBI_NO_STDIO
 #define STBI_NO_LINEAR
@@ -95,8 +94,6 @@ struct StbImage {
   std::uint32_t height = 0;
   std::uint32_t channels = 0;
   bool is_whole = true;  ///< false where the data ends before the last pixel: what is missing is 0
-  std::uint64_t read_bytes = 0;
-  std::uint32_t max_value = 0;  ///< as ImageHeader's
   [[nodiscard]] ImageView view() const {
     return {pixels.get(), width, height, channels, std::size_t{width} * channels};
   }
@@ -125,17 +122,14 @@ class PieceReader {
       piece = piece.subspan(bytes);
       taken += bytes;
     }
-    taken_ += taken;
     return taken;
   }
   [[nodiscard]] bool is_late() const { return is_late_; }
   [[nodiscard]] bool is_past_end() const { return is_past_end_; }
-  [[nodiscard]] std::uint64_t taken() const { return taken_; }
 
  private:
   std::array<Bytes, 3> pieces_;
   const DecodeMonitor& monitor_;
-  std::uint64_t taken_ = 0;
   unsigned calls_ = 0;
   bool is_late_ = false;
   bool is_past_end_ = false;
@@ -170,18 +164,6 @@ stbi_uc* load_first_frame(stbi__context& context, const DecodeMonitor& monitor, 
   return has_frame ? pixels : nullptr;
 }
 
-/// Makes 8 bits of 16-bit pixels, in their block; alpha is no color, and stays as it is.
-std::uint8_t* narrow(std::uint8_t* block, std::size_t pixel_count, std::size_t channels, DeepValues& values) {
-  for (std::size_t i = 0; i < pixel_count * channels; ++i) {
-    std::uint16_t value;
-    std::memcpy(&value, block + 2 * i, sizeof value);
-    const bool is_alpha = channels % 2 == 0 && i % channels == channels - 1;
-    block[i] = is_alpha ? static_cast<std::uint8_t>(value >> 8) : values.scaled(value);
-  }
-  void* const smaller = resize_block(block, pixel_count * channels);
-  return smaller == nullptr ? block : static_cast<std::uint8_t*>(smaller);
-}
-
 StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor& monitor) {
   for (const Bytes& piece : file.pieces)
     if (piece.size() > INT_MAX)
@@ -211,14 +193,7 @@ StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor&
   image.width = static_cast<std::uint32_t>(width);
   image.height = static_cast<std::uint32_t>(height);
   image.channels = static_cast<std::uint32_t>(channels);
-  if (kind.bits_per_channel == 16) {
-    DeepValues values(monitor.options().scale_from);
-    image.pixels.reset(
-        narrow(image.pixels.release(), std::size_t{image.width} * image.height, image.channels, values));
-    image.max_value = values.max_value();
-  }
   image.is_whole = image.is_whole && !reader.is_past_end();
-  image.read_bytes = reader.taken() - static_cast<std::uint64_t>(context.img_buffer_end - context.img_buffer);
   return image;
 }
 
@@ -273,12 +248,9 @@ void StbFile::decode(const DecodePlan& plan, Image& image) {
   const StbImage whole = load(*this, type, monitor_);
   if (whole.width != header.width || whole.height != header.height)
     throw ImageError(RejectKind::damaged, "damaged " + type + ": it has two sizes");
-  if (read_bytes != 0 && whole.read_bytes != read_bytes)
-    throw ImageError(RejectKind::damaged, "damaged " + type + ": its rows do not unpack to their width");
   if (!whole.is_whole && whole_rows == header.height)
     monitor_.damage("truncated: the data ends before the last pixel");
   if (background && whole.is_whole) fill_background(*background, whole);
-  header.max_value = whole.max_value;
   copy_region(whole.view(), header.channels, plan, image);
   blacken_missing_rows(*this, whole_rows, plan.region, image);
 }

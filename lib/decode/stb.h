@@ -1,4 +1,4 @@
-// BMP, GIF, PNG and TGA by stb_image, within a budget of memory and of time.
+// BMP, GIF and TGA by stb_image, within a budget of memory and of time.
 #pragma once
 
 #include <array>
@@ -27,12 +27,10 @@ class StbFile : public OpenedImage {
   StoredRows rows;                  ///< where the file has such; what is missing of them is black
   bool top_first = true;            ///< else the bottom row is stored first
   std::optional<Pixel> background;  ///< for pixels that stb_image leaves transparent
-  std::uint64_t read_bytes = 0;     ///< of the pieces up to the last pixel, where the file says it; else 0
 
   /// Sets the header and the memory for an image whose pixels take `stb_channels` bytes in stb_image.
   void describe(std::uint64_t width, std::uint64_t height, std::uint32_t channels,
                 std::uint32_t stb_channels);
-  /// Takes of 16 bits the high byte, or what `scale_from` says.
   void decode(const DecodePlan& plan, Image& image) override;
 
  private:

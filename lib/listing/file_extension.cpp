@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "base/throw_error.h"

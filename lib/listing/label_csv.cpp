@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "base/text_stream.h"
 #include "base/throw_error.h"
-#include "base/words.h"
 #include "listing/label_header.h"
 #include "listing/label_rows.h"
 #include "listing/sample_list.h"

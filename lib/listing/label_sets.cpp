@@ -1,7 +1,6 @@
 #include "listing/label_sets.h"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <utility>
 

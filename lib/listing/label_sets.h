@@ -1,7 +1,6 @@
 // Labels of several names in a cell: the sets of names that samples have, and their columns of 0 and 1.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

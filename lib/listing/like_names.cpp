@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "base/words.h"
 
 namespace chunkhit {
 namespace {

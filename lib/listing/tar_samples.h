@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "chunkhit/image_spec.h"
 #include "listing/class_folders.h"
 #include "listing/kept_columns.h"
 #include "listing/label_rows.h"

@@ -14,7 +14,7 @@
 #include "chunkhit/pack_info.h"
 #include "manifest/part_record.h"
 #include "types/csr_rows.h"
-#include "types/image.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 

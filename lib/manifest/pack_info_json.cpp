@@ -37,10 +37,6 @@ std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace
-
-namespace {
-
 Json spread_json(const Spread& spread) {
   return {{"min", spread.min}, {"median", spread.median}, {"max", spread.max}};
 }
@@ -94,10 +90,6 @@ Json matrix_json(const PackInfo& info, const MatrixInfo& matrix) {
   add_kept(matrix.item_columns, matrix.user_columns, matrix.times, json);
   return json;
 }
-
-}  // namespace
-
-namespace {
 
 Json pairs_json(const std::vector<std::pair<std::string, std::string>>& pairs) {
   Json object = Json::object();

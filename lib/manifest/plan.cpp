@@ -1,6 +1,5 @@
 #include "manifest/plan.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>

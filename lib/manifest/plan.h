@@ -8,7 +8,7 @@
 
 #include "chunkhit/pack_info.h"
 #include "manifest/manifest.h"
-#include "types/image.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 

@@ -1,11 +1,9 @@
 // Visitors of a table of fields: a spec → its recorded entries, and back.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/throw_error.h"
 #include "manifest/manifest.h"

@@ -7,7 +7,7 @@
 
 #include "chunk/chunk_plan.h"
 #include "store/part.h"
-#include "types/image.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 

@@ -1,13 +1,11 @@
 // chunkhit._chunkhit: the public headers for Python; the package around it gives them their Python form.
 #include <pybind11/stl.h>
 
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -118,10 +116,6 @@ void bind_stats(py::module_& module) {
       .def_readonly("samples_per_visit", &MixingInfo::samples_per_visit)
       .def("__repr__", &mixing_text);
 }
-
-}  // namespace
-
-namespace {
 
 /// Returns whether Python ends the threads that take the GIL.
 bool is_exiting() {

@@ -8,7 +8,6 @@
 #include <array>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "base/throw_error.h"

@@ -1,7 +1,6 @@
 // What the ways of packing share: keywords → spec and options, and runs that report.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <future>
 #include <mutex>

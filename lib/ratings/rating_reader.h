@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "chunkhit/sparse_spec.h"
 #include "types/rating_block.h"
 
 namespace chunkhit {

@@ -5,7 +5,6 @@
 #include <memory>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 
 #include "base/throw_error.h"
 #include "base/words.h"

@@ -9,7 +9,7 @@
 #include "augment/sample_writer.h"
 #include "cache/chunk_set.h"
 #include "chunkhit/dataset.h"
-#include "types/image.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "chunk/row_block.h"
-#include "types/image.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 

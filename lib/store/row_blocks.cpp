@@ -2,7 +2,6 @@
 // and their rules. Layout: schemas/shard.md.
 #include <bit>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "base/text.h"

@@ -98,10 +98,6 @@ void multiply_region(ImageView region, Image& multiplied) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 bool changes_size(const ResampleRequest& request) {
   return request.resized_width != request.source_width || request.resized_height != request.source_height ||
          request.box_width != static_cast<float>(request.source_width) ||

@@ -1,7 +1,6 @@
 #include "transform/vnni_mix.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 // Highway detects the machine's instructions and lets tests choose among them. Its own operations are not

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "types/image.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 

@@ -51,6 +51,12 @@ TEST(Png, GivesIndicesWithoutAPaletteEntryTheGreyOfTheirNumber) {
   EXPECT_EQ(values(decoded.image), (std::vector<int>{'a', 'b', 'c', 1, 1, 1, 200, 200, 200}));
 }
 
+TEST(Png, TakesNoDataBehindItsLastRow) {
+  const Decoded decoded = decode(write_png(kSmall, as_bytes("\0abcdef\0ghijkl\0mnopqr"sv)));
+  EXPECT_EQ(decoded.error, "");
+  EXPECT_EQ(as_text(decoded.image.pixels), "abcdefghijkl");
+}
+
 TEST(PngError, FindsTruncationAtEveryLength) {
   const File file = write_png(kSmall, as_bytes(kSmallLines));
   for (std::size_t size = 0; size < file.size(); ++size)
@@ -69,12 +75,12 @@ TEST(PngError, FindsAnyFlippedBitOfAChunk) {
 TEST(PngError, NamesTheChunkWhoseChecksumDiffers) {
   File file = write_png(kSmall, as_bytes(kSmallLines));
   file[file.size() - 20] ^= 1;
-  EXPECT_EQ(decode(file).error, "damaged PNG: the checksum of chunk IDAT does not match");
+  EXPECT_EQ(decode(file).error, "damaged PNG: IDAT: CRC error");
 }
 
 TEST(PngError, RejectsDataThatDoesNotFillTheImage) {
   EXPECT_EQ(decode(write_png({.width = 2, .height = 3}, as_bytes(kSmallLines))).error,
-            "damaged PNG: not enough pixels");
+            "damaged PNG: Not enough image data");
 }
 
 TEST(PngError, StopsABombBeforeItFillsTheMemory) {
@@ -98,13 +104,18 @@ TEST(PngError, RejectsChunksThatAreOutOfPlace) {
   File two_palettes = begin_png({.width = 3, .height = 1, .color_type = 3});
   append_png_chunk(two_palettes, "PLTE", as_bytes("abcdef"));
   append_png_chunk(two_palettes, "PLTE", as_bytes("abc"));
-  EXPECT_EQ(decode(two_palettes).error, "damaged PNG: chunk PLTE is out of place");
+  EXPECT_EQ(decode(two_palettes).error, "damaged PNG: PLTE: duplicate");
   File no_palette = begin_png({.width = 3, .height = 1, .color_type = 3});
   append_png_chunk(no_palette, "IDAT", as_bytes("abc"));
-  EXPECT_EQ(decode(no_palette).error, "damaged PNG: it has no palette");
+  EXPECT_EQ(decode(no_palette).error, "damaged PNG: IDAT: Missing PLTE before IDAT");
+  File late_transparency = begin_png({.width = 3, .height = 1, .color_type = 0});
+  append_png_chunk(late_transparency, "IDAT", zlib_stream(as_bytes("\0\5\7\6"sv)));
+  append_png_chunk(late_transparency, "tRNS", as_bytes("\0\7"sv));
+  append_png_chunk(late_transparency, "IEND", {});
+  EXPECT_EQ(decode(late_transparency).error, "damaged PNG: tRNS: out of place");
   File no_data = begin_png(kSmall);
   append_png_chunk(no_data, "IEND", {});
-  EXPECT_EQ(decode(no_data).error, "damaged PNG: it has no pixel data");
+  EXPECT_EQ(decode(no_data).error, "damaged PNG: IEND: out of place");
 }
 
 TEST(Png, EachOfManyPackedTextsWasInflated) {

@@ -1,7 +1,6 @@
 #include "base/remote/http_response.h"
 
 #include <algorithm>
-#include <system_error>
 
 #include "base/text.h"
 #include "base/words.h"

@@ -7,8 +7,6 @@
 #include <functional>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 

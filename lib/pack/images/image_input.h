@@ -13,7 +13,7 @@
 #include "listing/sample_list.h"
 #include "pack/images/image_run.h"
 #include "pack/images/sample_order.h"
-#include "types/image.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/bytes.h"
 #include "codec/chunk_codec.h"
 #include "listing/sample_list.h"
 #include "manifest/manifest.h"

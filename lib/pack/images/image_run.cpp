@@ -9,7 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/text_stream.h"
 #include "base/throw_error.h"
 #include "base/words.h"
@@ -21,7 +20,6 @@
 #include "pack/images/memory_plan.h"
 #include "pack/images/pack_spec.h"
 #include "pack/output_pack.h"
-#include "pack/pack_folder.h"
 #include "pack/run_fields.h"
 #include "store/part_index.h"
 

@@ -7,7 +7,7 @@
 
 #include "chunkhit/pack.h"
 #include "listing/sample_list.h"
-#include "types/image.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "base/bytes.h"

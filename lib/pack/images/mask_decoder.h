@@ -10,7 +10,6 @@
 
 #include "base/bytes.h"
 #include "chunkhit/image_spec.h"
-#include "decode/image_decoder.h"
 #include "listing/root_folder.h"
 #include "listing/sample_list.h"
 #include "transform/image_transform.h"

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <unordered_map>
 #include <utility>
 

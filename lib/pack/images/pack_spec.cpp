@@ -1,7 +1,6 @@
 #include "pack/images/pack_spec.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -17,7 +16,6 @@
 #include "pack/images/mask_decoder.h"
 #include "store/part.h"
 #include "store/part_index.h"
-#include "transform/transform_plan.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {

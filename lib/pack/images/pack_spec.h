@@ -2,16 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "chunk/chunk_plan.h"
 #include "chunkhit/image_spec.h"
 #include "codec/chunk_codec.h"
 #include "listing/sample_list.h"
-#include "manifest/manifest.h"
 #include "pack/output_pack.h"
 
 namespace chunkhit {

@@ -10,10 +10,9 @@
 #include "chunk/chunk_plan.h"
 #include "chunkhit/pack.h"
 #include "listing/sample_list.h"
-#include "pack/images/pack_spec.h"
 #include "pack/images/sample_order.h"
 #include "pack/output_pack.h"
-#include "types/image.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 

@@ -1,7 +1,6 @@
 #include "pack/images/sized_decoder.h"
 
 #include <algorithm>
-#include <memory>
 #include <string>
 
 #include "base/hash.h"

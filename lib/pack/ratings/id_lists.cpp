@@ -71,10 +71,6 @@ std::string items_file(const std::string& path) {
   throw_bad_data(path + ": is no pack of matrices: " + std::string(kItemsName) + " is missing");
 }
 
-}  // namespace
-
-namespace {
-
 /// Writes a list of ids with their ratings, and their rows of a table unless it is null.
 template <class IdAt>
 CompleteList write_list(IdListWriter list, std::size_t count, IdAt id_at, auto ratings,

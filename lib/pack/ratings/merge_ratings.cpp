@@ -1,6 +1,5 @@
 // Merged packs of ratings: the same items in all, each user in one.
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <unordered_map>

@@ -1,7 +1,6 @@
 #include "store/hdf5/external.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <optional>
 #include <string>

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "chunkhit/sparse_spec.h"
 #include "store/part.h"
 #include "types/csr_rows.h"
 #include "types/sample_column.h"

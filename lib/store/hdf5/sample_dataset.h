@@ -10,7 +10,7 @@
 
 #include "store/hdf5/handle.h"
 #include "store/part.h"
-#include "types/image.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 
