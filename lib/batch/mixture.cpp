@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMaxPeriod = 65'536;      // of a sequence
 constexpr std::uint64_t kMaxOwnEpochs = 65'536;   // of a source, in an epoch
-constexpr std::uint64_t kBlockPositions = 4'096;  // that are shuffled with Shares::epoch
+constexpr std::uint64_t kBlockPositions = 4'096;  // that are shuffled with MixtureShares::epoch
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
   throw Error(ErrorCode::usage, "mixture: " + path + ": " + what);
@@ -292,7 +292,7 @@ void MixedOrder::add_visit(std::size_t source, const Positions& uses, std::uint6
     return mixture_.sequence_.position(source, use - own.shift) - first_entry_;
   };
   Positions needed{position(first), position(end - 1) + 1};
-  if (mixture_.shares_ == Shares::epoch) {
+  if (mixture_.shares_ == MixtureShares::epoch) {
     needed.first -= needed.first % kBlockPositions;
     needed.end =
         std::min((needed.end - 1) / kBlockPositions * kBlockPositions + kBlockPositions, position_count_);
@@ -302,7 +302,7 @@ void MixedOrder::add_visit(std::size_t source, const Positions& uses, std::uint6
 
 /// The position before the positions of its block were shuffled.
 std::uint64_t MixedOrder::unshuffled(std::uint64_t position, Window& window) const {
-  if (mixture_.shares_ == Shares::batch) return position;
+  if (mixture_.shares_ == MixtureShares::batch) return position;
   const bool inside = position - window.first_position_ < window.end_position_ - window.first_position_;
   if (!inside || window.window_id_ != block_seed_) {
     window.window_id_ = block_seed_;

@@ -26,7 +26,7 @@ struct MixtureShape {
     double weight = 1;
   };
   std::vector<Source> sources;
-  Shares shares = Shares::batch;
+  MixtureShares shares = MixtureShares::batch;
   std::uint64_t epoch_samples = 0;  ///< 0: as many as an own epoch of each source has together
 };
 
@@ -91,7 +91,7 @@ class Mixture {
     SourceOrder order;
   };
   OrderSpec spec_;
-  Shares shares_;
+  MixtureShares shares_;
   ShareSequence sequence_;
   std::vector<std::unique_ptr<Source>> sources_;  // whose orders refer to their chunks
   std::vector<std::size_t> by_share_;             // their numbers

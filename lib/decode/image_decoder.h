@@ -72,10 +72,11 @@ struct DecodePlan {
 struct DecodeOptions {
   std::uint64_t max_pixels = 256'000'000;  ///< width · height above this is an error, detected in the header
   bool accept_warnings = false;            ///< take the pixels that a damaged file still has, see ImageFile
-  Check check = Check::whole;     ///< region: JPEG is decoded no further than the last row of the region
+  DecodeCheck check =
+      DecodeCheck::whole;         ///< region: JPEG is decoded no further than the last row of the region
   std::uint32_t max_seconds = 0;  ///< decoding that takes more CPU time is an error; 0: no limit
   bool stock_entropy = false;     ///< codes of JPEG by libjpeg alone, which gives the same: to compare with
-  bool requires_end = true;       ///< with Check::region, JPEG that lacks its end marker is damaged
+  bool requires_end = true;       ///< with DecodeCheck::region, JPEG that lacks its end marker is damaged
   std::array<std::uint16_t, 2> scale_from{0, 65535};  ///< 16-bit values that become 0 and 255
 };
 
@@ -89,12 +90,12 @@ class OpenedImage;
 /// scaled (PNG, TIFF: the high byte, or by `scale_from`) instead of saturated, and a PNG's transparent gray
 /// of fewer than 8 bits, or color of 16, is the one that the format means.
 ///
-/// With Check::whole all compressed data is read to its end, so that damage outside of the region is an
-/// error, too; with Check::region a JPEG is decoded no further than the region's last row, and below it only
-/// the end marker is looked for, and of a TIFF only the region's strips or tiles are. `max_seconds` is looked
-/// at between rows, between scans, between strips or tiles, while libpng and stb_image read bytes, and at
-/// every 16th of the bytes of WebP and JPEG XL; a strip or tile, and AVIF are decoded without a look at it,
-/// which takes time in proportion to the file and to its memory (AVIF: to their product).
+/// With DecodeCheck::whole all compressed data is read to its end, so that damage outside of the region is an
+/// error, too; with DecodeCheck::region a JPEG is decoded no further than the region's last row, and below it
+/// only the end marker is looked for, and of a TIFF only the region's strips or tiles are. `max_seconds` is
+/// looked at between rows, between scans, between strips or tiles, while libpng and stb_image read bytes, and
+/// at every 16th of the bytes of WebP and JPEG XL; a strip or tile, and AVIF are decoded without a look at
+/// it, which takes time in proportion to the file and to its memory (AVIF: to their product).
 ///
 /// Where `accept_warnings`, damage behind the header is no error as long as a row can be had: rows that are
 /// missing are black (JPEG: gray where libjpeg has no data; TIFF: whole strips or tiles, unless they hold

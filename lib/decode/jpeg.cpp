@@ -60,7 +60,7 @@ class JpegSession : public JpegEntropy {
     throw ImageError(RejectKind::damaged, reason_.data());
   }
   [[nodiscard]] Bytes file() const { return file_; }
-  [[nodiscard]] bool checks_whole() const { return monitor_.options().check == Check::whole; }
+  [[nodiscard]] bool checks_whole() const { return monitor_.options().check == DecodeCheck::whole; }
   [[nodiscard]] bool requires_end() const { return monitor_.options().requires_end; }
   [[nodiscard]] bool is_stock() const { return monitor_.options().stock_entropy; }
   /// Notes what costs no pixel once the last row was read.

@@ -59,7 +59,7 @@ class TiffFile : public OpenedImage {
   }
 
   void decode(const DecodePlan& plan, Image& image) override {
-    const bool is_whole = monitor_.options().check == Check::whole;
+    const bool is_whole = monitor_.options().check == DecodeCheck::whole;
     image.reshape(plan.region.width, plan.region.height, plan.channels);
     samples_.resize(std::size_t{layout_.part_width} * layout_.samples);
     plane_.resize(layout_.is_planar ? layout_.part_width : 0);

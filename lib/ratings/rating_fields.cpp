@@ -259,7 +259,7 @@ bool ends_in_quote(std::string_view line, std::string_view delimiter, std::size_
   return read_quoted_field(line, delimiter, at, field, unquoted, error);
 }
 
-std::vector<std::string> all_fields(std::string_view line, std::string_view delimiter, Quoting quoting) {
+std::vector<std::string> all_fields(std::string_view line, std::string_view delimiter, TextQuoting quoting) {
   std::vector<std::string> fields;
   const bool blanks = delimiter == kBlanks;
   if (blanks) line = BlankDelimiter().strip(line);
@@ -267,7 +267,7 @@ std::vector<std::string> all_fields(std::string_view line, std::string_view deli
   std::string unquoted;
   SplitError error;
   for (std::size_t at = 0;;) {
-    if (quoting == Quoting::double_quote) {
+    if (quoting == TextQuoting::double_quote) {
       if (!read_quoted_field(line, delimiter, at, field, unquoted, error)) return fields;
     } else {
       const std::size_t end = blanks ? line.find_first_of(" \t", at) : line.find(delimiter, at);

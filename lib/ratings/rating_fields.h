@@ -385,7 +385,7 @@ class PlainSplitter {
 
 /// Gives all fields of a line, those up to an error where there is one.
 [[nodiscard]] std::vector<std::string> all_fields(std::string_view line, std::string_view delimiter,
-                                                  Quoting quoting);
+                                                  TextQuoting quoting);
 
 /// Splits records in which fields may stand in double quotes.
 class QuotedSplitter {

@@ -410,7 +410,7 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
     table_->text.rounds_values = rules().rounds_values();
     if (tables_.empty() || tables_.back().second != *table_) tables_.emplace_back(input.name(), *table_);
   }
-  const Quoting quoting = format == RatingFormat::text ? table_->text.quoting : Quoting::none;
+  const TextQuoting quoting = format == RatingFormat::text ? table_->text.quoting : TextQuoting::none;
   TextBlocks blocks(input, quoting, options_.block_bytes);
   std::optional<std::int64_t> item;
   const auto fill = [&](Work& work) {

@@ -268,7 +268,7 @@ PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Split
   });
   for (std::size_t user = 0; user < is_in.size(); ++user)
     if (is_in[user] != 0) found.users.push_back(static_cast<std::uint32_t>(user));
-  if (spec.order == Order::shuffle) shuffle(std::span(found.users), spec.seed, Purpose::pack_order);
+  if (spec.order == PackOrder::shuffle) shuffle(std::span(found.users), spec.seed, Purpose::pack_order);
   return found;
 }
 

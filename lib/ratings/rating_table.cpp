@@ -58,7 +58,7 @@ class TableDetector {
     for (std::size_t at = 1; at < lines_.size(); ++at)
       others_.push_back(all_fields(lines_[at], text.delimiter, text.quoting));
     const bool header = is_header();
-    if (!header && spec_.header == Header::automatic) check_quotes();
+    if (!header && spec_.header == TableHeader::automatic) check_quotes();
     text.column_count = first_.size();
     if (header) {
       text.header = lines_[0];
@@ -68,7 +68,7 @@ class TableDetector {
       take_earlier_columns();
     else
       find_columns();
-    if (!header && spec_.header == Header::automatic) check_first_line();
+    if (!header && spec_.header == TableHeader::automatic) check_first_line();
     text.time_scale = time_scale();
     if (!header && spec_.user.empty() && spec_.item.empty())
       if (std::string warning = swapped_ids_warning(others_, text.columns.user, text.columns.item);
@@ -98,14 +98,15 @@ class TableDetector {
   }
 
   /// Quotes enclose fields if the first field that begins with one also ends with one.
-  [[nodiscard]] Quoting quoting(std::string_view delimiter) const {
-    if (spec_.quote != Quoting::automatic) return spec_.quote;
-    if (delimiter == kBlanks) return Quoting::letters;
-    if (earlier_ != nullptr && earlier_->text.quoting != Quoting::automatic) return earlier_->text.quoting;
+  [[nodiscard]] TextQuoting quoting(std::string_view delimiter) const {
+    if (spec_.quote != TextQuoting::automatic) return spec_.quote;
+    if (delimiter == kBlanks) return TextQuoting::letters;
+    if (earlier_ != nullptr && earlier_->text.quoting != TextQuoting::automatic)
+      return earlier_->text.quoting;
     for (const std::string_view line : all_lines_)
       if (const std::size_t at = find_quoted_field(line, delimiter); at != std::string_view::npos)
-        return ends_in_quote(line, delimiter, at) ? Quoting::double_quote : Quoting::letters;
-    return Quoting::automatic;
+        return ends_in_quote(line, delimiter, at) ? TextQuoting::double_quote : TextQuoting::letters;
+    return TextQuoting::automatic;
   }
 
   [[nodiscard]] bool has_delimiter(std::string_view wanted) const {
@@ -119,7 +120,7 @@ class TableDetector {
     const std::string& given = spec_.delimiter;
     if (given.find_first_of("\r\n\"") != std::string::npos)
       throw_usage("`delimiter`: must have neither a quote nor a line end");
-    if (spec_.quote == Quoting::double_quote && given == kBlanks)
+    if (spec_.quote == TextQuoting::double_quote && given == kBlanks)
       throw_usage("`delimiter` blanks: not with `quote` double");
     if (given == "tab" || given == "\\t") return found("\t");
     if (!given.empty()) return found(given);
@@ -161,20 +162,20 @@ class TableDetector {
       most = std::max(most, count);
     }
     if (!best.empty()) return best;
-    if (spec_.quote != Quoting::double_quote && column_count(kBlanks) > 1) return std::string(kBlanks);
+    if (spec_.quote != TextQuoting::double_quote && column_count(kBlanks) > 1) return std::string(kBlanks);
     if (lines_.empty()) return ",";
     // Lines may differ in how many columns they have; most do not, so the first one decides.
     for (const char* candidate : {"\t", ",", ";", "|", "::"})
       if (lines_[0].find(candidate) != std::string_view::npos) return candidate;
-    if (spec_.quote != Quoting::double_quote) refuse_blanks();
+    if (spec_.quote != TextQuoting::double_quote) refuse_blanks();
     refuse("line 1: found none of the delimiters , :: ; | tab and blank; give `delimiter`");
   }
 
   /// Names the first line that has more or fewer columns between blanks than the first has.
   void refuse_blanks() const {
-    const std::size_t columns = all_fields(lines_[0], kBlanks, Quoting::none).size();
+    const std::size_t columns = all_fields(lines_[0], kBlanks, TextQuoting::none).size();
     for (const std::string_view line : lines_) {
-      const std::size_t found = all_fields(line, kBlanks, Quoting::none).size();
+      const std::size_t found = all_fields(line, kBlanks, TextQuoting::none).size();
       if (columns < 2 || found == columns) continue;
       const auto number = std::count(head_.data(), line.data(), '\n') + 1;
       refuse("line " + std::to_string(number) + ": expected " + count_text(columns, "column") +
@@ -184,7 +185,7 @@ class TableDetector {
 
   /// A header has a usual or wished column name and no number, or text where the lines below have numbers.
   [[nodiscard]] bool is_header() const {
-    if (spec_.header != Header::automatic) return spec_.header == Header::yes;
+    if (spec_.header != TableHeader::automatic) return spec_.header == TableHeader::yes;
     if (earlier_ != nullptr && lines_[0] == earlier_->text.header) return true;
     bool has_name = false;
     bool has_number = false;
@@ -201,7 +202,7 @@ class TableDetector {
 
   /// Returns whether the first line has a usual column name in quotes, though quotes are letters here.
   [[nodiscard]] bool has_quoted_name() const {
-    return table_.text.quoting != Quoting::double_quote &&
+    return table_.text.quoting != TextQuoting::double_quote &&
            std::any_of(first_.begin(), first_.end(), [](const std::string& field) {
              if (field.size() < 2 || field.front() != '"' || field.back() != '"') return false;
              const std::string name = field.substr(1, field.size() - 2);
@@ -377,7 +378,7 @@ class TableDetector {
     check_quotes();
     std::string hint = did_you_mean(wish(field), table_.column_names);
     if (hint.empty()) hint = "; give its name or number";
-    if (wished.empty() && spec_.header == Header::automatic)
+    if (wished.empty() && spec_.header == TableHeader::automatic)
       hint += ", or `header` no where this line is a rating";
     refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names + hint);
   }

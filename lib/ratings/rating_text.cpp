@@ -78,7 +78,7 @@ class TextParser {
     checks_utf8_ = !(marks.is_ascii || is_utf8(text_)) || !is_utf8(spec_.delimiter);
     has_nul_ = marks.has_nul;
     watches_quotes_ =
-        (spec_.quoting == Quoting::automatic || spec_.quoting == Quoting::letters) && marks.has_quote;
+        (spec_.quoting == TextQuoting::automatic || spec_.quoting == TextQuoting::letters) && marks.has_quote;
     if (!Splitter::kQuotes && !has_nul_ && !watches_quotes_ && NumberLines::can_read(text_, spec_))
       number_lines_.emplace(text_, spec_);
     LineCursor lines(text_);
@@ -201,7 +201,7 @@ class TextParser {
   [[nodiscard]] std::size_t unexpected_quote() const {
     const std::string& delimiter = spec_.delimiter;
     std::size_t at = find_quoted_field(line_, delimiter);
-    if (spec_.quoting == Quoting::letters)
+    if (spec_.quoting == TextQuoting::letters)
       while (at != std::string_view::npos && !ends_in_quote(line_, delimiter, at))
         at = find_quoted_field(line_, delimiter, at + 1);
     return at;
@@ -209,7 +209,7 @@ class TextParser {
 
   [[nodiscard]] const char* unexpected_quote_text() const {
     if (spec_.delimiter == kBlanks) return kBlanksInQuotes;
-    return spec_.quoting == Quoting::letters ? kWholeQuotes : kLateQuote;
+    return spec_.quoting == TextQuoting::letters ? kWholeQuotes : kLateQuote;
   }
 
   void refuse(std::size_t at, LineProblem problem) {
@@ -289,7 +289,7 @@ void parse_rating_text(std::string_view text, const RatingTextSpec& spec, Rating
   BlockMaps own;
   BlockMaps& maps = kept != nullptr ? *kept : own;
   clear_block(block);
-  if (spec.quoting == Quoting::double_quote)
+  if (spec.quoting == TextQuoting::double_quote)
     TextParser(text, spec, QuotedSplitter(spec.delimiter, spec.columns, spec.column_count), block, maps)
         .parse();
   else if (spec.delimiter == kBlanks)

@@ -32,7 +32,7 @@ struct RatingTextSpec {
   std::string delimiter = ",";  ///< some bytes, without line ends and quotes, or kBlanks (without quoting)
   RatingColumns columns;
   std::size_t column_count = 0;  ///< a line with more is bad; 0: any number
-  Quoting quoting = Quoting::none;
+  TextQuoting quoting = TextQuoting::none;
   std::string comment;         ///< lines that begin with this are skipped; empty: none are
   bool rounds_values = false;  ///< a value that keeps_value denies is the nearest float, else its line is bad
   std::int64_t time_scale = 1;  ///< times are multiplied by it, so that fractions of a second order ratings

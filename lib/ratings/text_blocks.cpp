@@ -49,7 +49,7 @@ void TextBlocks::read_more(ByteBuffer& text) {
 // that is after an even number of them.
 std::size_t TextBlocks::last_cut(const ByteBuffer& text) const {
   const std::string_view view = as_text(text);
-  if (quoting_ != Quoting::double_quote) return view.rfind('\n') + 1;
+  if (quoting_ != TextQuoting::double_quote) return view.rfind('\n') + 1;
   bool is_even = std::count(view.begin(), view.end(), '"') % 2 == 0;
   for (std::size_t at = view.size(); at > 0; --at) {
     if (view[at - 1] == '\n' && is_even) return at;

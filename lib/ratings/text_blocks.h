@@ -17,7 +17,7 @@ namespace chunkhit {
 class TextBlocks {
  public:
   /// Reads about `block_bytes` a block, at least 1.
-  TextBlocks(TextStream& stream, Quoting quoting, std::size_t block_bytes)
+  TextBlocks(TextStream& stream, TextQuoting quoting, std::size_t block_bytes)
       : stream_(stream), quoting_(quoting), block_bytes_(block_bytes) {}
 
   /// Replaces `text` by the next whole lines, without a byte order mark at the file's beginning; false at the
@@ -35,7 +35,7 @@ class TextBlocks {
   [[nodiscard]] std::size_t last_cut(const ByteBuffer& text) const;
 
   TextStream& stream_;
-  Quoting quoting_;
+  TextQuoting quoting_;
   std::size_t block_bytes_;
   ByteBuffer rest_;  // of the last block, behind its last line end
   Xxh3Stream hash_;

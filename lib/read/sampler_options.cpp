@@ -387,7 +387,7 @@ SamplingSpec sampling_spec(const ImageLoaderOptions& options, const ImageSource&
   for (const PackClass& each : source.info().images().classes) from.class_names.emplace(each.id, each.name);
   if (!options.mixture.weights.empty()) from.path_ends = path_ends(source);
   SamplingSpec spec{.draws = draw_spec(options.sampler, from)};
-  if (options.mixture.weights.empty() && options.mixture.shares != Shares::batch)
+  if (options.mixture.weights.empty() && options.mixture.shares != MixtureShares::batch)
     throw_usage("shares: need a mixture, weights of several paths");
   if (!options.mixture.weights.empty())
     spec.mixture = mixture_shape(options.mixture, options.sampler, source);

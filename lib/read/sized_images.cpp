@@ -116,7 +116,7 @@ ImageView SizedImageDecoder::decode_jpeg(const StoredImage& image, const Rect& r
                                          std::uint32_t channels) {
   const Bytes payload = image_payload(image, payload_);
   // The chunk's hash vouches for the bytes; packing read them to their end.
-  DecodeMonitor monitor({.check = Check::region, .requires_end = false});
+  DecodeMonitor monitor({.check = DecodeCheck::region, .requires_end = false});
   const bool has_tiles = tiles_.find(payload);
   if (has_tiles) check_sides(tiles_.width(), tiles_.height(), image);
   const Rect in_jpeg = has_tiles ? tiles_.cut(payload, region, cut_) : region;

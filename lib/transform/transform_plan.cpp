@@ -177,7 +177,7 @@ TransformPlan plan_transform(const TransformSpec& spec, std::uint32_t width, std
   resized = {std::max<std::uint64_t>(resized.width, 1), std::max<std::uint64_t>(resized.height, 1)};
   plan.error = error_of(resized, "the resized image");
   if (!plan.error.empty()) return plan;
-  const bool shrinks = spec.decode == Decode::fast && scales && spec.resize != Resize::none;
+  const bool shrinks = spec.decode == JpegDecode::fast && scales && spec.resize != Resize::none;
   plan_source(source, resized, shrinks ? shrink_for(source, resized) : 1, orientation, plan);
   plan.channels = sample_channels(spec.channels, source_channels);
   plan_sample(spec, resized, plan);

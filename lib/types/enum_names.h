@@ -15,36 +15,36 @@ namespace chunkhit {
 // Of the public headers, declared here so that these need not be included.
 enum class Cache;
 enum class Channels;
-enum class Check;
+enum class DecodeCheck;
 enum class CheckHashes;
 enum class ColumnType;
-enum class Decode;
+enum class JpegDecode;
 enum class Dtype;
 enum class Duplicates;
-enum class Encoding : std::uint8_t;
-enum class Exif;
+enum class TextEncoding : std::uint8_t;
+enum class ExifUse;
 enum class FieldRole;
 enum class Filter;
-enum class Header : std::uint8_t;
+enum class TableHeader : std::uint8_t;
 enum class ItemOrder;
 enum class EmptyLabels;
 enum class LabelType;
 enum class Layout;
 enum class OnCorrupt;
 enum class OnError;
-enum class Order;
-enum class Quoting : std::uint8_t;
+enum class PackOrder;
+enum class TextQuoting : std::uint8_t;
 enum class RankRemainder;
 enum class RejectKind : std::uint8_t;
 enum class RowNorm;
 enum class SharedRows : std::uint8_t;
-enum class Shares;
+enum class MixtureShares;
 enum class Shuffle;
 enum class Sizes;
 enum class SparseFormat;
 enum class SplitKind;
 enum class SplitOrder;
-enum class Store;
+enum class SizedStore;
 enum class ValueType : std::uint8_t;
 enum class Zeros;
 
@@ -55,27 +55,27 @@ using Words = std::array<std::string_view, kCount>;
 
 constexpr Words<4> words_of(Cache) { return {"automatic", "decoded", "compressed", "none"}; }
 constexpr Words<4> words_of(Channels) { return {"rgb", "gray", "rgba", "keep"}; }
-constexpr Words<2> words_of(Check) { return {"whole", "region"}; }
+constexpr Words<2> words_of(DecodeCheck) { return {"whole", "region"}; }
 constexpr Words<2> words_of(CheckHashes) { return {"always", "never"}; }
 constexpr Words<3> words_of(ColumnType) { return {"int64", "float64", "text"}; }
-constexpr Words<2> words_of(Decode) { return {"exact", "fast"}; }
+constexpr Words<2> words_of(JpegDecode) { return {"exact", "fast"}; }
 constexpr Words<4> words_of(Dtype) { return {"uint8", "float32", "float16", "bfloat16"}; }
 constexpr Words<5> words_of(Duplicates) { return {"error", "sum", "last", "first", "max"}; }
 constexpr Words<2> words_of(EmptyLabels) { return {"zeros", "reject"}; }
-constexpr Words<2> words_of(Exif) { return {"apply", "ignore"}; }
+constexpr Words<2> words_of(ExifUse) { return {"apply", "ignore"}; }
 constexpr Words<6> words_of(Filter) {
   return {"bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"};
 }
-constexpr Words<3> words_of(Header) { return {"auto", "yes", "no"}; }
+constexpr Words<3> words_of(TableHeader) { return {"auto", "yes", "no"}; }
 constexpr Words<3> words_of(ItemOrder) { return {"popularity", "first", "sorted"}; }
 constexpr Words<3> words_of(LabelType) { return {"auto", "classes", "numbers"}; }
 constexpr Words<2> words_of(Layout) { return {"nhwc", "nchw"}; }
 constexpr Words<2> words_of(OnCorrupt) { return {"fail", "skip"}; }
 constexpr Words<2> words_of(OnError) { return {"skip", "fail"}; }
-constexpr Words<2> words_of(Order) { return {"shuffle", "input"}; }
+constexpr Words<2> words_of(PackOrder) { return {"shuffle", "input"}; }
 constexpr Words<2> words_of(FieldRole) { return {"mask", "view"}; }
-constexpr Words<3> words_of(Quoting) { return {"none", "double", "auto"}; }
-constexpr Words<2> words_of(Encoding) { return {"utf-8", "latin-1"}; }
+constexpr Words<3> words_of(TextQuoting) { return {"none", "double", "auto"}; }
+constexpr Words<2> words_of(TextEncoding) { return {"utf-8", "latin-1"}; }
 constexpr Words<2> words_of(RankRemainder) { return {"pad", "drop"}; }
 constexpr Words<14> words_of(RejectKind) {
   return {"other",       "row",     "missing",   "unreadable", "empty",   "changed", "unknown_type",
@@ -83,7 +83,7 @@ constexpr Words<14> words_of(RejectKind) {
 }
 constexpr Words<3> words_of(RowNorm) { return {"none", "l1", "l2"}; }
 constexpr Words<3> words_of(SharedRows) { return {"error", "join", "file-name"}; }
-constexpr Words<2> words_of(Shares) { return {"batch", "epoch"}; }
+constexpr Words<2> words_of(MixtureShares) { return {"batch", "epoch"}; }
 constexpr Words<3> words_of(Shuffle) { return {"none", "window", "global"}; }
 constexpr Words<2> words_of(Sizes) { return {"fixed", "own"}; }
 constexpr Words<4> words_of(SparseFormat) { return {"dense_f32", "dense_f16", "dense_u8", "csr"}; }
@@ -91,7 +91,7 @@ constexpr Words<7> words_of(SplitKind) {
   return {"none", "users", "users-by-id", "ratio", "leave-one-out", "time", "given"};
 }
 constexpr Words<4> words_of(SplitOrder) { return {"auto", "time", "input", "random"}; }
-constexpr Words<4> words_of(Store) { return {"jpeg", "photo", "zstd", "raw"}; }
+constexpr Words<4> words_of(SizedStore) { return {"jpeg", "photo", "zstd", "raw"}; }
 constexpr Words<4> words_of(ValueType) { return {"none", "u8", "u16", "f32"}; }
 constexpr Words<2> words_of(Zeros) { return {"drop", "keep"}; }
 

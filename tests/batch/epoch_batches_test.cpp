@@ -256,7 +256,7 @@ TEST(EpochBatches, OfAnEchoPermuteABlockAlikeWhicheverRankHasIt) {
 class MixedBatches : public testing::Test {
  protected:
   Mixture mix(const std::vector<double>& weights, std::uint64_t epoch_samples) const {
-    MixtureShape shape{.sources = {}, .shares = Shares::batch, .epoch_samples = epoch_samples};
+    MixtureShape shape{.sources = {}, .shares = MixtureShares::batch, .epoch_samples = epoch_samples};
     for (const double weight : weights) shape.sources.push_back({"source", shape.sources.size(), 1, weight});
     return {grid_, {.shuffle = Shuffle::none, .seed = kSeed}, shape, std::nullopt};
   }

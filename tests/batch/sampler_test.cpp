@@ -139,7 +139,8 @@ TEST(ShareSequence, HasItsSharesInEveryPrefixToWithinOne) {
 TEST(Mixture, NeededMoreChunksInLaterEpochsThanItsFirstOne) {
   const ChunkGrid grid(std::vector<std::uint64_t>(23, 7));
   const OrderSpec spec{.shuffle = Shuffle::window, .seed = 3, .window_chunks = 3};
-  const MixtureShape shape{{{"a", 0, 11, 0.5}, {"b", 11, 5, 0.3}, {"c", 16, 7, 0.2}}, Shares::batch, 50};
+  const MixtureShape shape{
+      {{"a", 0, 11, 0.5}, {"b", 11, 5, 0.3}, {"c", 16, 7, 0.2}}, MixtureShares::batch, 50};
   const Mixture mixture(grid, spec, shape, std::nullopt);
   std::uint64_t most = 0;
   for (std::uint64_t epoch = 0; epoch < 8; ++epoch)

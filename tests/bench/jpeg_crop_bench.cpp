@@ -63,7 +63,7 @@ std::vector<Photo> read_photos(int count, char** paths) {
 }
 
 void decode_whole(const Photo& photo, bool stock, Image& image) {
-  ImageFile opened(photo.file, {.check = Check::region, .stock_entropy = stock});
+  ImageFile opened(photo.file, {.check = DecodeCheck::region, .stock_entropy = stock});
   opened.decode({1, {0, 0, opened.header().width, opened.header().height}, 3}, image);
 }
 

@@ -54,7 +54,7 @@ std::string difference(const File& file, const DecodePlan& plan = {}, DecodeOpti
 /// The same for all that may be wanted of a file.
 std::string any_difference(const File& file) {
   const Decoded whole = decode(file);
-  for (const Check check : {Check::whole, Check::region})
+  for (const DecodeCheck check : {DecodeCheck::whole, DecodeCheck::region})
     for (const bool accept_warnings : {false, true})
       for (const std::uint32_t shrink : {1u, 2u, 8u}) {
         DecodePlan plan{.shrink = shrink};

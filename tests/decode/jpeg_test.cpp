@@ -131,7 +131,7 @@ TEST(JpegError, FindsTruncationBelowTheRegion) {
   const Rect top{0, 0, 200, 16};
   const std::string error = decode(file, {.region = top}).error;
   EXPECT_TRUE(starts_with(error, "truncated: the data ends near row ")) << error;
-  EXPECT_EQ(decode(file, {.region = top}, {.check = Check::region}).error,
+  EXPECT_EQ(decode(file, {.region = top}, {.check = DecodeCheck::region}).error,
             "truncated: there is no end-of-image marker after the last row");
 }
 
@@ -146,7 +146,7 @@ TEST(JpegError, FindsDamageThatTheRegionHides) {
   for (const std::uint32_t shrink : {1u, 4u}) {
     const DecodePlan top{.shrink = shrink, .region = {0, 0, 40, 16}};
     EXPECT_TRUE(starts_with(decode(file, top).error, "Corrupt JPEG data")) << decode(file, top).error;
-    EXPECT_EQ(decode(file, top, {.check = Check::region}).error, "");
+    EXPECT_EQ(decode(file, top, {.check = DecodeCheck::region}).error, "");
   }
 }
 
@@ -224,7 +224,7 @@ TEST(JpegOddity, OfAFileThatLacksOnlyItsEndMarkerCostsNoPixel) {
     for (const std::size_t lacking : {1, 2}) {
       const File whole = photo(spec);
       const File file(whole.begin(), whole.end() - static_cast<std::ptrdiff_t>(lacking));
-      for (const Check check : {Check::whole, Check::region}) {
+      for (const DecodeCheck check : {DecodeCheck::whole, DecodeCheck::region}) {
         const Decoded decoded = decode(file, {}, {.check = check});
         EXPECT_EQ(decoded.error, "");
         EXPECT_EQ(decoded.image.pixels, decode(whole).image.pixels);

@@ -17,7 +17,7 @@
 namespace chunkhit {
 namespace {
 
-constexpr DecodeOptions kNoLimits{.check = Check::region};
+constexpr DecodeOptions kNoLimits{.check = DecodeCheck::region};
 
 ByteBuffer tiled(Bytes file, std::uint32_t tile_mcus = 4) {
   DecodeMonitor monitor({});
@@ -240,7 +240,8 @@ TEST(JpegTiles, StayInsideOfDamagedFiles) {
     whole.height = std::min(tiles.height(), 1000u);
     std::uint64_t position = i;
     const Rect in_cut = tiles.cut(file, draw_region(position, whole), cut);
-    static_cast<void>(decode(cut, {.region = in_cut}, {.max_pixels = 4'000'000, .check = Check::region}));
+    static_cast<void>(
+        decode(cut, {.region = in_cut}, {.max_pixels = 4'000'000, .check = DecodeCheck::region}));
   }
   EXPECT_GT(found, 300);
 }

@@ -120,7 +120,7 @@ TEST(TiffWarning, OfAMissingStripLeavesItBlack) {
 TEST(TiffWarning, CheckingTheRegionAloneReadsNoOtherStrip) {
   const std::string file = tiff(with(small_tags(), {{kOffsets, {8, 4000}}}), kBody);
   const DecodePlan first_row{.region = {0, 0, 2, 1}};
-  EXPECT_EQ(decode(as_bytes(file), first_row, {.check = Check::region}).error, "");
+  EXPECT_EQ(decode(as_bytes(file), first_row, {.check = DecodeCheck::region}).error, "");
   EXPECT_NE(decode(as_bytes(file), first_row).error, "");
 }
 

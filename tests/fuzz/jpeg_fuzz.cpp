@@ -51,7 +51,7 @@ Decoded decode_from_tiles(Bytes file, const Rect& region) {
   }
   ByteBuffer cut;
   const Rect in_cut = tiles.cut(file, region, cut);
-  return decode_both(cut, {.region = in_cut}, {.check = Check::region});
+  return decode_both(cut, {.region = in_cut}, {.check = DecodeCheck::region});
 }
 
 void check_tiling(Bytes file, std::uint32_t tile_mcus, const Decoded& whole, const Rect& region) {
@@ -91,7 +91,7 @@ void check_file(Bytes input) {
   const Decoded whole = decode_both(file, {}, {});
   if (whole.header.width == 0) return;
   DecodePlan plan = pick_plan(input.data(), whole.header);
-  for (const Check check : {Check::whole, Check::region})
+  for (const DecodeCheck check : {DecodeCheck::whole, DecodeCheck::region})
     for (const bool accept_warnings : {false, true})
       decode_both(file, plan, {.accept_warnings = accept_warnings, .check = check});
   plan.shrink = 1;

@@ -84,7 +84,7 @@ void compare_cuts(std::string_view text, Parse parse) {
 
 void parse_table(std::string_view text, const RatingTableSpec& wanted) {
   const RatingTextSpec spec = detect_rating_table({text, true, wanted.comment}, wanted, "fuzz", nullptr).text;
-  if (spec.quoting != Quoting::double_quote)
+  if (spec.quoting != TextQuoting::double_quote)
     return compare_cuts(
         text, [&](std::string_view piece, RatingBlock& block) { parse_rating_text(piece, spec, block); });
   RatingBlock block;
@@ -104,7 +104,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = as_text({data, size});
   RatingTableSpec plain;
   RatingTableSpec quoted;
-  quoted.quote = Quoting::double_quote;
+  quoted.quote = TextQuoting::double_quote;
   RatingTableSpec blanks;
   blanks.delimiter = kBlanks;
   blanks.comment = "#";

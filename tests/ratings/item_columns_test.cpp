@@ -44,7 +44,7 @@ TEST(ItemColumns, OfAnotherPackAreEmptyWhereTheirItemsHaveTooFewRatings) {
   const std::vector<std::uint32_t> frozen{1, 0};
   RatingStore store({});
   append(store, ratings);
-  const RatingPacks made = make_rating_packs(store, {.rules = {.min_item = 2}, .order = Order::input},
+  const RatingPacks made = make_rating_packs(store, {.rules = {.min_item = 2}, .order = PackOrder::input},
                                              {.sorted = {}, .frozen = frozen});
   EXPECT_EQ(made.columns().items, frozen);
   EXPECT_EQ(text_of(fill(made.packs[0]).x), "1=1 | 1=1 | 1=1 ");

@@ -200,7 +200,7 @@ TEST(RatingIntake, ReadsUserItemLines) {
 TEST(RatingIntake, NeverCutsAQuotedField) {
   const TemporaryFolder folder;
   RatingTableSpec spec;
-  spec.quote = Quoting::double_quote;
+  spec.quote = TextQuoting::double_quote;
   const Rows paths{folder.write("q.csv", "user,item\n\"a\nb\",1\n\"c\"\"d\",2\n\"a\nb\",2\n")};
   for (std::size_t block_bytes = 1; block_bytes < 40; ++block_bytes) {
     const Intake intake = run(paths, skipping(block_bytes), spec);

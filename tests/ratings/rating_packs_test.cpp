@@ -25,7 +25,7 @@ RatingPacks make(const std::vector<Rating>& ratings, const RatingPacksSpec& spec
 
 TEST(RatingPacks, AreOneWithoutASplit) {
   const std::vector<Rating> ratings{{0, 0, 4}, {0, 1, 2.5F}, {1, 1, 3}, {2, 1, 0}, {3, 2, 5}, {3, 1, 1}};
-  const RatingPacks made = make(ratings, {.order = Order::input});
+  const RatingPacks made = make(ratings, {.order = PackOrder::input});
   ASSERT_EQ(made.packs.size(), 1u);
   const PackRows& pack = made.packs[0];
   EXPECT_EQ(pack.name(), "");
@@ -67,7 +67,8 @@ TEST(RatingPacks, TakeTheColumnsOfAnotherPack) {
   const Numbers frozen{7, 2, 0};
   ItemChoice items;
   items.frozen = frozen;
-  const RatingPacks made = make({{0, 0, 4}, {0, 1, 2}, {1, 1, 2}, {2, 2, 3}}, {.order = Order::input}, items);
+  const RatingPacks made =
+      make({{0, 0, 4}, {0, 1, 2}, {1, 1, 2}, {2, 2, 3}}, {.order = PackOrder::input}, items);
   EXPECT_EQ(text_of(fill(made.packs[0]).x), "2=4 | 1=3 ");
   EXPECT_EQ(made.columns().counts, (std::vector<std::uint64_t>{0, 1, 1}));
   EXPECT_EQ(text_of(made.steps), "input 3x3 4, zeros 3x3 4, duplicates 3x3 4, reuse-ids 2x2 2");
@@ -178,7 +179,7 @@ TEST(RatioPacks, GiveTheTrainingRowsBesideWhatIsHeldOut) {
   for (std::uint32_t user = 0; user < 4; ++user)
     for (std::uint32_t item = 0; item < 10; ++item) ratings.push_back({user, item, 2});
   ratings.push_back({4, 0, 2});  // too few to hold any out
-  RatingPacksSpec spec{.order = Order::input};
+  RatingPacksSpec spec{.order = PackOrder::input};
   spec.split.split_by = SplitKind::ratio;
   spec.split.test.share = 0.2;
   const RatingPacks made = make(ratings, spec);
@@ -197,7 +198,7 @@ TEST(TimePacks, LeaveOutUsersWhoCameAfterTheCut) {
   // User 0 and 1 before and after time 10, user 2 only after.
   const std::vector<Rating> ratings{{0, 0, 1, 1},  {0, 1, 1, 10}, {1, 1, 1, 2},
                                     {1, 0, 1, 11}, {1, 2, 1, 12}, {2, 0, 1, 13}};
-  RatingPacksSpec spec{.order = Order::input};
+  RatingPacksSpec spec{.order = PackOrder::input};
   spec.split.split_by = SplitKind::time;
   spec.split.before = 10;
   const RatingPacks made = make(ratings, spec);

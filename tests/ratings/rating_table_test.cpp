@@ -111,7 +111,7 @@ TEST(RatingTable, RefusesColumnsThatCannotBe) {
 TEST(RatingTable, PointsAtQuotesInAHeaderThatAreToBeLetters) {
   const std::string error = "r.csv: line 1: names stand in quotes; give `quote` double";
   RatingTableSpec spec;
-  spec.quote = Quoting::none;
+  spec.quote = TextQuoting::none;
   EXPECT_EQ(error_of("\"userId\",\"movieId\",\"rating\"\n1,2,3\n", spec), error);
   EXPECT_EQ(error_of("\"userId\",\"movieId\",\"rating\"\n\"1\",\"2\",\"3\"\n", spec), error);
   EXPECT_EQ(error_of("\"a\",\"b\",\"c\"\n\"1\",\"2\",\"3\"\n", spec), "none");
@@ -121,18 +121,18 @@ TEST(RatingTable, PointsAtQuotesInAHeaderThatAreToBeLetters) {
 TEST(RatingTable, DetectsQuotesByTheFirstFieldThatBeginsWithOne) {
   const auto quoting = [](std::string_view text) { return told(text).text.quoting; };
   const RatingTable table = told("user,item,rating\n1,Heat,5\n2,\"Heat, 1995\",4\n");
-  EXPECT_EQ(table.text.quoting, Quoting::double_quote);
+  EXPECT_EQ(table.text.quoting, TextQuoting::double_quote);
   EXPECT_EQ(table.text.column_count, 3u);
-  EXPECT_EQ(quoting("\"userId\",\"movieId\",\"rating\"\n1,2,3\n"), Quoting::double_quote);
-  EXPECT_EQ(quoting("user\titem\n1\t\"Weird Al\" Yankovic\n2\t\"Heroes\"\n"), Quoting::letters);
-  EXPECT_EQ(quoting("user,item\n1,6\" nails\n2,\"a \"\"b\"\"\"\n"), Quoting::double_quote);
-  EXPECT_EQ(quoting("user,item\n1,\"never closed\n"), Quoting::letters);
-  EXPECT_EQ(quoting("1 \"2\"\n3 \"4\"\n"), Quoting::letters);
-  EXPECT_EQ(quoting(""), Quoting::automatic);
-  EXPECT_EQ(quoting("user,item\n1,6\" nails\n"), Quoting::automatic);
+  EXPECT_EQ(quoting("\"userId\",\"movieId\",\"rating\"\n1,2,3\n"), TextQuoting::double_quote);
+  EXPECT_EQ(quoting("user\titem\n1\t\"Weird Al\" Yankovic\n2\t\"Heroes\"\n"), TextQuoting::letters);
+  EXPECT_EQ(quoting("user,item\n1,6\" nails\n2,\"a \"\"b\"\"\"\n"), TextQuoting::double_quote);
+  EXPECT_EQ(quoting("user,item\n1,\"never closed\n"), TextQuoting::letters);
+  EXPECT_EQ(quoting("1 \"2\"\n3 \"4\"\n"), TextQuoting::letters);
+  EXPECT_EQ(quoting(""), TextQuoting::automatic);
+  EXPECT_EQ(quoting("user,item\n1,6\" nails\n"), TextQuoting::automatic);
   const RatingTable plain = told("user,item\n1,2\n");
-  EXPECT_EQ(told("user,item\n1,\"2\"\n", {}, &plain).text.quoting, Quoting::double_quote);
-  EXPECT_EQ(told("user,item\n1,2\n", {}, &table).text.quoting, Quoting::double_quote);
+  EXPECT_EQ(told("user,item\n1,\"2\"\n", {}, &plain).text.quoting, TextQuoting::double_quote);
+  EXPECT_EQ(told("user,item\n1,2\n", {}, &table).text.quoting, TextQuoting::double_quote);
 }
 
 // --item movie_id took movieId without a word, where pack-images fails.
@@ -164,9 +164,9 @@ TEST(RatingTable, AsksForTheHeaderWhereTextStandsAboveNumbers) {
   EXPECT_EQ(error_of("alice,2\nbob,3\n4,5\n"), "none");
   EXPECT_EQ(error_of("buyer,thing\n"), "none");
   RatingTableSpec spec;
-  spec.header = Header::no;
+  spec.header = TableHeader::no;
   EXPECT_EQ(error_of("buyer,thing\n1,2\n", spec), "none");
-  spec.header = Header::yes;
+  spec.header = TableHeader::yes;
   spec.user = "buyer";
   spec.item = "thing";
   EXPECT_EQ(error_of("buyer,thing\n1,2\n", spec), "none");
@@ -201,15 +201,15 @@ TEST(RatingTable, RefusesDelimitersThatSplitNothing) {
   spec.delimiter = "\"";
   EXPECT_EQ(error_of("1,2\n", spec), "`delimiter`: must have neither a quote nor a line end");
   spec.delimiter = kBlanks;
-  spec.quote = Quoting::double_quote;
+  spec.quote = TextQuoting::double_quote;
   EXPECT_EQ(error_of("1 2\n", spec), "`delimiter` blanks: not with `quote` double");
 }
 
 TEST(RatingTable, DoesAsToldAboutTheHeader) {
   RatingTableSpec spec;
-  spec.header = Header::no;
+  spec.header = TableHeader::no;
   EXPECT_EQ(told("user,item\n1,2\n", spec).text.header, "");
-  spec.header = Header::yes;
+  spec.header = TableHeader::yes;
   spec.user.push_back('1');
   spec.item.push_back('2');
   EXPECT_EQ(told("5,6\n1,2\n", spec).text.header, "5,6");
@@ -224,7 +224,7 @@ TEST(RatingTable, SkipsWhatStandsBeforeTheHeader) {
 
 TEST(RatingTable, ReadsQuotedHeaders) {
   RatingTableSpec spec;
-  spec.quote = Quoting::double_quote;
+  spec.quote = TextQuoting::double_quote;
   const RatingTable table = told("\"user,id\",\"item\",\"user\"\n\"x,y\",1,2\n", spec);
   EXPECT_EQ(table.text.columns, (Columns{2, 1, {}, {}}));
   EXPECT_EQ(table.column_names[0], "user,id");

@@ -151,7 +151,7 @@ TEST(RatingText, TakesQuotesForLettersUnlessAskedOtherwise) {
   RatingTextSpec spec;
   spec.delimiter = "\t";
   EXPECT_EQ(rating_rows(parsed("\"u\t\"i\"\n", spec)), (Rows{"\"u \"i\""}));
-  spec.quoting = Quoting::double_quote;
+  spec.quoting = TextQuoting::double_quote;
   const RatingBlock block =
       parsed("\"1\"\t\"i\tj\"\n\"1\"\t\"say \"\"hi\"\"\"\n\"two\nlines\"\tx\n8\t9\n", spec);
   EXPECT_EQ(rating_rows(block), (Rows{"1 i\tj", "1 say \"hi\"", "two\nlines x", "8 9"}));
@@ -160,7 +160,7 @@ TEST(RatingText, TakesQuotesForLettersUnlessAskedOtherwise) {
 
 TEST(RatingText, RefusesQuotesThatAreNotAsTheyShouldBe) {
   RatingTextSpec spec;
-  spec.quoting = Quoting::double_quote;
+  spec.quoting = TextQuoting::double_quote;
   const RatingBlock block = parsed("\"a\"b,1\nc\"d\",1\n1,2\n\"e,3\nf,4\n", spec);
   EXPECT_EQ(rating_rows(block), (Rows{"1 2"}));
   EXPECT_EQ(bad_rows(block),
@@ -190,7 +190,7 @@ TEST(RatingText, RefusesMoreFieldsThanTheFirstLineHas) {
     EXPECT_EQ(bad_rows(other).size(), 1u) << delimiter;
   }
   spec.delimiter = ",";
-  spec.quoting = Quoting::double_quote;
+  spec.quoting = TextQuoting::double_quote;
   EXPECT_EQ(rating_rows(parsed("1,\"Heat, 1995\",3\n1,2,3,4\n", spec)), Rows{"1 Heat, 1995"});
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-Texts blocks_of(const std::string& path, Quoting quoting, std::size_t block_bytes) {
+Texts blocks_of(const std::string& path, TextQuoting quoting, std::size_t block_bytes) {
   TextStream stream(path);
   (void)stream.head();  // what was looked at is read all the same
   TextBlocks blocks(stream, quoting, block_bytes);
@@ -35,8 +35,8 @@ std::string joined(const Texts& texts) {
 TEST(TextBlocks, CutsAtLineEnds) {
   const TemporaryFolder folder;
   const std::string path = folder.write("a", "1,2\n33,44\n555,666\n7");
-  EXPECT_EQ(blocks_of(path, Quoting::none, 8), (Texts{"1,2\n", "33,44\n", "555,666\n7"}));
-  EXPECT_EQ(blocks_of(path, Quoting::none, 1000), (Texts{"1,2\n33,44\n555,666\n7"}));
+  EXPECT_EQ(blocks_of(path, TextQuoting::none, 8), (Texts{"1,2\n", "33,44\n", "555,666\n7"}));
+  EXPECT_EQ(blocks_of(path, TextQuoting::none, 1000), (Texts{"1,2\n33,44\n555,666\n7"}));
 }
 
 TEST(TextBlocks, NeverCutsInsideQuotes) {
@@ -44,7 +44,7 @@ TEST(TextBlocks, NeverCutsInsideQuotes) {
   const std::string text = "\"a\nb\",1\n\"c\"\"\n\n\",2\nd,3\n";
   const std::string path = folder.write("a", text);
   for (std::size_t bytes = 1; bytes < text.size() + 2; ++bytes) {
-    const Texts texts = blocks_of(path, Quoting::double_quote, bytes);
+    const Texts texts = blocks_of(path, TextQuoting::double_quote, bytes);
     EXPECT_EQ(joined(texts), text);
     for (const std::string& block : texts)
       EXPECT_EQ(std::count(block.begin(), block.end(), '"') % 2, 0) << block;
@@ -56,7 +56,7 @@ TEST(TextBlocks, DropsAByteOrderMark) {
   EXPECT_EQ(joined(blocks_of(folder.write("a",
                                           "\xef\xbb\xbf"
                                           "1,2\n3,4\n"),
-                             Quoting::none, 1)),
+                             TextQuoting::none, 1)),
             "1,2\n3,4\n");
 }
 
@@ -64,7 +64,7 @@ TEST(TextBlocks, EndsWithALineThatIsTooLong) {
   const TemporaryFolder folder;
   const std::string path = folder.write("a", "1,2\n" + std::string(3 * kMaxLineBytes, 'x'));
   TextStream stream(path);
-  TextBlocks blocks(stream, Quoting::none, 1000);
+  TextBlocks blocks(stream, TextQuoting::none, 1000);
   ByteBuffer text;
   ASSERT_TRUE(blocks.next(text));
   EXPECT_EQ(as_text(text), "1,2\n");
@@ -76,7 +76,7 @@ TEST(TextBlocks, EndsWithALineThatIsTooLong) {
 
 TEST(TextBlocks, GivesNothingOfAnEmptyFile) {
   const TemporaryFolder folder;
-  EXPECT_EQ(blocks_of(folder.write("a", ""), Quoting::none, 10), Texts{});
+  EXPECT_EQ(blocks_of(folder.write("a", ""), TextQuoting::none, 10), Texts{});
 }
 
 }  // namespace

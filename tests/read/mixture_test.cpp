@@ -17,7 +17,8 @@ namespace {
 /// Three parts of 103, 40 and 9 samples.
 class Mixture : public testing::Test {
  protected:
-  ImageLoaderOptions options(Shuffle shuffle = Shuffle::window, Shares shares = Shares::batch) const {
+  ImageLoaderOptions options(Shuffle shuffle = Shuffle::window,
+                             MixtureShares shares = MixtureShares::batch) const {
     return {.batch_size = 10,
             .shuffle = shuffle,
             .seed = 9,
@@ -42,7 +43,7 @@ class Mixture : public testing::Test {
 
 TEST_F(Mixture, GivesTheSameBatchesForAnyThreads) {
   for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global})
-    for (const Shares shares : {Shares::batch, Shares::epoch})
+    for (const MixtureShares shares : {MixtureShares::batch, MixtureShares::epoch})
       for (const Cache cache : {Cache::none, Cache::decoded})
         for (const bool draws : {false, true}) {
           ImageLoaderOptions one = options(shuffle, shares);
@@ -87,7 +88,7 @@ TEST_F(Mixture, HasUnevenSharesInEveryPrefixToWithinOne) {
 }
 
 TEST_F(Mixture, OfAnEpochShufflesSourcesAndKeepsTheirShares) {
-  ImageLoaderOptions shuffled = options(Shuffle::window, Shares::epoch);
+  ImageLoaderOptions shuffled = options(Shuffle::window, MixtureShares::epoch);
   shuffled.sampler.epoch_samples = 1000;
   ImageLoader loader(paths_, shuffled);
   std::vector<std::uint64_t> samples;
@@ -122,7 +123,7 @@ TEST_F(Mixture, GivesASmallShareItsSamplesOverEpochsAndRanks) {
   rare.mixture.weights = {98, 1, 1};
   rare.sampler.epoch_samples = 90;
   rare.world_size = 3;
-  for (const Shares shares : {Shares::batch, Shares::epoch}) {
+  for (const MixtureShares shares : {MixtureShares::batch, MixtureShares::epoch}) {
     rare.mixture.shares = shares;
     std::vector<int> all(3);
     for (rare.rank = 0; rare.rank < 3; ++rare.rank) {
@@ -153,7 +154,7 @@ TEST_F(Mixture, LeftAllSamplesOfARareSourceToOneRank) {
 }
 
 TEST_F(Mixture, IsSharedOutAmongRanksAndResumes) {
-  for (const Shares shares : {Shares::batch, Shares::epoch})
+  for (const MixtureShares shares : {MixtureShares::batch, MixtureShares::epoch})
     for (const std::uint32_t echo : {1u, 2u}) {
       ImageLoaderOptions of_ranks = options(Shuffle::window, shares);
       of_ranks.rank_remainder = RankRemainder::drop;
@@ -312,7 +313,7 @@ TEST_F(Mixture, SaysWhatIsWrong) {
   given.sampler.replacement = false;
   EXPECT_NE(refusal(given).find("replacement: false does not go with a mixture"), std::string::npos);
   given = options();
-  given.mixture = {.weights = {}, .shares = Shares::epoch};
+  given.mixture = {.weights = {}, .shares = MixtureShares::epoch};
   EXPECT_NE(refusal(given).find("shares: need a mixture"), std::string::npos);
   given = options();
   given.sampler.epoch_samples = 3'000'000;
@@ -342,7 +343,7 @@ TEST_F(Mixture, RefusesAStateOfOtherShares) {
   const std::string state = loader.state();
   std::vector<ImageLoaderOptions> others(4, options());
   others[0].mixture.weights = {0.5, 0.2, 0.3};
-  others[1].mixture.shares = Shares::epoch;
+  others[1].mixture.shares = MixtureShares::epoch;
   others[2].sampler.epoch_samples = 153;
   others[3].mixture = {};
   for (const ImageLoaderOptions& other : others) {

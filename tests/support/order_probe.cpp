@@ -75,8 +75,9 @@ void answer_order(std::istream& line) {
 
 void answer_mixed(std::istream& line) {
   const EpochRequest request(line);
-  MixtureShape shape{
-      .sources = {}, .shares = static_cast<Shares>(next_number(line)), .epoch_samples = next_number(line)};
+  MixtureShape shape{.sources = {},
+                     .shares = static_cast<MixtureShares>(next_number(line)),
+                     .epoch_samples = next_number(line)};
   shape.sources.resize(next_number(line));
   std::vector<std::uint64_t> counts;
   for (MixtureShape::Source& source : shape.sources) {

@@ -47,7 +47,7 @@ void set(const std::string& name, const std::string& value, RatingPacksSpec& spe
       {"before", [&] { spec.split.before = std::stoll(value); }},
       {"split-order", [&] { spec.split.split_order = choose<SplitOrder>(value); }},
       {"item-order", [&] { spec.id_order = choose<ItemOrder>(value); }},
-      {"shuffle-rows", [&] { spec.order = value == "1" ? Order::shuffle : Order::input; }},
+      {"shuffle-rows", [&] { spec.order = value == "1" ? PackOrder::shuffle : PackOrder::input; }},
       {"seed", [&] { spec.seed = std::stoull(value); }},
       {"memory", [&] { kept.memory_bytes = std::stoull(value); }},
   };

@@ -38,7 +38,7 @@ TransformSpec spec_of(const Request& request) {
   spec.pad_color = {static_cast<std::uint8_t>(request.pad_red), static_cast<std::uint8_t>(request.pad_green),
                     static_cast<std::uint8_t>(request.pad_blue)};
   spec.channels = static_cast<Channels>(request.channels);
-  spec.decode = request.fast_decode != 0 ? Decode::fast : Decode::exact;
+  spec.decode = request.fast_decode != 0 ? JpegDecode::fast : JpegDecode::exact;
   spec.layout = static_cast<Layout>(request.layout);
   return spec;
 }

@@ -83,26 +83,26 @@ TEST(TransformPlan, AsksTheDecoderOnlyForWhatTheWindowNeeds) {
 
 TEST(TransformPlan, ShrinksWhileAReductionByTwoIsLeft) {
   TransformSpec spec = resizing(Resize::exact, 64, 48);
-  spec.decode = Decode::fast;
+  spec.decode = JpegDecode::fast;
   EXPECT_EQ(plan_transform(spec, 1024, 768, 3, true).shrink, 8u);
   EXPECT_EQ(plan_transform(spec, 1023, 768, 3, true).shrink, 4u);
   EXPECT_EQ(plan_transform(spec, 512, 384, 3, true).shrink, 4u);
   EXPECT_EQ(plan_transform(spec, 255, 192, 3, true).shrink, 1u);
   EXPECT_EQ(plan_transform(spec, 1024, 768, 3, false).shrink, 1u);
-  spec.decode = Decode::exact;
+  spec.decode = JpegDecode::exact;
   EXPECT_EQ(plan_transform(spec, 1024, 768, 3, true).shrink, 1u);
 }
 
 TEST(TransformPlan, DoesNotShrinkASideThatWouldThenBeEnlarged) {
   TransformSpec spec = resizing(Resize::exact, 8, 60);
-  spec.decode = Decode::fast;
+  spec.decode = JpegDecode::fast;
   EXPECT_EQ(plan_transform(spec, 1024, 100, 3, true).shrink, 1u);
   EXPECT_EQ(plan_transform(spec, 4096, 30, 3, true).shrink, 8u);  // enlarged anyway
 }
 
 TEST(TransformPlan, KeepsFractionalEdgesAfterShrinking) {
   TransformSpec spec = resizing(Resize::exact, 20, 20);
-  spec.decode = Decode::fast;
+  spec.decode = JpegDecode::fast;
   const TransformPlan plan = plan_transform(spec, 181, 170, 3, true);
   EXPECT_EQ(plan.shrink, 4u);
   EXPECT_EQ(plan.source_width, 46u);
@@ -114,7 +114,7 @@ TEST(TransformPlan, KeepsFractionalEdgesAfterShrinking) {
 TEST(TransformPlan, DoesNotShiftATurnedImageByItsPartlyCoveredPixels) {
   TransformSpec spec = resizing(Resize::exact, 16);
   spec.resize_height = 16;
-  spec.decode = Decode::fast;
+  spec.decode = JpegDecode::fast;
   for (int orientation = 1; orientation <= 8; ++orientation) {
     const TransformPlan plan = plan_transform(spec, 1021, 1019, 3, true, orientation);
     const bool at_left = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
@@ -128,7 +128,7 @@ TEST(TransformPlan, DoesNotShiftATurnedImageByItsPartlyCoveredPixels) {
 
 TEST(TransformPlan, NeverShrinksWithoutAResize) {
   TransformSpec spec;
-  spec.decode = Decode::fast;
+  spec.decode = JpegDecode::fast;
   EXPECT_EQ(plan_transform(cropping(spec, 8, 8), 1024, 768, 3, true).shrink, 1u);
 }
 

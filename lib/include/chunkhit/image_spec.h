@@ -56,7 +56,7 @@ enum class Channels { rgb, gray, rgba, keep };
 
 /// How JPEG is decoded. exact: Pillow's pixels; fast: scaled while it is decoded, where it becomes much
 /// smaller.
-enum class Decode { exact, fast };
+enum class JpegDecode { exact, fast };
 
 /// Deterministic transform of every image: resize, center crop, channels, layout.
 struct TransformSpec {
@@ -71,15 +71,15 @@ struct TransformSpec {
   /// RGB, what shows through transparent pixels where samples have no alpha; none: alpha is dropped, as by
   /// Pillow's convert.
   std::optional<std::array<std::uint8_t, 3>> background;
-  Decode decode = Decode::exact;
+  JpegDecode decode = JpegDecode::exact;
   Layout layout = Layout::nhwc;
 };
 
 /// Whether images are turned as their EXIF orientation says.
-enum class Exif { apply, ignore };
+enum class ExifUse { apply, ignore };
 
 /// How much of an image file is checked; region: JPEG is decoded no further than the last row that is used.
-enum class Check { whole, region };
+enum class DecodeCheck { whole, region };
 
 /// Whether all samples have one shape, or each image has a size of its own.
 enum class Sizes { fixed, own };
@@ -87,13 +87,13 @@ enum class Sizes { fixed, own };
 /// How images of their own sizes are stored. jpeg: a JPEG that is not made smaller keeps its coefficients,
 /// what is made smaller is encoded as JPEG (RGBA without loss), all else is stored without loss, as by photo
 /// (RGB) or zstd, in HDF5 as by raw; photo, zstd (not in HDF5): pixels, compressed without loss; raw: pixels.
-enum class Store { jpeg, photo, zstd, raw };
+enum class SizedStore { jpeg, photo, zstd, raw };
 
 /// How images of their own sizes are made and stored; used with Sizes::own alone.
 struct OwnSizesSpec {
   std::uint32_t max_side = 0;    ///< pixels; longer sides are resized to it; 0: no limit
   std::uint32_t short_side = 0;  ///< pixels; longer short sides are resized to it; 0: no limit
-  Store store = Store::jpeg;
+  SizedStore store = SizedStore::jpeg;
   std::uint32_t quality = 90;      ///< of images that are encoded: 1 to 100, as Pillow and libjpeg count it
   std::uint32_t jpeg_tile = 4;     ///< MCUs between restart markers; 0: a JPEG's bytes stay as they are
   std::uint64_t part_samples = 0;  ///< images in a part; 0: about as many as part_bytes holds
@@ -131,10 +131,10 @@ struct PackImagesSpec {
   TransformSpec transform;
   Sizes sizes = Sizes::fixed;
   OwnSizesSpec own_sizes;
-  Exif exif = Exif::apply;
+  ExifUse exif = ExifUse::apply;
   /// Values of 16-bit images that become 0 and 255; those between are scaled, others clipped.
   std::array<std::uint16_t, 2> scale_from{0, 65535};
-  Check check = Check::whole;
+  DecodeCheck check = DecodeCheck::whole;
   bool accept_warnings = false;                 ///< pack damaged images as far as they can be decoded
   std::uint32_t max_seconds_per_image = 10;     ///< CPU time of decoding; 0: no limit
   std::uint64_t max_decode_bytes = 1ull << 30;  ///< memory for one image: its file, decoding and resizing
@@ -143,7 +143,7 @@ struct PackImagesSpec {
   std::uint64_t chunk_samples = 0;        ///< 0: computed
   std::uint64_t chunk_bytes = 0;          ///< maximum raw bytes per chunk (own sizes: stored); 0: computed
   std::uint64_t part_bytes = 1ull << 30;  ///< maximum raw bytes per part (own sizes: expected stored bytes)
-  Order order = Order::shuffle;
+  PackOrder order = PackOrder::shuffle;
   std::uint64_t seed = 0;         ///< seed of the shuffle and the split
   std::vector<SplitShare> split;  ///< empty: one pack, or one for each of folders.split_folders
   /// Column, or key of .json files, whose values are groups: all images of one are in one pack of the split,

@@ -98,7 +98,7 @@ struct SamplerSpec {
 };
 
 /// How exactly a mixture keeps its shares.
-enum class Shares {
+enum class MixtureShares {
   /// In every prefix of an epoch, and so in every batch: to within one sample of each source. With data
   /// echoing, in the batches of a block together.
   batch,
@@ -111,7 +111,7 @@ enum class Shares {
 struct MixtureSpec {
   /// One per path, above 0; shares are weights divided by their sum. Empty: sources are concatenated.
   std::vector<double> weights{};
-  Shares shares = Shares::batch;
+  MixtureShares shares = MixtureShares::batch;
 };
 
 /// Allocator of the batches' memory, e.g. pinned memory. Called by the loader's constructor and destructor,

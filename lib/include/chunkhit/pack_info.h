@@ -18,7 +18,7 @@ namespace chunkhit {
 enum class Layout { nhwc, nchw };
 
 /// Order of the samples or rows of a pack.
-enum class Order { shuffle, input };
+enum class PackOrder { shuffle, input };
 
 /// Resample filter, spelled as in Pillow.
 enum class Filter { bilinear, bicubic, lanczos, box, hamming, nearest };

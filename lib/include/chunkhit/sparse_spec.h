@@ -11,10 +11,10 @@
 namespace chunkhit {
 
 /// Whether the first line names the columns.
-enum class Header : std::uint8_t { automatic, yes, no };
+enum class TableHeader : std::uint8_t { automatic, yes, no };
 
 /// Quoting of fields.
-enum class Quoting : std::uint8_t {
+enum class TextQuoting : std::uint8_t {
   none,          ///< a quote is a letter like others
   double_quote,  ///< RFC 4180: "" inside stands for ", delimiters and line ends inside are text
   automatic,     ///< detected from the first lines; a later line that has a quoted field is bad
@@ -22,17 +22,17 @@ enum class Quoting : std::uint8_t {
 };
 
 /// Encoding of text.
-enum class Encoding : std::uint8_t { utf8, latin1 };
+enum class TextEncoding : std::uint8_t { utf8, latin1 };
 
 /// Columns of a text table, by name or by number from 1; "none" for no column.
 struct RatingTableSpec {
   std::string delimiter;  ///< some bytes, or "blanks"; empty: detected
-  Header header = Header::automatic;
+  TableHeader header = TableHeader::automatic;
   std::string user;   ///< empty: by the usual names, or the first column where there is no header
   std::string item;   ///< the same; the second
   std::string value;  ///< the same; the third; without one every rating is 1
   std::string time;   ///< the same; the fourth
-  Quoting quote = Quoting::automatic;
+  TextQuoting quote = TextQuoting::automatic;
   std::string comment;  ///< lines that start with it are skipped; empty: none
 };
 
@@ -50,7 +50,7 @@ struct RatingInputSpec {
   std::string layer;              ///< hdf5: AnnData layer, or "raw"; empty: X
   std::string feature_type = {};  ///< hdf5 of 10x Genomics: the features that are read; empty: all
   SharedRows shared_rows = SharedRows::error;
-  Encoding encoding = Encoding::utf8;  ///< encoding of ratings and of the tables beside them
+  TextEncoding encoding = TextEncoding::utf8;  ///< encoding of ratings and of the tables beside them
 };
 
 /// Ratings of 0.
@@ -143,9 +143,9 @@ struct RatingPacksSpec {
   RatingRules rules{};
   RatingSplitSpec split{};
   ItemOrder id_order = ItemOrder::popularity;
-  Order order = Order::shuffle;  ///< of rows: by seed, or users in the order of the input
-  std::uint64_t seed = 0;        ///< seed of the shuffle and the split
-  bool keep_times = false;       ///< keep the time of each rating beside its value
+  PackOrder order = PackOrder::shuffle;  ///< of rows: by seed, or users in the order of the input
+  std::uint64_t seed = 0;                ///< seed of the shuffle and the split
+  bool keep_times = false;               ///< keep the time of each rating beside its value
 };
 
 /// Returns what Liang and others did with MovieLens-20M (Variational Autoencoders for Collaborative
@@ -168,8 +168,8 @@ struct PackSparseSpec {
   std::string item_columns{};
   std::string user_columns{};  ///< the same for users
   /// Whether the first line of both names the columns; no: these are named by their numbers, ids stand first.
-  Header table_header = Header::automatic;
-  Quoting table_quote = Quoting::automatic;  ///< of both; automatic: as double_quote
+  TableHeader table_header = TableHeader::automatic;
+  TextQuoting table_quote = TextQuoting::automatic;  ///< of both; automatic: as double_quote
 };
 
 }  // namespace chunkhit

@@ -342,9 +342,9 @@ std::uint64_t expected_image_bytes(const ImageRun& run, const SampleList& list) 
                        : own.short_side > 0 ? own.short_side * (own.short_side * kAspect)
                                             : pixels;
   const double channels = run.spec.transform.channels == Channels::gray ? 1 : 3;
-  const double bytes = own.store != Store::jpeg ? std::min(pixels, limit) * channels
-                       : limit < pixels         ? limit * kEncodedBytesOfPixel
-                                                : file_bytes;
+  const double bytes = own.store != SizedStore::jpeg ? std::min(pixels, limit) * channels
+                       : limit < pixels              ? limit * kEncodedBytesOfPixel
+                                                     : file_bytes;
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(bytes));
 }
 

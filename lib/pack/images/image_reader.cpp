@@ -62,7 +62,7 @@ DecodeOptions decode_options(const PackImagesSpec& spec) {
 }
 
 int effective_orientation(const PackImagesSpec& spec, const ImageHeader& header) {
-  return spec.exif == Exif::apply ? header.orientation : 1;
+  return spec.exif == ExifUse::apply ? header.orientation : 1;
 }
 
 TransformSpec sample_transform(const PackImagesSpec& spec, const ImageHeader& header) {

@@ -40,7 +40,7 @@ PackImagesSpec spec_of_masks(PackImagesSpec spec) {
   spec.transform.background.reset();
   spec.transform.pad_color = {spec.mask_pad, spec.mask_pad, spec.mask_pad};
   spec.transform.layout = Layout::nhwc;
-  spec.exif = Exif::ignore;
+  spec.exif = ExifUse::ignore;
   return spec;
 }
 

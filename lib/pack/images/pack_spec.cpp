@@ -92,18 +92,18 @@ void check_sizes(const PackImagesSpec& spec) {
   if (own.quality < 1 || own.quality > 100) throw_usage("`quality`: expected 1 to 100");
   constexpr std::uint32_t kMaxRowMcus = 8192;
   if (own.jpeg_tile > kMaxRowMcus) throw_usage("`jpeg_tile`: expected up to " + std::to_string(kMaxRowMcus));
-  if (own.store == Store::photo && spec.transform.channels != Channels::rgb)
+  if (own.store == SizedStore::photo && spec.transform.channels != Channels::rgb)
     throw_usage("`store` photo: is for `channels` rgb; zstd takes any");
-  if (own.store != Store::jpeg && own.jpeg_tile != plain.jpeg_tile)
+  if (own.store != SizedStore::jpeg && own.jpeg_tile != plain.jpeg_tile)
     throw_usage("`jpeg_tile`: is for `store` jpeg");
   const bool encodes = own.max_side != 0 || own.short_side != 0;
-  if (own.quality != plain.quality && (own.store != Store::jpeg || !encodes))
+  if (own.quality != plain.quality && (own.store != SizedStore::jpeg || !encodes))
     throw_usage(
         "`quality`: is for what is encoded: `store` jpeg with images that are made smaller (`max_side`, "
         "`short_side`)");
   if (own.max_side != 0 && own.short_side != 0) throw_usage("`max_side` and `short_side` exclude each other");
   const Container& kind = container(spec.container);
-  if (!kind.is_zstd_stream && (own.store == Store::photo || own.store == Store::zstd))
+  if (!kind.is_zstd_stream && (own.store == SizedStore::photo || own.store == SizedStore::zstd))
     throw_usage(std::string("`store` ") + name_of(own.store) +
                 ": is for `container` shard; hdf5 takes jpeg and raw");
   if (!spec.codec.empty() && spec.codec != "none")
@@ -314,7 +314,7 @@ void check_spec(const PackImagesSpec& spec) {
 /// Images of their own sizes are compressed one by one, and so are their masks.
 std::string codec_libraries(const PackImagesSpec& spec, const SampleShape& sample) {
   if (spec.sizes != Sizes::own) return codec_library(codec_choice(spec).codec);
-  const bool is_raw = spec.own_sizes.store == Store::raw || spec.container == "hdf5";
+  const bool is_raw = spec.own_sizes.store == SizedStore::raw || spec.container == "hdf5";
   std::string libraries = is_raw ? "" : codec_library("zstd");
   if (!sample.pairs.empty()) libraries += (is_raw ? "" : ", ") + codec_library("deflate");
   return libraries;

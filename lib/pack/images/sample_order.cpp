@@ -111,7 +111,7 @@ std::vector<PackSamples> packs_of_folders(const SampleList& list, const std::vec
 std::vector<PackSamples> order_samples(const SampleList& list, const PackImagesSpec& spec) {
   std::vector<std::uint32_t> order(list.size());
   std::iota(order.begin(), order.end(), 0u);
-  if (spec.order == Order::shuffle) shuffle(std::span(order), spec.seed, Purpose::pack_order);
+  if (spec.order == PackOrder::shuffle) shuffle(std::span(order), spec.seed, Purpose::pack_order);
   if (!list.folders.empty()) return packs_of_folders(list, order);
   if (spec.split.empty()) return {{"", std::move(order), list.rejects}};
 

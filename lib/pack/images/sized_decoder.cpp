@@ -41,7 +41,7 @@ void SizedSampleDecoder::complete(std::string_view file, const ImageHeader& head
                                          ": has gray and alpha, which images of their own sizes cannot have; "
                                          "`channels` rgb, gray or rgba converts it");
   is_resized_ = sample_transform(context_.spec, header).resize != Resize::none;
-  keeps_jpeg_ = header.format == "jpeg" && !is_resized_ && context_.spec.own_sizes.store == Store::jpeg;
+  keeps_jpeg_ = header.format == "jpeg" && !is_resized_ && context_.spec.own_sizes.store == SizedStore::jpeg;
   keeps_file_ = keeps_jpeg_ && context_.spec.own_sizes.jpeg_tile == 0 && !header.is_cmyk;
   if (keeps_jpeg_) {
     plan.transform =
@@ -50,7 +50,7 @@ void SizedSampleDecoder::complete(std::string_view file, const ImageHeader& head
   }
   plan.payload_bytes = expected_payload(plan.transform);
   plan.made_bytes = made_bytes(header, plan);
-  if (context_.spec.own_sizes.store == Store::raw) check_payload(plan.payload_bytes, context_.spec);
+  if (context_.spec.own_sizes.store == SizedStore::raw) check_payload(plan.payload_bytes, context_.spec);
 }
 
 /// Estimates what making a sample of its own size takes: beside the file and the decoded region a JPEG's
@@ -99,16 +99,16 @@ SizedSample SizedSampleDecoder::make_sized(const SampleList& list, std::size_t i
 bool SizedSampleDecoder::is_encoded(const TransformPlan& plan) const {
   constexpr std::uint32_t kMaxJpegSide = 65500;  // libjpeg's
   const OwnSizesSpec& own = context_.spec.own_sizes;
-  return own.store == Store::jpeg && is_resized_ && plan.channels != 4 && plan.channels != 2 &&
+  return own.store == SizedStore::jpeg && is_resized_ && plan.channels != 4 && plan.channels != 2 &&
          std::max(plan.sample.height, plan.sample.width) <= kMaxJpegSide;
 }
 
 bool SizedSampleDecoder::is_compressed() const {
-  return context_.spec.own_sizes.store != Store::raw && context_.spec.container != "hdf5";
+  return context_.spec.own_sizes.store != SizedStore::raw && context_.spec.container != "hdf5";
 }
 
 bool SizedSampleDecoder::is_photo(const TransformPlan& plan) const {
-  return context_.spec.own_sizes.store != Store::zstd && plan.channels == 3;
+  return context_.spec.own_sizes.store != SizedStore::zstd && plan.channels == 3;
 }
 
 std::uint64_t SizedSampleDecoder::expected_payload(const TransformPlan& plan) const {

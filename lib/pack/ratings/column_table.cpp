@@ -53,10 +53,10 @@ std::string in_quotes(std::string_view text) { return '"' + printable_text(text)
 /// Gives the lines of a table as CSV, for delimiters of several characters and quotes that are letters.
 class LinesAsCsv {
  public:
-  LinesAsCsv(std::unique_ptr<TextStream> stream, std::string delimiter, Quoting quoting)
+  LinesAsCsv(std::unique_ptr<TextStream> stream, std::string delimiter, TextQuoting quoting)
       : lines_(std::move(stream), CsvReader::kMaxRowBytes),
         delimiter_(std::move(delimiter)),
-        quoting_(quoting == Quoting::double_quote ? quoting : Quoting::none) {}
+        quoting_(quoting == TextQuoting::double_quote ? quoting : TextQuoting::none) {}
   std::size_t read(MutableBytes out) {
     if (at_ == text_.size()) read_line();
     const std::size_t count = std::min(out.size(), text_.size() - at_);
@@ -81,7 +81,7 @@ class LinesAsCsv {
 
   LineReader lines_;
   std::string delimiter_;
-  Quoting quoting_;
+  TextQuoting quoting_;
   std::string text_;  // of a line
   std::size_t at_ = 0;
 };
@@ -101,7 +101,7 @@ ColumnTable::ColumnTable(const std::string& path, ColumnTableUse use) : use_(std
   std::uint64_t taken = 0;
   std::function<std::size_t(MutableBytes)> source = [&](MutableBytes out) { return stream->read(out); };
   std::optional<LinesAsCsv> lines;
-  const bool is_csv = delimiter.size() == 1 && use_.quoting != Quoting::none;
+  const bool is_csv = delimiter.size() == 1 && use_.quoting != TextQuoting::none;
   if (!is_csv) {
     lines.emplace(std::move(stream), delimiter, use_.quoting);
     source = [&](MutableBytes out) { return lines->read(out); };
@@ -121,7 +121,7 @@ ColumnTable::ColumnTable(const std::string& path, ColumnTableUse use) : use_(std
 void ColumnTable::read_rows(CsvReader& table, const std::function<double()>& share) {
   std::vector<std::string_view> fields;
   if (!table.next_row(fields)) throw_bad_data(name_ + ": is empty, expected a header line");
-  const bool has_header = use_.header != Header::no;
+  const bool has_header = use_.header != TableHeader::no;
   std::vector<std::string> numbers;
   for (std::size_t field = 1; field <= fields.size(); ++field) numbers.push_back(std::to_string(field));
   read_header(table, has_header ? fields : std::vector<std::string_view>(numbers.begin(), numbers.end()));
@@ -140,7 +140,7 @@ void ColumnTable::read_rows(CsvReader& table, const std::function<double()>& sha
 /// Finds the ids: in the column that is named as in the ratings, letters' case and dashes aside, else in one
 /// with a usual name, else in the first.
 std::size_t ColumnTable::find_ids(std::span<const std::string_view> header) const {
-  if (use_.header == Header::no) return 0;
+  if (use_.header == TableHeader::no) return 0;
   if (is_pack_list(header)) return 2;
   for (const bool is_exact : {true, false})
     for (std::size_t field = 0; field < header.size() && !use_.id_name.empty(); ++field)
@@ -151,7 +151,7 @@ std::size_t ColumnTable::find_ids(std::span<const std::string_view> header) cons
 
 void ColumnTable::read_header(const CsvReader& table, std::span<const std::string_view> header) {
   const char* const hint =
-      use_.header == Header::automatic ? "; `table_header` no where this line is a row" : "";
+      use_.header == TableHeader::automatic ? "; `table_header` no where this line is a row" : "";
   const bool of_pack = is_pack_list(header);
   id_field_ = find_ids(header);
   id_column_ = header[id_field_];
@@ -200,14 +200,14 @@ void ColumnTable::add_row(const CsvReader& table, std::span<const std::string_vi
 }
 
 void ColumnTable::check_header(std::string_view id) const {
-  if (use_.header != Header::automatic || id != id_column_) return;
+  if (use_.header != TableHeader::automatic || id != id_column_) return;
   throw_bad_data(name_ + ": line 1: its field of the ids is " + in_quotes(id) + ", which is a" +
                  (use_.things == "item" ? "n item" : " user") +
                  " of the ratings; `table_header` no takes the line as a row, yes as a header");
 }
 
 void ColumnTable::check_id_column(const std::string& name_in_ratings) const {
-  if (use_.header == Header::no || id_column_ == name_in_ratings ||
+  if (use_.header == TableHeader::no || id_column_ == name_in_ratings ||
       std::ranges::find(columns_, name_in_ratings, &Column::name) == columns_.end())
     return;
   throw_usage(use_.flag + ": " + name_ + ": its column " + in_quotes(id_column_) +
@@ -268,7 +268,7 @@ ColumnTables ColumnTables::read(const PackSparseSpec& spec, const IdColumnNames&
   ColumnTableUse use{"`item_columns`", "item",
                      names.item,       RatingField::item,
                      memory,           spec.table_header,
-                     spec.table_quote, spec.input.encoding == Encoding::latin1};
+                     spec.table_quote, spec.input.encoding == TextEncoding::latin1};
   if (!spec.item_columns.empty()) columns.items.emplace(spec.item_columns, use);
   use.flag = "`user_columns`", use.things = "user", use.id_name = names.user, use.field = RatingField::user;
   if (!spec.user_columns.empty()) columns.users.emplace(spec.user_columns, use);

@@ -26,13 +26,14 @@ namespace chunkhit {
 
 /// What a table is of, for messages.
 struct ColumnTableUse {
-  std::string flag;                       ///< "`item_columns`"
-  std::string things;                     ///< "item"
-  std::string id_name;                    ///< name of the ratings' column of ids; may be empty
-  RatingField field = RatingField::item;  ///< whose usual names a column of ids may have
-  const SparseMemory* memory = nullptr;   ///< null: it may take any memory
-  Header header = Header::automatic;      ///< no: columns are named by their numbers, ids stand first
-  Quoting quoting = Quoting::automatic;   ///< none: quotes are letters, as automatic beside the delimiter ::
+  std::string flag;                             ///< "`item_columns`"
+  std::string things;                           ///< "item"
+  std::string id_name;                          ///< name of the ratings' column of ids; may be empty
+  RatingField field = RatingField::item;        ///< whose usual names a column of ids may have
+  const SparseMemory* memory = nullptr;         ///< null: it may take any memory
+  TableHeader header = TableHeader::automatic;  ///< no: columns are named by their numbers, ids stand first
+  TextQuoting quoting =
+      TextQuoting::automatic;  ///< none: quotes are letters, as automatic beside the delimiter ::
   bool is_latin1 = false;
 };
 

@@ -170,7 +170,7 @@ void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {
 void check_matrix_flags(const RatingInputSpec& spec, bool have_tables, RatingFormat format) {
   const std::string only = ": has no meaning for " + name_of(format) + ", only for text";
   if (const char* const flag = given_table_flag(spec.table)) throw_usage(flag + only);
-  if (spec.encoding != Encoding::utf8 && !have_tables)
+  if (spec.encoding != TextEncoding::utf8 && !have_tables)
     throw_usage("`encoding`" + only + " and tables of items and users");
 }
 
@@ -371,7 +371,7 @@ DetectedFormat open_input(const RatingInputSpec& spec, const std::string& path, 
   const std::string pack = name_of(RatingFormat::pack);
   if (!is_pack_path(path)) {
     stream = std::make_unique<TextStream>(path, stop,
-                                          spec.encoding == Encoding::latin1 && is_text(spec, path, stop));
+                                          spec.encoding == TextEncoding::latin1 && is_text(spec, path, stop));
     if (spec.format == pack) throw_bad_data(stream->name() + ": is a file, expected the folder of a pack");
     return format_of(spec, *stream);
   }

@@ -154,7 +154,7 @@ void show_input(Spec& spec, Fields& fields) {
                    input.feature_type, TextForm{});
   fields.record_if(input.shared_rows != SharedRows::error,
                    Field{"shared_rows", "Row names of several matrices"}, input.shared_rows, WordForm{});
-  fields.record_if(input.encoding != Encoding::utf8, Field{"encoding", "Encoding of ratings and tables"},
+  fields.record_if(input.encoding != TextEncoding::utf8, Field{"encoding", "Encoding of ratings and tables"},
                    input.encoding, WordForm{});
 }
 

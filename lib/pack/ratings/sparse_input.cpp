@@ -174,7 +174,7 @@ std::string SparseInput::columns_text(const RatingTable& table) const {
       unused += (unused.empty() ? "" : ", ") + name(column);
   if (unused_count > 0) text += "; not used: " + unused;
   if (unused_count > kShownColumns) text += " and " + count_text(unused_count - kShownColumns) + " more";
-  if (table.text.quoting == Quoting::double_quote && wished.quote == Quoting::automatic)
+  if (table.text.quoting == TextQuoting::double_quote && wished.quote == TextQuoting::automatic)
     text += "; fields stand in quotes (detected)";
   return text;
 }

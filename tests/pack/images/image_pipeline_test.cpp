@@ -31,7 +31,7 @@ struct SizedPipelineTest : testing::Test {
   SizedPipelineTest() {
     spec.sizes = Sizes::own;
     spec.container = "shard";
-    spec.own_sizes.store = Store::raw;
+    spec.own_sizes.store = SizedStore::raw;
     std::string box;
     for (std::uint32_t row = 0; row < 300; ++row) {
       auto file = write_jpeg(make_image(8 + row * 37 % 300, 8 + row * 53 % 200, 3, row), {});

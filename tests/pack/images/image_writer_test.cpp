@@ -36,7 +36,7 @@ const std::array<std::uint8_t, 6> kPixels{1, 2, 3, 4, 5, 6};
 TEST(ImageWriter, PacksPixelsAndFilesWithTheirNumbers) {
   const TemporaryFolder folder;
   PackImagesSpec spec;
-  spec.order = Order::input;
+  spec.order = PackOrder::input;
   spec.columns.label_column = {"x", "y"};
   ImageWriter writer(spec, to(folder));
   const std::array<float, 2> first{1, 2}, second{0.5, -1};

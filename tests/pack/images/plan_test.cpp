@@ -31,10 +31,10 @@ std::vector<PackImagesSpec> many_specs() {
   specs[3].transform = {
       .resize = Resize::fit, .resize_width = 9, .resize_height = 8, .pad_color = {1, 0, 255}};
   specs[4].transform.channels = Channels::rgba;
-  specs[5].transform.decode = Decode::fast;
+  specs[5].transform.decode = JpegDecode::fast;
   specs[6].transform.layout = Layout::nchw;
-  specs[7].exif = Exif::ignore;
-  specs[8].check = Check::region;
+  specs[7].exif = ExifUse::ignore;
+  specs[8].check = DecodeCheck::region;
   specs[8].scale_from = {100, 4095};
   specs[9].accept_warnings = specs[9].follow_symlinks = true;
   specs[10].max_seconds_per_image = 0;

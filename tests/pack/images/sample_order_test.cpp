@@ -36,7 +36,7 @@ TEST(SampleOrder, ShufflesBySeedAndAlwaysTheSameWay) {
 
 TEST(SampleOrder, KeepsTheListsOrderWhenAsked) {
   PackImagesSpec spec;
-  spec.order = Order::input;
+  spec.order = PackOrder::input;
   EXPECT_EQ(order_samples(list_of({3}), spec)[0].indices, (std::vector<std::uint32_t>{0, 1, 2}));
 }
 

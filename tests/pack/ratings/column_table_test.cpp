@@ -62,7 +62,7 @@ TEST(ColumnTable, TheFirstRowWasAHeaderWhereThereIsNone) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("`table_header` no"), std::string::npos) << error.what();
   }
-  ColumnTable table(written.path, {.flag = "`user_columns`", .things = "user", .header = Header::no});
+  ColumnTable table(written.path, {.flag = "`user_columns`", .things = "user", .header = TableHeader::no});
   table.check_header("1");
   table.decide_types(false);
   EXPECT_EQ(table.types(), (std::vector<PackColumn>{{"2", ColumnType::int64}, {"3", ColumnType::text}}));
@@ -71,8 +71,9 @@ TEST(ColumnTable, TheFirstRowWasAHeaderWhereThereIsNone) {
 
 TEST(ColumnTable, TablesOfMovieLensWereUnreadable) {
   const Written written("1::\"Great\" Caf\xe9, a (1995)::Comedy\n\n2::B \"b::Drama\n");
-  ColumnTable table(written.path,
-                    {.flag = "`item_columns`", .things = "item", .header = Header::no, .is_latin1 = true});
+  ColumnTable table(
+      written.path,
+      {.flag = "`item_columns`", .things = "item", .header = TableHeader::no, .is_latin1 = true});
   table.decide_types(false);
   EXPECT_EQ(texts(table, "1"), (Texts{"\"Great\" Caf\u00e9, a (1995)", "Comedy"}));
   EXPECT_EQ(texts(table, "2"), (Texts{"B \"b", "Drama"}));
