@@ -170,6 +170,7 @@ void check_numpy() {
 
 PYBIND11_MODULE(_chunkhit, module) {
   check_numpy();
+  check_version();
   module.attr("__version__") = version();
   py::register_exception_translator(translate_error);
   bind_stats(module);

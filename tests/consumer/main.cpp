@@ -64,6 +64,17 @@ bool reads_ratings(const std::string& pack, std::uint64_t rows) {
   return seen == rows && dataset.size() == rows;
 }
 
+bool knows_its_version() {
+  chunkhit::check_version();
+  try {
+    chunkhit::check_version(0, 1, 9);
+  } catch (const chunkhit::Error& error) {
+    std::cout << error.what() << "\n";
+    return error.code() == chunkhit::ErrorCode::usage;
+  }
+  return false;
+}
+
 bool refuses_what_is_not_there() {
   try {
     const chunkhit::ImageLoader loader("/nonexistent/pack");
@@ -79,7 +90,8 @@ bool refuses_what_is_not_there() {
 int main(int count, char** arguments) {
   if (count != 5) return 2;
   return reads(arguments[1], std::stoull(arguments[2])) &&
-                 reads_ratings(arguments[3], std::stoull(arguments[4])) && refuses_what_is_not_there()
+                 reads_ratings(arguments[3], std::stoull(arguments[4])) && knows_its_version() &&
+                 refuses_what_is_not_there()
              ? 0
              : 1;
 }

@@ -20,4 +20,9 @@ namespace chunkhit {
 /// Name and version of each library that chunkhit was built with.
 [[nodiscard]] CHUNKHIT_API std::vector<std::pair<std::string, std::string>> library_versions();
 
+/// Throws usage where the library that is loaded is of another version than the headers that a program was
+/// compiled with: sizes of structs may differ. Python's module does so when it is imported.
+CHUNKHIT_API void check_version(int major = CHUNKHIT_VERSION_MAJOR, int minor = CHUNKHIT_VERSION_MINOR,
+                                int patch = CHUNKHIT_VERSION_PATCH);
+
 }  // namespace chunkhit
