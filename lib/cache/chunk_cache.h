@@ -1,4 +1,4 @@
-// Gives the samples of chunks: the interface of DecodedChunks, StoredChunks and FileSamples.
+// Gives the samples of chunks, whatever keeps them: decoded chunks, stored chunks, or files alone.
 #pragma once
 
 #include <cstddef>
