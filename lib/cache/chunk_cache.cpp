@@ -1,10 +1,42 @@
 #include "cache/chunk_cache.h"
 
-#include "cache/decoded_chunks.h"
-#include "cache/file_samples.h"
-#include "cache/stored_chunks.h"
+#include <atomic>
+#include <vector>
+
+#include "cache/loaded_chunks.h"
 
 namespace chunkhit {
+namespace {
+
+/// Reads samples one by one: keeps nothing in memory, as the system has a page cache for the files, and is
+/// asked for chunks.
+class FileSamples final : public ChunkCache {
+ public:
+  FileSamples(const ChunkSet& chunks, const ChunkCacheSpec& spec)
+      : ChunkCache(chunks, spec), uses_(chunks.chunk_count()) {}
+
+  [[nodiscard]] Pin acquire(std::size_t chunk, ByteBuffer& /*scratch*/) override {
+    const ChunkSet::Location location = reads_.chunks().find(chunk);
+    reads_.chunks().part(location).read_ahead(location.chunk);
+    uses_[chunk].store(Use::asked, std::memory_order_relaxed);
+    return {{Held::file}, true};
+  }
+  /// Asks for chunks that are used again: those of the first batch do not wait for each other.
+  [[nodiscard]] Pin acquire_some(std::size_t chunk, std::span<const std::uint64_t> /*wanted*/,
+                                 ByteBuffer& scratch, ByteBuffer& /*room*/) override {
+    Use none = Use::none;
+    if (!uses_[chunk].compare_exchange_strong(none, Use::some, std::memory_order_relaxed) &&
+        none == Use::some)
+      return acquire(chunk, scratch);
+    return {{Held::file}, true};
+  }
+
+ private:
+  enum class Use : std::uint8_t { none, some, asked };
+  std::vector<std::atomic<Use>> uses_;  // of each chunk
+};
+
+}  // namespace
 
 const std::uint8_t* ChunkCache::find_sample(std::size_t chunk, std::uint64_t in_chunk, HeldChunk from,
                                             ByteBuffer& room) {
@@ -36,8 +68,8 @@ void ChunkCache::read_samples(std::span<SampleRead> samples) {
 std::unique_ptr<ChunkCache> make_chunk_cache(const ChunkSet& chunks, const ChunkCacheSpec& spec,
                                              ChunkArena arena) {
   if (spec.reads_samples) return std::make_unique<FileSamples>(chunks, spec);
-  if (spec.cache == Cache::decoded) return std::make_unique<DecodedChunks>(chunks, spec, std::move(arena));
-  return std::make_unique<StoredChunks>(chunks, spec, std::move(arena));
+  if (spec.cache == Cache::decoded) return make_decoded_chunks(chunks, spec, std::move(arena));
+  return make_stored_chunks(chunks, spec, std::move(arena));
 }
 
 }  // namespace chunkhit

@@ -1,4 +1,4 @@
-// Gives the samples of chunks: the interface of DecodedChunks, StoredChunks and FileSamples.
+// Gives the samples of chunks, whatever keeps them: decoded chunks, stored chunks, or files alone.
 #pragma once
 
 #include <cstddef>
@@ -57,6 +57,7 @@ class ChunkCache {
     ~Pin() {
       if (cache_ != nullptr) cache_->unpin(chunk_);
     }
+    /// Says what is held, once the chunk is loaded.
     void hold(HeldChunk held) { held_ = held; }
     [[nodiscard]] HeldChunk held() const { return held_; }  ///< for `sample`
     [[nodiscard]] const std::uint8_t* samples() const { return held_.samples; }

@@ -35,14 +35,6 @@ void ChunkReads::leave_out_or_throw(const Error& error) const {
     throw Error(error.code(), error.what() + std::string("; pack-verify shows what else is damaged"));
 }
 
-void ChunkReads::fetch(std::size_t chunk, ChunkSet::Location location, MutableBytes stored) {
-  prepared_->read(chunk, stored, checks(chunks_.part(location)));
-}
-
-PreparedChunk ChunkReads::take(std::size_t chunk, ChunkSet::Location location) {
-  return prepared_->take(chunk, checks(chunks_.part(location)));
-}
-
 void ChunkReads::decode(ChunkSet::Location location, Bytes stored, MutableBytes memory,
                         std::span<const std::uint64_t> wanted) const {
   if (chunks_.holds_rows()) return decode_matrices(location, stored, memory);

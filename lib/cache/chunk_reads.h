@@ -52,9 +52,13 @@ class ChunkReads {
   void leave_out_or_throw(const Error& error) const;
 
   /// Reads a chunk's stored bytes.
-  void fetch(std::size_t chunk, ChunkSet::Location location, MutableBytes stored);
+  void fetch(std::size_t chunk, ChunkSet::Location location, MutableBytes stored) {
+    prepared_->read(chunk, stored, checks(chunks_.part(location)));
+  }
   /// Gives the stored bytes of a chunk from a server in the memory that they arrived in; else nothing.
-  [[nodiscard]] PreparedChunk take(std::size_t chunk, ChunkSet::Location location);
+  [[nodiscard]] PreparedChunk take(std::size_t chunk, ChunkSet::Location location) {
+    return prepared_->take(chunk, checks(chunks_.part(location)));
+  }
   /// Decodes a chunk to `memory`, which has ChunkSet::decoded_bytes or more; of images with as many bytes as
   /// they have raw, maybe only those that are wanted.
   void decode(ChunkSet::Location location, Bytes stored, MutableBytes memory,

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -64,5 +65,12 @@ class LoadedChunks : public ChunkCache {
   std::vector<std::uint32_t> wanted_;
   std::condition_variable changed_;
 };
+
+/// Cache::decoded: all chunks stay.
+[[nodiscard]] std::unique_ptr<ChunkCache> make_decoded_chunks(const ChunkSet& chunks,
+                                                              const ChunkCacheSpec& spec, ChunkArena arena);
+/// Cache::compressed and Cache::none: chunks come and go.
+[[nodiscard]] std::unique_ptr<ChunkCache> make_stored_chunks(const ChunkSet& chunks,
+                                                             const ChunkCacheSpec& spec, ChunkArena arena);
 
 }  // namespace chunkhit

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cache/chunk_cache.h"
+#include "cache/arena_chunks.h"
 
 namespace chunkhit {
 
