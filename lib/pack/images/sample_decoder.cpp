@@ -15,7 +15,7 @@
 namespace chunkhit {
 namespace {
 
-std::string shape_text(const SampleShape& shape) {
+std::string sides_text(const SampleShape& shape) {
   return std::to_string(shape.width) + "x" + std::to_string(shape.height) + "x" +
          std::to_string(shape.channels);
 }
@@ -129,8 +129,8 @@ std::uint64_t SampleDecoder::plan(std::string_view file, const ImageHeader& head
 void SampleDecoder::check_plan(std::string_view file, const ImageHeader&) {
   if (plan_.sample != context_.sample)
     throw Error(ErrorCode::bad_data, "images of different shapes: " + context_.first_file + " gives " +
-                                         shape_text(context_.sample) + ", " + std::string(file) + " gives " +
-                                         shape_text(plan_.sample) +
+                                         sides_text(context_.sample) + ", " + std::string(file) + " gives " +
+                                         sides_text(plan_.sample) +
                                          " (width x height x channels); `resize` WxH, `crop` or `fit` make "
                                          "them alike, `sizes` own keeps them");
 }
@@ -318,7 +318,7 @@ class ViewDecoder final : public SampleDecoder {
                        " pixels, expected " + std::to_string(image_.width) + " x " +
                        std::to_string(image_.height) + " as its image");
     if (plan_.sample != context_.sample)
-      throw ImageError("gives " + shape_text(plan_.sample) + ", expected " + shape_text(context_.sample) +
+      throw ImageError("gives " + sides_text(plan_.sample) + ", expected " + sides_text(context_.sample) +
                        " as its image (width x height x channels)");
   }
 
