@@ -3,7 +3,6 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
-#include <libdeflate.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,9 +10,7 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstdio>
 #include <limits>
 #include <new>
 #include <string_view>
@@ -25,167 +22,71 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::size_t kFixedHeaderBytes = 10;
-constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20;
-constexpr std::size_t kTrailerBytes = 8;
-
-// Flags of a header.
-constexpr std::uint8_t kHeaderCrc = 2;
-constexpr std::uint8_t kExtra = 4;
-constexpr std::uint8_t kName = 8;
-constexpr std::uint8_t kComment = 16;
-constexpr std::uint8_t kReserved = 0xe0;
-
-/// Returns the end of a NUL-terminated text; nullopt if it is incomplete.
-std::optional<std::size_t> text_end(Bytes header, std::size_t begin) {
-  const auto nul = std::find(header.begin() + static_cast<std::ptrdiff_t>(begin), header.end(), 0);
-  if (nul == header.end()) return std::nullopt;
-  return static_cast<std::size_t>(nul - header.begin()) + 1;
-}
-
-/// Returns the size of the gzip header at the front of `header` (RFC 1952, 2.3), without its CRC-16; nullopt
-/// if it is incomplete.
-std::optional<std::size_t> header_bytes(Bytes header) {
-  if (header.size() < kFixedHeaderBytes) return std::nullopt;
-  const std::uint8_t flags = header[3];
-  std::optional<std::size_t> end = kFixedHeaderBytes;
-  if ((flags & kExtra) != 0) {
-    if (header.size() < *end + 2) return std::nullopt;
-    *end += 2 + std::size_t{load_little<std::uint16_t>(header.data() + *end)};
-    if (header.size() < *end) return std::nullopt;
+/// Decompresses consecutive gzip members, given in pieces. zlib compares each member's CRC-32 and length;
+/// libarchive does not. Behind the last member only zero bytes may stand.
+class GzipText {
+ public:
+  /// `name` begins the messages.
+  explicit GzipText(std::string name) : name_(std::move(name)) {
+    constexpr int kWithHeaders = 16;
+    if (inflateInit2(&stream_, MAX_WBITS + kWithHeaders) != Z_OK) throw std::bad_alloc();
   }
-  for (const std::uint8_t flag : {kName, kComment})
-    if (end && (flags & flag) != 0) end = text_end(header, *end);
-  return end;
-}
+  GzipText(const GzipText&) = delete;
+  GzipText& operator=(const GzipText&) = delete;
+  ~GzipText() { inflateEnd(&stream_); }
 
-std::string hex_text(std::uint32_t number) {
-  std::array<char, 9> text{};
-  static_cast<void>(std::snprintf(text.data(), text.size(), "%08x", number));
-  return text.data();
-}
-
-}  // namespace
-
-struct GzipText::Inflater {
-  Inflater() {
-    if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  /// Takes bytes off the front of `stored` and fills the front of `out`; returns how many bytes of text. 0
+  /// with `stored` empty: more is needed. Throws bad_data naming the member and what is wrong with it.
+  [[nodiscard]] std::size_t read(Bytes& stored, MutableBytes out) {
+    if (!is_inside_ && !begin_member(stored)) return 0;
+    constexpr std::size_t kMaxStep = std::numeric_limits<uInt>::max();
+    const auto given = static_cast<uInt>(std::min(stored.size(), kMaxStep));
+    const auto room = static_cast<uInt>(std::min(out.size(), kMaxStep));
+    stream_.next_in = stored.data();
+    stream_.avail_in = given;
+    stream_.next_out = out.data();
+    stream_.avail_out = room;
+    const int result = ::inflate(&stream_, Z_NO_FLUSH);
+    if (result == Z_MEM_ERROR) throw std::bad_alloc();
+    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+      fail(std::string("is damaged: ") +
+           (stream_.msg != nullptr ? stream_.msg : "deflate stream cannot be read"));
+    stored = stored.subspan(given - stream_.avail_in);
+    is_inside_ = result != Z_STREAM_END;
+    return room - stream_.avail_out;
   }
-  ~Inflater() { inflateEnd(&stream); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-  z_stream stream{};
+  /// Throws bad_data where the file must not end.
+  void finish() const {
+    if (is_inside_) fail("is truncated: the file ends inside it");
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw_bad_data(name_ + ": cannot be read: gzip member " + std::to_string(member_) + ": " + what);
+  }
+  /// False where there are no bytes, or zeros, which are taken: tar and tapes fill their last block with
+  /// them.
+  [[nodiscard]] bool begin_member(Bytes& stored) {
+    constexpr std::uint8_t kMagic = 0x1f;
+    are_zeros_ = are_zeros_ || (!stored.empty() && stored[0] == 0);
+    const Bytes odd = are_zeros_ ? stored : stored.first(std::min<std::size_t>(1, stored.size()));
+    const std::uint8_t expected = are_zeros_ ? 0 : kMagic;
+    if (std::ranges::any_of(odd, [&](std::uint8_t byte) { return byte != expected; }))
+      fail("is followed by bytes that begin no other member");
+    if (are_zeros_) stored = {};
+    if (stored.empty()) return false;
+    ++member_;
+    is_inside_ = true;
+    inflateReset(&stream_);
+    return true;
+  }
+
+  std::string name_;
+  z_stream stream_{};
+  std::size_t member_ = 0;  // from 1
+  bool is_inside_ = false;  // a member that has not ended
+  bool are_zeros_ = false;  // behind the last one
 };
-
-GzipText::GzipText(std::string name) : name_(std::move(name)), inflater_(std::make_unique<Inflater>()) {}
-GzipText::~GzipText() = default;
-
-void GzipText::fail(const std::string& what) const {
-  throw_bad_data(name_ + ": cannot be read: gzip member " + std::to_string(member_) + ": " + what);
-}
-
-void GzipText::fail_magic() {
-  if (member_ == 1) fail("has no header of gzip and deflate, expected bytes 1f 8b 08");
-  --member_;
-  fail("is followed by bytes that begin no other member");
-}
-
-std::size_t GzipText::read(Bytes& stored, MutableBytes out) {
-  switch (step_) {
-    case Step::header:
-      read_header(stored);
-      return 0;
-    case Step::body:
-      return inflate(stored, out);
-    case Step::trailer:
-      read_trailer(stored);
-      return 0;
-    case Step::zeros:
-      break;
-  }
-  // tar and tapes fill their last block with zeros.
-  if (std::any_of(stored.begin(), stored.end(), [](std::uint8_t byte) { return byte != 0; }))
-    fail("is followed by bytes that begin no other member");
-  stored = {};
-  return 0;
-}
-
-void GzipText::finish() const {
-  const bool is_between = step_ == Step::zeros || (step_ == Step::header && pending_.empty() && member_ > 1);
-  if (!is_between) fail("is truncated: the file ends inside it");
-}
-
-void GzipText::read_header(Bytes& stored) {
-  if (pending_.empty() && member_ > 1 && !stored.empty() && stored[0] == 0) {
-    --member_;  // the one before was the last
-    step_ = Step::zeros;
-    return;
-  }
-  const std::size_t before = pending_.size();
-  const Bytes more = stored.first(std::min(stored.size(), kMaxHeaderBytes + 1 - before));
-  pending_.insert(pending_.end(), more.begin(), more.end());
-  const std::string_view magic("\x1f\x8b\x08", 3);
-  if (!magic.starts_with(as_text(pending_).substr(0, magic.size()))) fail_magic();
-  if (pending_.size() > 3 && (pending_[3] & kReserved) != 0) fail("has unknown flags in its header");
-  stored = stored.subspan(more.size());
-  const std::optional<std::size_t> bytes = header_bytes(pending_);
-  const bool has_crc = pending_.size() > 3 && (pending_[3] & kHeaderCrc) != 0;
-  const std::size_t whole = bytes.value_or(0) + (has_crc ? 2 : 0);
-  if (!bytes || pending_.size() < whole) {
-    if (pending_.size() > kMaxHeaderBytes) fail("has a header of more than 1 MiB");
-    return;
-  }
-  if (has_crc && load_little<std::uint16_t>(pending_.data() + *bytes) !=
-                     (libdeflate_crc32(0, pending_.data(), *bytes) & 0xffff))
-    fail("has a header whose CRC-16 differs from the stored one");
-  // The bytes after the header are handed back: they are at the end of those just taken.
-  stored = {more.data() + (whole - before), stored.data() + stored.size()};
-  pending_.clear();
-  inflateReset(&inflater_->stream);
-  crc_ = 0;
-  byte_count_ = 0;
-  step_ = Step::body;
-}
-
-std::size_t GzipText::inflate(Bytes& stored, MutableBytes out) {
-  constexpr std::size_t kMaxStep = std::numeric_limits<uInt>::max();
-  z_stream& stream = inflater_->stream;
-  const auto given = static_cast<uInt>(std::min(stored.size(), kMaxStep));
-  const auto room = static_cast<uInt>(std::min(out.size(), kMaxStep));
-  stream.next_in = stored.data();
-  stream.avail_in = given;
-  stream.next_out = out.data();
-  stream.avail_out = room;
-  const int result = ::inflate(&stream, Z_NO_FLUSH);
-  if (result == Z_MEM_ERROR) throw std::bad_alloc();
-  if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-    fail(std::string("is damaged: ") +
-         (stream.msg != nullptr ? stream.msg : "deflate stream cannot be read"));
-  stored = stored.subspan(given - stream.avail_in);
-  const std::size_t count = room - stream.avail_out;
-  crc_ = libdeflate_crc32(crc_, out.data(), count);
-  byte_count_ += static_cast<std::uint32_t>(count);
-  if (result == Z_STREAM_END) step_ = Step::trailer;
-  return count;
-}
-
-void GzipText::read_trailer(Bytes& stored) {
-  const Bytes more = stored.first(std::min(stored.size(), kTrailerBytes - pending_.size()));
-  pending_.insert(pending_.end(), more.begin(), more.end());
-  stored = stored.subspan(more.size());
-  if (pending_.size() < kTrailerBytes) return;
-  const auto crc = load_little<std::uint32_t>(pending_.data());
-  const auto byte_count = load_little<std::uint32_t>(pending_.data() + 4);
-  if (crc != crc_) fail("is damaged: its text has CRC-32 " + hex_text(crc_) + ", expected " + hex_text(crc));
-  if (byte_count != byte_count_)
-    fail("is damaged: its text has " + std::to_string(byte_count_) + " bytes (modulo 2^32), expected " +
-         std::to_string(byte_count));
-  pending_.clear();
-  ++member_;
-  step_ = Step::header;
-}
-
-namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 constexpr int kStopMilliseconds = 100;
@@ -301,8 +202,8 @@ struct TextStream::State {
 
   std::string name;
   StoredFile file;
-  ByteBuffer piece;                                     // of the file, compressed
-  std::optional<GzipText> gzip;                         // libarchive checks no member's CRC and length
+  ByteBuffer piece;  // of the file, compressed
+  std::optional<GzipText> gzip;
   Bytes stored;                                         // of `piece`, not undone yet
   std::unique_ptr<struct archive, FreeArchive> reader;  // of zstd, xz and bzip2
   ByteBuffer ahead;                                     // text that was looked at and not read yet

@@ -184,7 +184,7 @@ void bind_datasets(py::module_& module) {
   bind_columns(images, [](const Images& self) -> const ImageDataset& { return self; });
   images
       .def(py::init([](const std::vector<std::string>& paths, const py::dict& keywords) {
-             return make_without_gil<Images>(paths, image_dataset_options(keywords));
+             return make_without_gil<Images>(paths, options_of<ImageDatasetOptions>(keywords));
            }),
            py::arg("paths"), py::arg("options"))
       .def("read", &read_images, py::arg("samples"))
@@ -198,7 +198,7 @@ void bind_datasets(py::module_& module) {
   bind_ids(sparse, [](const Matrix& self) -> const Matrix& { return self; });
   sparse
       .def(py::init([](const std::vector<std::string>& paths, const py::dict& keywords) {
-             return make_without_gil<Matrix>(paths, sparse_dataset_options(keywords));
+             return make_without_gil<Matrix>(paths, options_of<SparseDatasetOptions>(keywords));
            }),
            py::arg("paths"), py::arg("options"))
       .def("read", &read_rows, py::arg("rows"), py::arg("held_out"))

@@ -49,7 +49,7 @@ void take_bytes(OptionDict& from, const char* name, Bytes& bytes, const BytesFor
     from.take(name, bytes);
 }
 
-// Overloads of take_field and python_type for forms of one kind stand beside their tables' bindings.
+// Overloads of take_field for forms of one kind stand beside their tables' bindings.
 
 /// Takes the value of a field.
 template <class Value, class Form>
@@ -77,24 +77,10 @@ template <class Value, class Form>
     return word_type(kEnumWords<Value>);
   else if constexpr (std::is_same_v<Form, CodeForm>)
     return form.python_type;
-  else if constexpr (std::is_base_of_v<SwitchForm, Form>)
-    return "bool";
-  else if constexpr (std::is_same_v<Form, CountForm>)
-    return "int";
-  else if constexpr (std::is_same_v<Form, BytesForm>)
-    return "types.Bytes";
-  else if constexpr (std::is_same_v<Form, NamesForm> || std::is_same_v<Form, RepeatedForm>)
-    return "types.Texts";
-  else if constexpr (std::is_same_v<Form, AmountForm>)
-    return "types.Amount";
-  else if constexpr (std::is_same_v<Form, ShareForm>)
-    return "float";
-  else if constexpr (std::is_same_v<Form, PathForm>)
-    return "Path";
   else if constexpr (std::is_same_v<Form, ChoiceForm>)
     return word_type(form.words());
   else
-    return "str";
+    return Form::kPythonType;
 }
 
 /// Sets the fields of a table from keywords.

@@ -167,10 +167,6 @@ void take_field(OptionDict& from, const char* name, Value& value, const Automati
     from.refuse(name, found, expected);
   }
 }
-template <class Value>
-[[nodiscard]] std::string python_type(const Value&, const AutomaticForm&) {
-  return "types.CountOrAuto";
-}
 
 template <class Enum>
 void take_field(OptionDict& from, const char* name, std::optional<Enum>& value, const OptionalWordForm&) {
@@ -263,26 +259,17 @@ ImageLoaderOptions image_loader_options(const py::dict& keywords) {
   return options;
 }
 
-SparseLoaderOptions sparse_loader_options(const py::dict& keywords) {
-  SparseLoaderOptions options;
+template <class Options>
+Options options_of(const py::dict& keywords) {
+  Options options;
   OptionDict from(keywords);
   read_fields(from, options);
   return options;
 }
 
-ImageDatasetOptions image_dataset_options(const py::dict& keywords) {
-  ImageDatasetOptions options;
-  OptionDict from(keywords);
-  read_fields(from, options);
-  return options;
-}
-
-SparseDatasetOptions sparse_dataset_options(const py::dict& keywords) {
-  SparseDatasetOptions options;
-  OptionDict from(keywords);
-  read_fields(from, options);
-  return options;
-}
+template SparseLoaderOptions options_of(const py::dict&);
+template ImageDatasetOptions options_of(const py::dict&);
+template SparseDatasetOptions options_of(const py::dict&);
 
 void bind_options(py::module_& module) {
   module.def(

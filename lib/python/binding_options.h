@@ -133,9 +133,9 @@ template <class Words>
 }
 
 [[nodiscard]] ImageLoaderOptions image_loader_options(const py::dict& options);
-[[nodiscard]] SparseLoaderOptions sparse_loader_options(const py::dict& options);
-[[nodiscard]] ImageDatasetOptions image_dataset_options(const py::dict& options);
-[[nodiscard]] SparseDatasetOptions sparse_dataset_options(const py::dict& options);
+/// Those of sparse loaders and of datasets.
+template <class Options>
+[[nodiscard]] Options options_of(const py::dict& options);
 
 /// The fields of "pack_images" or "pack_sparse", as FieldLister lists them.
 [[nodiscard]] py::list fields_of_packing(const std::string& table);

@@ -8,6 +8,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "base/throw_error.h"
@@ -66,29 +67,12 @@ template <class Form>
 void take_field(OptionDict& from, const char* name, TransformSpec& value, const Form& form) {
   form.parse(quoted(name), take_size(from, name), value);
 }
-template <class Form>
-[[nodiscard]] std::string python_type(const TransformSpec&, const Form&) {
-  return "types.Side";
-}
 
-template <class Value>
-void take_field(OptionDict& from, const char* name, Value& value, const ColorForm& form) {
+template <class Value, class Form>
+void take_field(OptionDict& from, const char* name, Value& value, const Form& form) requires
+    std::is_same_v<Form, ColorForm> || std::is_same_v<Form, OptionalColorForm> {
   const std::string color = take_color(from, name);
   if (!color.empty()) form.parse(quoted(name), color, value);
-}
-template <class Value>
-[[nodiscard]] std::string python_type(const Value&, const ColorForm&) {
-  return "Union[str, Sequence[int]]";
-}
-
-template <class Value>
-void take_field(OptionDict& from, const char* name, Value& value, const OptionalColorForm& form) {
-  const std::string color = take_color(from, name);
-  if (!color.empty()) form.parse(quoted(name), color, value);
-}
-template <class Value>
-[[nodiscard]] std::string python_type(const Value&, const OptionalColorForm&) {
-  return "Union[str, Sequence[int]]";
 }
 
 template <class Value>
@@ -97,10 +81,6 @@ void take_field(OptionDict& from, const char* name, Value& value, const MomentFo
     take_written(from, name, value, form);
   else
     from.take(name, value);
-}
-template <class Value>
-[[nodiscard]] std::string python_type(const Value&, const MomentForm&) {
-  return "Union[int, str]";
 }
 
 template <class Value>
@@ -111,18 +91,10 @@ void take_field(OptionDict& from, const char* name, Value& value, const ColumnFo
   if (!is_number && !py::isinstance<py::str>(found)) from.refuse(name, found, "a name, or a number from 1");
   form.parse(quoted(name), py::str(found), value);
 }
-template <class Value>
-[[nodiscard]] std::string python_type(const Value&, const ColumnForm&) {
-  return "Union[str, int]";
-}
 
 template <class Value>
 void take_field(OptionDict& from, const char* name, Value& value, const StoredValuesForm& form) {
   take_written(from, name, value, form);
-}
-template <class Value>
-[[nodiscard]] std::string python_type(const Value&, const LimitForm&) {
-  return "float";
 }
 
 template <class Value>
@@ -134,10 +106,6 @@ void take_field(OptionDict& from, const char* name, Value& value, const RangeFor
   } catch (const py::cast_error&) {
     from.refuse(name, range, "two whole numbers from 0 to 65535, as (0, 4095)");
   }
-}
-template <class Value>
-[[nodiscard]] std::string python_type(const Value&, const RangeForm&) {
-  return "Sequence[int]";
 }
 
 /// A folder or a column as it is written for one field, several, or a dict of them by name; `what` says so.
@@ -169,10 +137,6 @@ template <class Value>
 void take_field(OptionDict& from, const char* name, Value& value, const FieldColumnsForm&) {
   take_pairs(from, name, value, "a column, a list of them, or a dict of columns by name");
 }
-template <class Value>
-[[nodiscard]] std::string python_type(const Value&, const PairsForm&) {
-  return "types.Pairs";
-}
 
 template <class Value>
 void take_field(OptionDict& from, const char* name, Value& value, const SharesForm&) {
@@ -187,10 +151,6 @@ void take_field(OptionDict& from, const char* name, Value& value, const SharesFo
   } catch (const py::cast_error&) {
     from.refuse(name, shares, "a dict of numbers, or values of a column as texts, by names of packs");
   }
-}
-template <class Value>
-[[nodiscard]] std::string python_type(const Value&, const SharesForm&) {
-  return "Dict[str, Union[float, str]]";
 }
 
 PackImagesSpec images_spec(OptionDict& from) {

@@ -66,7 +66,7 @@ class PySparseLoader : public BoundLoader<SparseLoader> {
  public:
   PySparseLoader(const std::vector<std::string>& paths, const py::dict& keywords, bool writable,
                  bool clears_written)
-      : PySparseLoader(paths, sparse_loader_options(keywords), writable, clears_written) {}
+      : PySparseLoader(paths, options_of<SparseLoaderOptions>(keywords), writable, clears_written) {}
   py::object next() {
     return next_by([this](const auto& batch) { return batch_tuple(batch, form_, loader().has_held_out()); });
   }

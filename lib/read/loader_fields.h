@@ -18,6 +18,7 @@ namespace chunkhit {
 /// A whole number up to 4096, or kAutomatic.
 struct AutomaticForm {
   static constexpr const char* kShape = "N|auto";
+  static constexpr const char* kPythonType = "types.CountOrAuto";
   static constexpr std::uint32_t kMax = 4096;
   std::uint32_t min = 0;
   [[nodiscard]] std::string text(std::uint32_t value) const {
@@ -48,6 +49,7 @@ struct OptionalWordForm {
 /// Text, or none: an empty one is a text.
 struct OptionalTextForm {
   static constexpr const char* kShape = "TEXT";
+  static constexpr const char* kPythonType = "str";
   [[nodiscard]] std::string text(const std::optional<std::string>& value) const { return value.value_or(""); }
   void parse(const std::string&, const std::string& text, std::optional<std::string>& value) const {
     value = text;

@@ -12,12 +12,6 @@
 namespace chunkhit {
 namespace {
 
-std::string shape_text(const SampleShape& sample) {
-  const std::string sides = std::to_string(sample.height) + "x" + std::to_string(sample.width) + "x";
-  return (sample.height == 0 ? "own sizes x " : sides) + std::to_string(sample.channels) + " " +
-         name_of(sample.layout) + fields_text(sample);
-}
-
 // Of several fields, or of one of another name: their number in the upper half of the code. Bit i of the
 // lower half says whether field i is a view. Their names stand in the index.
 constexpr std::uint32_t kFieldsShift = 16;

@@ -64,7 +64,7 @@ inline constexpr std::uint32_t kMaxSide = 65535;
 [[nodiscard]] std::pair<std::uint64_t, double> parse_amount(const std::string& name, const std::string& text);
 
 // Forms: how a value is written. `text` is what is recorded, `parse` reads it and what a person writes,
-// `shown`, where a form has it, is the default as a person writes it. `python_type` is that of the keyword.
+// `shown`, where a form has it, is the default as a person writes it. `kPythonType` is that of the keyword.
 
 /// One word of an enum.
 struct WordForm {
@@ -88,6 +88,7 @@ struct WordForm {
 /// Yes or no; a flag without a value.
 struct SwitchForm {
   static constexpr const char* kShape = "";
+  static constexpr const char* kPythonType = "bool";
   [[nodiscard]] std::string text(bool value) const { return value ? "true" : "false"; }
   void parse(const std::string& name, const std::string& text, bool& value) const {
     if (text != "true" && text != "false") refuse_text(name, "true or false", text);
@@ -98,6 +99,7 @@ struct SwitchForm {
 /// Text; `if_empty` stands for an empty one.
 struct TextForm {
   static constexpr const char* kShape = "TEXT";
+  static constexpr const char* kPythonType = "str";
   const char* if_empty = "";
   [[nodiscard]] std::string text(const std::string& value) const { return value.empty() ? if_empty : value; }
   void parse(const std::string&, const std::string& text, std::string& value) const {
@@ -115,11 +117,13 @@ struct ChoiceForm : TextForm {
 /// The path of a file or folder.
 struct PathForm : TextForm {
   static constexpr const char* kShape = "FILE";
+  static constexpr const char* kPythonType = "Path";
 };
 
 /// Names, separated by commas.
 struct NamesForm {
   static constexpr const char* kShape = "NAMES";
+  static constexpr const char* kPythonType = "types.Texts";
   const char* if_empty = "none";
   [[nodiscard]] std::string text(const std::vector<std::string>& value) const;
   void parse(const std::string& name, const std::string& text, std::vector<std::string>& value) const;
@@ -129,6 +133,7 @@ struct NamesForm {
 /// commas.
 struct RepeatedForm {
   static constexpr const char* kShape = "NAME";
+  static constexpr const char* kPythonType = "types.Texts";
   [[nodiscard]] std::string text(const std::vector<std::string>& value) const {
     return NamesForm{""}.text(value);
   }
@@ -138,6 +143,7 @@ struct RepeatedForm {
 /// A whole number in a range; `if_zero` stands for 0.
 struct CountForm {
   static constexpr const char* kShape = "N";
+  static constexpr const char* kPythonType = "int";
   std::uint64_t min = 0;
   std::uint64_t max = UINT64_MAX;
   const char* if_zero = "0";
@@ -160,6 +166,7 @@ struct CountForm {
 /// Bytes.
 struct BytesForm {
   static constexpr const char* kShape = "SIZE";
+  static constexpr const char* kPythonType = "types.Bytes";
   const char* if_zero = "0";
   [[nodiscard]] std::string text(std::uint64_t value) const {
     return value == 0 ? if_zero : std::to_string(value);
@@ -173,6 +180,7 @@ struct BytesForm {
 /// A share of a whole, above 0 and below 1.
 struct ShareForm {
   static constexpr const char* kShape = "SHARE";
+  static constexpr const char* kPythonType = "float";
   [[nodiscard]] std::string text(double value) const;
   void parse(const std::string& name, const std::string& text, double& value) const;
 };
@@ -180,6 +188,7 @@ struct ShareForm {
 /// A count, or a share below 1: a struct of `count` and `share`.
 struct AmountForm {
   static constexpr const char* kShape = "N|SHARE";
+  static constexpr const char* kPythonType = "types.Amount";
   template <class Amount>
   [[nodiscard]] std::string text(const Amount& value) const {
     return value.count > 0 ? std::to_string(value.count) : ShareForm().text(value.share);

@@ -106,6 +106,13 @@ std::string fields_text(const SampleShape& sample) {
   return text;
 }
 
+std::string shape_text(const SampleShape& sample) {
+  if (sample.height == 0)
+    return "their own sizes, " + count_text(sample.channels, "channel") + fields_text(sample);
+  return std::to_string(sample.height) + "x" + std::to_string(sample.width) + "x" +
+         std::to_string(sample.channels) + " " + name_of(sample.layout) + fields_text(sample);
+}
+
 std::string fields_problem(const std::vector<SampleField>& fields) {
   if (fields.size() > kMaxFields)
     return std::to_string(fields.size()) + " fields, expected at most " + std::to_string(kMaxFields);

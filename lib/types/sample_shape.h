@@ -53,6 +53,9 @@ struct SampleShape;
 /// " with masks and depth (views)"; empty without fields.
 [[nodiscard]] std::string fields_text(const SampleShape& sample);
 
+/// "224x224x3 nhwc with masks", for messages.
+[[nodiscard]] std::string shape_text(const SampleShape& sample);
+
 /// What is wrong with the fields of samples; empty where nothing is.
 [[nodiscard]] std::string fields_problem(const std::vector<SampleField>& fields);
 

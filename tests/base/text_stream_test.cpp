@@ -137,13 +137,10 @@ TEST(TextStream, NamesWhatIsWrongWithGzip) {
     bytes[at] = static_cast<char>(bytes[at] ^ 1);
     return error_of(folder.write("d", bytes));
   };
-  EXPECT_NE(damaged(whole.size() - 8).find("its text has CRC-32 f7477b9e, expected f7477b9f"),
-            std::string::npos)
-      << damaged(whole.size() - 8);
-  EXPECT_NE(damaged(whole.size() - 4).find("its text has 19 bytes (modulo 2^32), expected 18"),
-            std::string::npos)
-      << damaged(whole.size() - 4);
-  EXPECT_NE(damaged(2).find("expected bytes 1f 8b 08"), std::string::npos) << damaged(2);
+  const std::string begin = folder.path("d") + ": cannot be read: gzip member 1: is damaged: ";
+  EXPECT_EQ(damaged(whole.size() - 8), begin + "incorrect data check");
+  EXPECT_EQ(damaged(whole.size() - 4), begin + "incorrect length check");
+  EXPECT_EQ(damaged(2), begin + "unknown compression method");
 }
 
 // Made by gzip of a header with all optional fields: an extra field, a name, a comment, a CRC-16.
@@ -153,7 +150,7 @@ TEST(TextStream, ReadsGzipHeadersWithEveryField) {
   const std::string body = std::string(kGzip).substr(10);
   const std::string crc("\x79\x71"sv);
   EXPECT_EQ(text_of(folder.write("a", header + crc + body)), kPlain);
-  EXPECT_NE(error_of(folder.write("a", header + "xx" + body)).find("CRC-16"), std::string::npos);
+  EXPECT_NE(error_of(folder.write("a", header + "xx" + body)).find("header crc mismatch"), std::string::npos);
   header[10] = '\xff';  // an extra field that reaches behind the file's end
   EXPECT_NE(error_of(folder.write("a", header + crc + body)), "none");
 }

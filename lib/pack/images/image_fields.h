@@ -24,6 +24,7 @@ namespace chunkhit {
 /// Sizes that images are resized to: "WxH", or "N" for the short side; none where they are not, or fitted.
 struct ResizeForm {
   static constexpr const char* kShape = "WxH|N";
+  static constexpr const char* kPythonType = "types.Side";
   [[nodiscard]] std::string text(const TransformSpec& value) const;
   void parse(const std::string& name, const std::string& text, TransformSpec& value) const;
 };
@@ -31,6 +32,7 @@ struct ResizeForm {
 /// The size that images are fitted into: "WxH", or "N" for NxN.
 struct FitForm {
   static constexpr const char* kShape = "WxH|N";
+  static constexpr const char* kPythonType = "types.Side";
   [[nodiscard]] std::string text(const TransformSpec& value) const;
   void parse(const std::string& name, const std::string& text, TransformSpec& value) const;
 };
@@ -38,6 +40,7 @@ struct FitForm {
 /// The size that is cropped: "WxH", or "N" for NxN.
 struct CropForm {
   static constexpr const char* kShape = "WxH|N";
+  static constexpr const char* kPythonType = "types.Side";
   [[nodiscard]] std::string text(const TransformSpec& value) const;
   void parse(const std::string& name, const std::string& text, TransformSpec& value) const;
 };
@@ -45,6 +48,7 @@ struct CropForm {
 /// A color: "black", "white", "#rrggbb" or "r,g,b".
 struct ColorForm {
   static constexpr const char* kShape = "COLOR";
+  static constexpr const char* kPythonType = "Union[str, Sequence[int]]";
   [[nodiscard]] std::string text(const std::array<std::uint8_t, 3>& value) const;
   void parse(const std::string& name, const std::string& text, std::array<std::uint8_t, 3>& value) const;
 };
@@ -52,6 +56,7 @@ struct ColorForm {
 /// A color, or none.
 struct OptionalColorForm {
   static constexpr const char* kShape = "COLOR";
+  static constexpr const char* kPythonType = "Union[str, Sequence[int]]";
   using Color = std::array<std::uint8_t, 3>;
   [[nodiscard]] std::string text(const std::optional<Color>& value) const {
     return value ? ColorForm().text(*value) : "none";
@@ -65,6 +70,7 @@ struct OptionalColorForm {
 /// Two 16-bit values, the lower one first: "0,4095".
 struct RangeForm {
   static constexpr const char* kShape = "MIN,MAX";
+  static constexpr const char* kPythonType = "Sequence[int]";
   using Range = std::array<std::uint16_t, 2>;
   [[nodiscard]] std::string text(const Range& value) const;
   void parse(const std::string& name, const std::string& text, Range& value) const;
@@ -73,6 +79,7 @@ struct RangeForm {
 /// Packs and their shares, "train=0.9,val=0.1", or their values of a column, "train=1-3,5,val=0".
 struct SharesForm {
   static constexpr const char* kShape = "SHARES";
+  static constexpr const char* kPythonType = "Dict[str, Union[float, str]]";
   [[nodiscard]] std::string text(const std::vector<SplitShare>& value) const;
   void parse(const std::string& name, const std::string& text, std::vector<SplitShare>& value) const;
 };
@@ -80,6 +87,7 @@ struct SharesForm {
 /// Folders of fields, each with its name: in Python also a dict of folders by name.
 struct PairsForm : RepeatedForm {
   static constexpr const char* kShape = "[NAME=]FOLDER[:view]";
+  static constexpr const char* kPythonType = "types.Pairs";
 };
 
 /// Columns of fields, likewise.

@@ -24,13 +24,6 @@
 namespace chunkhit {
 namespace {
 
-std::string shape_text(const SampleShape& sample) {
-  if (sample.height == 0)
-    return "their own sizes, " + count_text(sample.channels, "channel") + fields_text(sample);
-  return std::to_string(sample.height) + "x" + std::to_string(sample.width) + "x" +
-         std::to_string(sample.channels) + " " + name_of(sample.layout) + fields_text(sample);
-}
-
 /// Throws bad_data where samples or labels of a pack have another form than the first one's.
 void check_images(const MergeInput& input, const MergeInput& first) {
   const Manifest& found = *input.images;

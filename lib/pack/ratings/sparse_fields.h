@@ -22,6 +22,7 @@ namespace chunkhit {
 /// A column: its name, or its number from 1.
 struct ColumnForm : TextForm {
   static constexpr const char* kShape = "NAME|N";
+  static constexpr const char* kPythonType = "Union[str, int]";
 };
 
 /// A delimiter: text, where "tab" is one.
@@ -39,6 +40,7 @@ struct TransposeForm : SwitchForm {
 /// A limit of values, or none.
 struct LimitForm {
   static constexpr const char* kShape = "V";
+  static constexpr const char* kPythonType = "float";
   [[nodiscard]] std::string text(const std::optional<float>& value) const {
     return value ? number_text(*value) : "none";
   }
@@ -54,6 +56,7 @@ struct LimitForm {
 /// A time as the input has it, or a day or moment; or none.
 struct MomentForm {
   static constexpr const char* kShape = "TIME";
+  static constexpr const char* kPythonType = "Union[int, str]";
   [[nodiscard]] std::string text(const std::optional<std::int64_t>& value) const {
     return value ? std::to_string(*value) : "none";
   }
@@ -70,6 +73,7 @@ struct MomentForm {
 /// A type of values, with its scale.
 struct StoredValuesForm {
   static constexpr const char* kShape = "TYPE";
+  static constexpr const char* kPythonType = "str";
   [[nodiscard]] std::string text(const std::optional<StoredValues>& value) const {
     return stored_values_text(value);
   }
