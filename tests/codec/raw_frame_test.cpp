@@ -63,11 +63,11 @@ TEST(RawFrame, GivesARangeOfItsBytes) {
   const ByteBuffer raw = noise(300 * 1000), frame = whole_frame(raw);
   ByteBuffer room;
   for (const auto& [begin, end] : {std::pair<std::uint64_t, std::uint64_t>{0, 1},
-                                  {131071, 131072},
-                                  {131072, 262144},
-                                  {131071, 131073},
-                                  {5, 299995},
-                                  {262143, 300000}}) {
+                                   {131071, 131072},
+                                   {131072, 262144},
+                                   {131071, 131073},
+                                   {5, 299995},
+                                   {262143, 300000}}) {
     const Bytes found = raw_bytes_in(frame, raw.size(), begin, end, room);
     ASSERT_TRUE(std::ranges::equal(found, Bytes(raw).subspan(begin, end - begin))) << begin << " to " << end;
     EXPECT_EQ(found.data() == room.data(), begin / kRawBlockBytes != (end - 1) / kRawBlockBytes) << begin;
