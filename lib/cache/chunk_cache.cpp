@@ -267,7 +267,7 @@ void ChunkCache::decode_matrices(std::size_t chunk, ChunkSet::Location location,
   restore(location, stored, raw);
   const MutableBytes rows(address(chunk), chunks_.decoded_bytes(location));
   try {
-    decode_rows_to_memory(raw, chunks_.matrix(), chunks_.stored(location).sample_count, chunks_.reads_times(),
+    decode_rows_to_memory(raw, chunks_.matrix(), chunks_.stored(location).sample_count, chunks_.row_arrays(),
                           rows);
   } catch (const Error& error) {
     throw Error(error.code(), chunks_.part(location).location(location.chunk) + ": " + error.what());
