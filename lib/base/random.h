@@ -38,6 +38,7 @@ enum class Purpose : std::uint64_t {
   stream_order = 18,    ///< order inside the windows of a stream
   flip_vertical = 19,   ///< whether an image is mirrored top to bottom
   quarter_turns = 20,   ///< how often an image is turned by 90 degrees
+  sequence_cut = 21,    ///< which window of a row's items is its sequence
 };
 
 /// Gives 64 random bits for one position: (seed, purpose, index).

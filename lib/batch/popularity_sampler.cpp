@@ -109,6 +109,9 @@ RowItems::RowItems(const SparseMatrix& matrix) {
     case SparseFormat::dense_u8:
       cells = matrix.dense_u8();
       cell_bytes = 1;
+      return;
+    case SparseFormat::sequences:
+      throw_usage("RowItems: expected csr or a dense format, found sequences; draw_batch takes their batch");
   }
 }
 
@@ -203,10 +206,46 @@ void PopularitySampler::draw_batch(std::span<const std::uint64_t> rows, const Ro
              random_bits(epoch_seed, Purpose::negatives, rows[at]), 0, items.subspan(at * count, count));
 }
 
+namespace {
+
+/// The items of a matrix; those of sequences are sorted copies.
+class SortedItems {
+ public:
+  explicit SortedItems(const SparseMatrix& matrix) {
+    if (matrix.format() != SparseFormat::sequences) {
+      items_ = RowItems(matrix);
+      return;
+    }
+    const SequenceBatch& sequences = matrix.sequences();
+    indptr_.push_back(0);
+    for (std::size_t row = 0; row < sequences.lengths.size(); ++row) {
+      const auto count = static_cast<std::size_t>(sequences.lengths[row]);
+      const auto found = sequences.items.subspan((row + 1) * sequences.length - count, count);
+      indices_.insert(indices_.end(), found.begin(), found.end());
+      std::sort(indices_.end() - static_cast<std::ptrdiff_t>(count), indices_.end());
+      indptr_.push_back(static_cast<std::int32_t>(indices_.size()));
+    }
+    items_.indptr = indptr_;
+    items_.indices = indices_;
+  }
+  SortedItems(const SortedItems&) = delete;
+  SortedItems& operator=(const SortedItems&) = delete;
+  [[nodiscard]] const RowItems& items() const { return items_; }
+
+ private:
+  std::vector<std::int32_t> indptr_;
+  std::vector<std::int32_t> indices_;
+  RowItems items_;
+};
+
+}  // namespace
+
 void PopularitySampler::draw_batch(const SparseBatch& batch, std::uint64_t seed,
                                    std::span<std::int32_t> items) const {
-  const RowItems held_out = batch.held_out.row_count() == 0 ? RowItems() : RowItems(batch.held_out);
-  draw_batch(batch.rows, RowItems(batch), held_out, seed, batch.epoch, items);
+  const SortedItems x(batch);
+  const SortedItems held_out(batch.held_out);
+  draw_batch(batch.rows, x.items(), batch.held_out.row_count() == 0 ? RowItems() : held_out.items(), seed,
+             batch.epoch, items);
 }
 
 }  // namespace chunkhit

@@ -182,6 +182,7 @@ std::size_t cell_bytes(SparseFormat form) {
     case SparseFormat::dense_u8:
       return 1;
     case SparseFormat::csr:
+    case SparseFormat::sequences:
       break;
   }
   return 0;
@@ -258,6 +259,7 @@ void DenseBatch::clear(std::size_t at) {
       break;
     case SparseFormat::dense_u8:
     case SparseFormat::csr:
+    case SparseFormat::sequences:
       for (const std::uint32_t column : columns) row[column] = 0;
   }
 }

@@ -57,7 +57,7 @@ void ChunkReads::decode_matrices(ChunkSet::Location location, Bytes stored, Muta
   raw.resize(chunk.raw_bytes);
   decode_chunk(part, location.chunk, stored, raw, {{}, checks(part)});
   try {
-    decode_rows_to_memory(raw, chunks_.matrix(), chunk.sample_count, chunks_.reads_times(), memory);
+    decode_rows_to_memory(raw, chunks_.matrix(), chunk.sample_count, chunks_.row_arrays(), memory);
   } catch (const Error& error) {
     throw Error(error.code(), part.location(location.chunk) + ": " + error.what());
   }

@@ -84,7 +84,8 @@ ChunkSet::SampleBytes ChunkSet::sample_bytes(Location location, std::uint64_t in
 
 std::uint64_t ChunkSet::decoded_bytes(Location location) const {
   const StoredChunk& chunk = stored(location);
-  if (holds_rows()) return max_decoded_bytes(matrix(), chunk.sample_count, chunk.raw_bytes, reads_times());
+  if (holds_rows())
+    return max_decoded_bytes(matrix(), chunk.sample_count, chunk.raw_bytes, row_arrays().times);
   return sample_step_ != 0 ? chunk.sample_count * sample_step_ : chunk.raw_bytes;
 }
 
@@ -144,7 +145,7 @@ std::optional<std::uint64_t> ChunkSet::contents_id() const {
   const auto add = [&](const auto& numbers) {
     stream.update(Bytes(reinterpret_cast<const std::uint8_t*>(numbers.data()), sizeof numbers));
   };
-  add(std::array<std::uint64_t, 2>{id(), reads_times() ? 1U : 0U});
+  add(std::array<std::uint64_t, 2>{id(), (row_arrays().times ? 1U : 0U) + (row_arrays().by_time ? 2U : 0U)});
   for (const auto& part : parts_) {
     struct stat status {};
     const bool is_remote = part->file().remote() != nullptr;

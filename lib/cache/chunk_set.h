@@ -30,10 +30,12 @@ class ChunkSet {
   [[nodiscard]] bool holds_own_sizes() const { return parts_.front()->spec().holds_own_sizes(); }
   [[nodiscard]] bool holds_rows() const { return parts_.front()->spec().holds_rows(); }
   [[nodiscard]] const MatrixShape& matrix() const { return parts_.front()->spec().rows().matrix; }
-  /// Whether times are decoded with the rows of matrices.
-  [[nodiscard]] bool reads_times() const { return reads_times_ && holds_rows() && matrix().has_times; }
-  /// Decodes rows without times from now on.
-  void leave_out_times() { reads_times_ = false; }
+  /// How the rows of matrices are decoded.
+  [[nodiscard]] RowArrays row_arrays() const {
+    const bool has_times = holds_rows() && matrix().has_times;
+    return {arrays_.times && has_times, arrays_.by_time && has_times};
+  }
+  void set_row_arrays(RowArrays arrays) { arrays_ = arrays; }
   [[nodiscard]] const std::vector<std::unique_ptr<ChunkReader>>& parts() const { return parts_; }
   [[nodiscard]] Location find(std::size_t chunk) const;
   [[nodiscard]] const ChunkReader& part(Location location) const { return *parts_[location.part]; }
@@ -80,7 +82,7 @@ class ChunkSet {
   [[nodiscard]] std::optional<std::uint64_t> contents_id() const;
 
  private:
-  bool reads_times_ = true;
+  RowArrays arrays_;
   std::vector<std::unique_ptr<ChunkReader>> parts_;
   std::uint64_t sample_step_;
   std::vector<std::size_t> first_chunks_;                   ///< of each part, and the number of all

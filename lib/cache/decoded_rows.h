@@ -26,8 +26,9 @@ namespace chunkhit {
 
 /// Decodes a row block into `rows`, max_decoded_bytes of it, 8-byte aligned: for each matrix where its four
 /// arrays begin (u64 each, from the begin of `rows`), then the arrays: u64 ends of the rows, columns, values
-/// as stored, and times where they are asked for. Throws bad_data; a block must have `row_count` rows.
-void decode_rows_to_memory(Bytes raw, const MatrixShape& shape, std::uint64_t row_count, bool with_times,
+/// as stored, and times where they are asked for; entries in the order that is asked for. Throws bad_data; a
+/// block must have `row_count` rows.
+void decode_rows_to_memory(Bytes raw, const MatrixShape& shape, std::uint64_t row_count, RowArrays arrays,
                            MutableBytes rows);
 
 /// Looks at one matrix of decoded rows.

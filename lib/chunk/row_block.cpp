@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <string>
+#include <type_traits>
 
 #include "base/throw_error.h"
 #include "types/enum_names.h"
@@ -129,7 +130,9 @@ namespace {
 
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kTimedVersion = 2;
+constexpr std::uint8_t kTiedVersion = 3;
 constexpr std::size_t kTimeBytes = sizeof(std::int64_t);
+constexpr std::size_t kTieBytes = sizeof(std::uint32_t);
 /// Numbers whose bytes are gathered at a time, so that they stay in the nearest cache.
 constexpr std::size_t kPlaneStep = 512;
 constexpr std::size_t kHeaderBytes = 24;
@@ -141,27 +144,31 @@ constexpr std::size_t kMinPieceBytes = 64;
 
 [[noreturn]] void throw_broken(const std::string& what) { throw_bad_data("row block: " + what); }
 
-std::uint8_t version_of(const MatrixShape& shape) { return shape.has_times ? kTimedVersion : kVersion; }
+bool is_version_of(const MatrixShape& shape, std::uint8_t version) {
+  return shape.has_times ? version == kTimedVersion || version == kTiedVersion : version == kVersion;
+}
 
 /// Writes the lowest byte of each number, then the next of each, and so on; returns the end.
-std::uint8_t* encode_planes(std::span<const std::uint64_t> numbers, std::uint8_t* to) {
-  for (std::size_t byte = 0; byte < kTimeBytes; ++byte)
-    for (const std::uint64_t number : numbers) *to++ = static_cast<std::uint8_t>(number >> 8 * byte);
+template <class Number>
+std::uint8_t* encode_planes(std::span<const Number> numbers, std::uint8_t* to) {
+  for (std::size_t byte = 0; byte < sizeof(Number); ++byte)
+    for (const Number number : numbers) *to++ = static_cast<std::uint8_t>(number >> 8 * byte);
   return to;
 }
 
-/// Adds numbers in planes to what is in `numbers`, modulo 2^64.
-void add_planes(Bytes planes, std::span<std::int64_t> numbers) {
+/// Adds numbers in planes to what is in `numbers`, modulo 2^64 or 2^32.
+template <class Number>
+void add_planes(Bytes planes, std::span<Number> numbers) {
+  using Unsigned = std::make_unsigned_t<Number>;
   for (std::size_t first = 0; first < numbers.size(); first += kPlaneStep) {
-    std::array<std::uint64_t, kPlaneStep> gathered{};
+    std::array<Unsigned, kPlaneStep> gathered{};
     const std::size_t count = std::min(kPlaneStep, numbers.size() - first);
-    for (std::size_t byte = 0; byte < kTimeBytes; ++byte) {
+    for (std::size_t byte = 0; byte < sizeof(Number); ++byte) {
       const std::uint8_t* const plane = planes.data() + byte * numbers.size() + first;
-      for (std::size_t i = 0; i < count; ++i) gathered[i] |= std::uint64_t{plane[i]} << 8 * byte;
+      for (std::size_t i = 0; i < count; ++i) gathered[i] |= Unsigned{plane[i]} << 8 * byte;
     }
     for (std::size_t i = 0; i < count; ++i)
-      numbers[first + i] =
-          static_cast<std::int64_t>(static_cast<std::uint64_t>(numbers[first + i]) + gathered[i]);
+      numbers[first + i] = static_cast<Number>(static_cast<Unsigned>(numbers[first + i]) + gathered[i]);
   }
 }
 
@@ -180,23 +187,44 @@ std::uint8_t* encode_times(const CsrView& rows, std::uint8_t* to) {
     for (std::size_t at = 0; at < times.size(); ++at)
       later[begin + at] = static_cast<std::uint64_t>(times[at]) - earliest[row];
   }
-  return encode_planes(later, encode_planes(earliest, to));
+  return encode_planes(std::span<const std::uint64_t>(later),
+                       encode_planes(std::span<const std::uint64_t>(earliest), to));
 }
 
 void decode_times(Bytes planes, std::span<const std::uint64_t> row_ends, std::uint64_t first_entry,
                   std::span<std::int64_t> times) {
   std::vector<std::int64_t> earliest(row_ends.size());
-  add_planes(planes, earliest);
+  add_planes(planes, std::span(earliest));
   std::uint64_t at = 0;
   for (std::size_t row = 0; row < row_ends.size(); ++row)
     for (; at < row_ends[row] - first_entry; ++at) times[at] = earliest[row];
   add_planes(planes.subspan(row_ends.size() * kTimeBytes), times);
 }
 
+/// Writes the ties, 0 where a matrix has none.
+std::uint8_t* encode_ties(const CsrView& rows, std::uint8_t* to) {
+  if (!rows.ties.empty()) return encode_planes(rows.ties, to);
+  return std::fill_n(to, rows.nnz() * kTieBytes, std::uint8_t{0});
+}
+
+void decode_ties(Bytes planes, std::uint64_t longest_row, std::span<std::uint32_t> ties) {
+  std::ranges::fill(ties, 0U);
+  if (planes.empty()) return;
+  add_planes(planes, ties);
+  if (std::ranges::any_of(ties, [=](std::uint32_t tie) { return tie >= longest_row; }))
+    throw_broken("a position among equal times that is beyond every row");
+}
+
+bool has_ties(std::span<const CsrView> matrices) {
+  return std::ranges::any_of(matrices, [](const CsrView& rows) {
+    return std::ranges::any_of(rows.ties, [](std::uint32_t tie) { return tie != 0; });
+  });
+}
+
 /// Writes a matrix's planes to `to` and what its header says of them to `header`; returns the end of the
 /// planes.
-std::uint8_t* encode_matrix(const CsrView& rows, const MatrixShape& shape, std::uint8_t* header,
-                            std::uint8_t* to) {
+std::uint8_t* encode_matrix(const CsrView& rows, const MatrixShape& shape, bool with_ties,
+                            std::uint8_t* header, std::uint8_t* to) {
   std::uint64_t longest = 0;
   const std::uint8_t* const lengths = to;
   for (std::size_t row = 0; row < rows.row_count(); ++row) {
@@ -218,7 +246,8 @@ std::uint8_t* encode_matrix(const CsrView& rows, const MatrixShape& shape, std::
   const std::size_t value_plane = rows.nnz() * value_bytes(shape.value_type);
   encode_ratings(rows.values, shape, {to, value_plane});
   to += value_plane;
-  return shape.has_times ? encode_times(rows, to) : to;
+  if (shape.has_times) to = encode_times(rows, to);
+  return with_ties ? encode_ties(rows, to) : to;
 }
 
 /// Takes bytes from the front, never more than there are.
@@ -234,9 +263,9 @@ Bytes take(Bytes& left, std::uint64_t count, const char* what) {
 void check_shape(Bytes raw, const MatrixShape& shape) {
   if (raw.size() < kHeaderBytes + kMatrixHeaderBytes * shape.matrix_count)
     throw_broken("has " + std::to_string(raw.size()) + " bytes, fewer than its header");
-  if (raw[4] != version_of(shape))
-    throw_broken("version " + std::to_string(raw[4]) + ", expected " + std::to_string(version_of(shape)) +
-                 (shape.has_times ? " in a part with times" : " in a part without times"));
+  if (!is_version_of(shape, raw[4]))
+    throw_broken("version " + std::to_string(raw[4]) + ", expected " +
+                 (shape.has_times ? "2 or 3 in a part with times" : "1 in a part without times"));
   if (raw[5] != shape.matrix_count || raw[6] != static_cast<std::uint8_t>(shape.value_type) || raw[7] != 0 ||
       load_little<double>(raw.data() + 8) != shape.scale)
     throw_broken("other matrices, value type or scale than the part's");
@@ -257,7 +286,7 @@ std::uint64_t decode_groups(const std::uint8_t* from, RowBlockHeader::Matrix& ma
 }
 
 RowBlockHeader::Matrix decode_matrix_header(const std::uint8_t* from, std::uint32_t row_count,
-                                            const MatrixShape& shape, Bytes& planes) {
+                                            const MatrixShape& shape, bool with_ties, Bytes& planes) {
   RowBlockHeader::Matrix matrix;
   matrix.nnz = load_little<std::uint64_t>(from);
   matrix.longest_row = load_little<std::uint64_t>(from + 8);
@@ -266,6 +295,7 @@ RowBlockHeader::Matrix decode_matrix_header(const std::uint8_t* from, std::uint3
   if (matrix.lengths.size() < row_count) throw_broken("a plane of lengths that is shorter than its rows");
   matrix.values = take(planes, matrix.nnz * value_bytes(shape.value_type), "values");
   if (shape.has_times) matrix.times = take(planes, (row_count + matrix.nnz) * kTimeBytes, "times");
+  if (with_ties) matrix.ties = take(planes, matrix.nnz * kTieBytes, "ties");
   if (matrix.longest_row > std::min(matrix.nnz, shape.column_count)) throw_broken("a row that is too long");
   return matrix;
 }
@@ -292,14 +322,16 @@ void decode_lengths(const RowBlockHeader::Matrix& matrix, std::uint64_t first_en
 void encode_row_block(std::span<const CsrView> matrices, const MatrixShape& shape, std::uint64_t first_row,
                       ByteBuffer& raw) {
   const std::size_t row_count = matrices.front().row_count();
+  const bool with_ties = shape.has_times && has_ties(matrices);
   std::size_t most = kHeaderBytes + kMatrixHeaderBytes * matrices.size();
   const std::size_t planes_at = most;
   for (const CsrView& rows : matrices)
     most += row_count * kMaxLeb128Bytes + rows.nnz() * (kMaxLeb128Bytes + value_bytes(shape.value_type)) + 1 +
-            (shape.has_times ? (row_count + rows.nnz()) * kTimeBytes : 0);
+            (shape.has_times ? (row_count + rows.nnz()) * kTimeBytes : 0) +
+            (with_ties ? rows.nnz() * kTieBytes : 0);
   raw.resize(most);
   store_little(raw.data(), static_cast<std::uint32_t>(row_count));
-  raw[4] = version_of(shape);
+  raw[4] = with_ties ? kTiedVersion : shape.has_times ? kTimedVersion : kVersion;
   raw[5] = static_cast<std::uint8_t>(matrices.size());
   raw[6] = static_cast<std::uint8_t>(shape.value_type);
   raw[7] = 0;
@@ -307,7 +339,7 @@ void encode_row_block(std::span<const CsrView> matrices, const MatrixShape& shap
   store_little(raw.data() + 16, first_row);
   std::uint8_t* to = raw.data() + planes_at;
   for (std::size_t i = 0; i < matrices.size(); ++i)
-    to = encode_matrix(matrices[i], shape, raw.data() + kHeaderBytes + i * kMatrixHeaderBytes, to);
+    to = encode_matrix(matrices[i], shape, with_ties, raw.data() + kHeaderBytes + i * kMatrixHeaderBytes, to);
   raw.resize(static_cast<std::size_t>(to - raw.data()));
 }
 
@@ -320,7 +352,7 @@ RowBlockHeader decode_row_block_header(Bytes raw, const MatrixShape& shape) {
   Bytes planes = raw.subspan(kHeaderBytes + kMatrixHeaderBytes * shape.matrix_count);
   for (std::uint32_t i = 0; i < shape.matrix_count; ++i)
     header.matrices[i] = decode_matrix_header(raw.data() + kHeaderBytes + i * kMatrixHeaderBytes,
-                                              header.row_count, shape, planes);
+                                              header.row_count, shape, raw[4] == kTiedVersion, planes);
   if (!planes.empty()) throw_broken(std::to_string(planes.size()) + " bytes too many");
   return header;
 }
@@ -337,6 +369,7 @@ std::vector<Bytes> row_block_pieces(Bytes raw, const MatrixShape& shape) {
     if (!shape.has_times) continue;
     piece_bytes.insert(piece_bytes.end(), kTimeBytes, header.row_count);
     piece_bytes.insert(piece_bytes.end(), kTimeBytes, matrix.nnz);
+    if (!matrix.ties.empty()) piece_bytes.insert(piece_bytes.end(), kTieBytes, matrix.nnz);
   }
   std::vector<Bytes> pieces;
   std::uint64_t at = 0;
@@ -360,6 +393,7 @@ void decode_rows(const RowBlockHeader& header, std::size_t matrix_index, const M
   if (shape.value_type == ValueType::f32) check_finite(matrix.values);
   std::ranges::copy(matrix.values, target.values.begin());
   if (!target.times.empty()) decode_times(matrix.times, target.row_ends, target.first_entry, target.times);
+  if (!target.ties.empty()) decode_ties(matrix.ties, matrix.longest_row, target.ties);
 }
 
 template void decode_rows(const RowBlockHeader&, std::size_t, const MatrixShape&,

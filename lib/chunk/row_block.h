@@ -36,7 +36,7 @@ void check_finite(Bytes numbers);
 
 /// Encodes rows of each matrix (`matrices.size()` = shape.matrix_count, all with as many rows) into `raw`
 /// (replaced). Throws bad_data for a value that is not f32(stored number · scale), and where times are not
-/// there although the shape has them.
+/// there although the shape has them. Where a tie is not 0, the block has ties.
 void encode_row_block(std::span<const CsrView> matrices, const MatrixShape& shape, std::uint64_t first_row,
                       ByteBuffer& raw);
 
@@ -62,6 +62,7 @@ struct RowBlockHeader {
     Bytes ids;
     Bytes values;  ///< as stored
     Bytes times;   ///< as planes of bytes
+    Bytes ties;    ///< the same; empty: equal times are in the order of columns
   };
   Matrix matrices[2];
 };
@@ -80,6 +81,7 @@ struct RowBlockTarget {
   std::span<Id> ids;                   ///< nnz
   MutableBytes values;                 ///< nnz · value_bytes(type), as stored
   std::span<std::int64_t> times = {};  ///< nnz; empty: not wanted
+  std::span<std::uint32_t> ties = {};  ///< nnz, 0 of a block without; empty: not wanted
 };
 
 /// Decodes one matrix of a block, for Id = std::uint16_t (column_count ≤ 65,536) or std::uint32_t; throws

@@ -11,7 +11,7 @@ namespace {
 /// How matrices are handed out.
 struct MatrixForm {
   SparseFormat format = SparseFormat::dense_f32;
-  bool times = true;      ///< csr: where the source has them
+  bool times = true;      ///< csr, sequences: where the source has them
   bool writable = false;  ///< arrays may be written to
   bool clears_written =
       true;  ///< and their memory is cleared as a whole then; else the caller promises not to
@@ -23,7 +23,18 @@ py::array dense_view(const py::dtype& type, std::span<const Number> cells, const
   return array_view(type, shape, cells.data(), owner, writable);
 }
 
-/// An array (rows, columns); or (indptr, indices, values, times or None, block).
+/// (items, lengths, None, times or None, block).
+py::object sequences_view(const SequenceBatch& sequences, bool has_times, const py::capsule& owner) {
+  const ArrayShape shape{static_cast<py::ssize_t>(sequences.lengths.size()),
+                         static_cast<py::ssize_t>(sequences.length)};
+  return py::make_tuple(
+      array_view(sequences.items, shape, owner), array_view(sequences.lengths, {shape[0]}, owner), py::none(),
+      has_times ? py::object(array_view(sequences.times, shape, owner)) : py::none(),
+      array_view(sequences.block, {static_cast<py::ssize_t>(sequences.block.size())}, owner));
+}
+
+/// An array (rows, columns); or (indptr, indices, values, times or None, block); or what sequences_view
+/// gives.
 py::object matrix_view(const SparseMatrix& matrix, const MatrixForm& form, const py::capsule& owner) {
   const ArrayShape shape{static_cast<py::ssize_t>(matrix.row_count()),
                          static_cast<py::ssize_t>(matrix.column_count())};
@@ -39,6 +50,8 @@ py::object matrix_view(const SparseMatrix& matrix, const MatrixForm& form, const
     case SparseFormat::dense_u8:
       if (is_spoiled) static_cast<void>(matrix.writable_dense_u8());
       return dense_view(py::dtype::of<std::uint8_t>(), matrix.dense_u8(), shape, owner, form.writable);
+    case SparseFormat::sequences:
+      return sequences_view(matrix.sequences(), form.times, owner);
     case SparseFormat::csr:
       break;
   }

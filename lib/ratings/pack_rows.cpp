@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <compare>
 #include <mutex>
 #include <numeric>
 #include <utility>
@@ -162,9 +163,53 @@ void append_each(const std::vector<RowEntry>& entries, std::vector<Number>& to, 
   std::transform(entries.begin(), entries.end(), to.begin() + static_cast<std::ptrdiff_t>(begin), of);
 }
 
+/// When a rating was given, and where in the input it is.
+struct InputOrder {
+  std::int64_t time;  ///< as the input has it, with fractions that the pack leaves out
+  std::uint32_t position;
+  std::uint32_t at;  ///< in the row, whose columns ascend
+  auto operator<=>(const InputOrder&) const = default;
+};
+
+InputOrder input_order(const RatingRow& row, std::uint32_t index, std::size_t at) {
+  return {row.times[index], row.positions[index], static_cast<std::uint32_t>(at)};
+}
+
+/// Numbers the ratings of a row whose kept times are equal where the input has them in another order than the
+/// columns. Keeps a buffer, so each thread has its own.
+class TieNumbers {
+ public:
+  /// Appends those of the row that was appended last; `order(at)` gives the order of its rating `at`.
+  template <class Order>
+  void append(const Order& order, CsrRows& to) {
+    const std::size_t begin = to.indptr[to.indptr.size() - 2];
+    const std::size_t count = to.indices.size() - begin;
+    keys_.resize(count);
+    for (std::size_t at = 0; at < count; ++at) keys_[at] = order(at);
+    if (!std::ranges::is_sorted(keys_)) std::ranges::sort(keys_);
+    const std::span times = std::span(to.times).subspan(begin);
+    for (std::size_t first = 0; first < count;) {
+      std::size_t end = first + 1;
+      bool by_column = true;
+      for (; end < count && times[keys_[end].at] == times[keys_[first].at]; ++end)
+        by_column = by_column && keys_[end - 1].at < keys_[end].at;
+      if (!by_column) {
+        to.ties.resize(to.indices.size());
+        for (std::size_t i = first; i < end; ++i)
+          to.ties[begin + keys_[i].at] = static_cast<std::uint32_t>(i - first);
+      }
+      first = end;
+    }
+    if (!to.ties.empty()) to.ties.resize(to.indices.size());
+  }
+
+ private:
+  std::vector<InputOrder> keys_;
+};
+
 /// Appends one row, made of a user's ratings, to the CSR arrays, its entries sorted by column.
 void append_row(std::vector<RowEntry>& entries, const RatingRow& row, const RowSource& source,
-                KeySort& sorter, CsrRows& to) {
+                KeySort& sorter, TieNumbers& ties, CsrRows& to) {
   sorter.sort(entries);
   append_each(entries, to.indices, column_of);
   if (source.has_values && row.values.empty())
@@ -178,6 +223,8 @@ void append_row(std::vector<RowEntry>& entries, const RatingRow& row, const RowS
     append_each(entries, to.times,
                 [&](RowEntry entry) { return without_scale(row.times[index_of(entry)], source.time_scale); });
   to.indptr.push_back(to.indices.size());
+  if (source.has_times)
+    ties.append([&](std::size_t at) { return input_order(row, index_of(entries[at]), at); }, to);
 }
 
 void clear(CsrRows& rows) {
@@ -185,24 +232,38 @@ void clear(CsrRows& rows) {
   rows.indices.clear();
   rows.values.clear();
   rows.times.clear();
+  rows.ties.clear();
 }
 
 /// Appends rows [first, end) of a store whose "users" are rows; rows beyond the last rating are empty.
 void read_rows(const RatingStore& store, std::uint64_t first, std::uint64_t end, bool has_values,
                CsrRows& to) {
+  const RowForm form = store.has_times() ? RowForm::with_positions : RowForm::ascending;
+  TieNumbers ties;
   while (first < end && first < store.user_count()) {
     const std::uint64_t stop =
         std::min({end, std::uint64_t{store.user_count()}, (first / kBucketUsers + 1) * kBucketUsers});
     const RatingRows rows =
-        store.rows(static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(stop), RowForm::ascending);
-    const std::uint64_t begin = to.indices.size();
-    for (std::size_t row = 1; row < rows.indptr.size(); ++row) to.indptr.push_back(begin + rows.indptr[row]);
-    to.indices.insert(to.indices.end(), rows.items.begin(), rows.items.end());
+        store.rows(static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(stop), form);
     if (has_values) to.values.insert(to.values.end(), rows.values.begin(), rows.values.end());
     to.times.insert(to.times.end(), rows.times.begin(), rows.times.end());
+    for (std::size_t index = 0; index < rows.row_count(); ++index) {
+      const RatingRow row = rows.row(index);
+      to.indices.insert(to.indices.end(), row.items.begin(), row.items.end());
+      to.indptr.push_back(to.indices.size());
+      if (!row.times.empty())
+        ties.append([&](std::size_t at) { return input_order(row, static_cast<std::uint32_t>(at), at); }, to);
+    }
     first = stop;
   }
   to.indptr.resize(to.indptr.size() + (end - first), to.indices.size());
+}
+
+/// Orders ratings by time, equal ones as in the input: a store keeps the order of what is appended.
+void sort_by_time(const RatingRow& row, std::vector<RowEntry>& entries) {
+  std::ranges::sort(entries, [&](RowEntry a, RowEntry b) {
+    return input_order(row, index_of(a), 0) < input_order(row, index_of(b), 0);
+  });
 }
 
 /// Ratings on their way to a store.
@@ -211,8 +272,9 @@ struct StoreBlock {
   std::vector<std::uint32_t> columns;
   std::vector<float> values;
   std::vector<std::int64_t> times;
-  void add(std::uint32_t row_number, const RatingRow& row, const std::vector<RowEntry>& entries,
+  void add(std::uint32_t row_number, const RatingRow& row, std::vector<RowEntry>& entries,
            const RowSource& source) {
+    if (source.has_times) sort_by_time(row, entries);
     for (const RowEntry entry : entries) {
       rows.push_back(row_number);
       columns.push_back(column_of(entry));
@@ -248,13 +310,14 @@ void PackRows::fill_from_memory(std::uint64_t first, std::uint64_t end, CsrRows&
   constexpr std::uint64_t kRowsAhead = 4;  // shuffled rows lie anywhere in memory
   UserRows rows(source_);
   KeySort sorter;
+  TieNumbers ties;
   for (std::uint64_t row = first; row < end; ++row) {
     if (row + 2 * kRowsAhead < end) source_.rows.prefetch_begin(users_.users[row + 2 * kRowsAhead]);
     if (row + kRowsAhead < end) source_.rows.prefetch(users_.users[row + kRowsAhead]);
     const RatingRow ratings = source_.rows.row(users_.users[row]);
     rows.make(ratings, users_.split);
-    append_row(rows.x(), ratings, source_, sorter, x);
-    if (has_held_out()) append_row(rows.held_out(), ratings, source_, sorter, held_out);
+    append_row(rows.x(), ratings, source_, sorter, ties, x);
+    if (has_held_out()) append_row(rows.held_out(), ratings, source_, sorter, ties, held_out);
   }
 }
 

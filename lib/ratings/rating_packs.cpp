@@ -272,11 +272,12 @@ PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Split
   return found;
 }
 
-/// Returns the cheapest form of rows that the split can work with.
-RowForm row_form(const RatingSplitSpec& split) {
+/// Returns the cheapest form of rows that the split can work with; kept times need the input's order.
+RowForm row_form(const RatingSplitSpec& split, bool keeps_times) {
   const bool is_by_input = split.split_by == SplitKind::given || split.resolved_order() == SplitOrder::input;
-  if (split.is_by_time() || is_by_input) return RowForm::with_positions;
-  return split.split_by == SplitKind::none ? RowForm::as_they_came : RowForm::ascending;
+  if (split.split_by == SplitKind::none)
+    return keeps_times ? RowForm::came_with_positions : RowForm::as_they_came;
+  return split.is_by_time() || is_by_input || keeps_times ? RowForm::with_positions : RowForm::ascending;
 }
 
 /// Removes dropped items from the columns. With `reuse_ids` their columns stay and are empty.
@@ -341,7 +342,8 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   check_split(spec.split);
   if (spec.keep_times && !store.has_times()) throw_usage("`keep_times`: the ratings have no times");
   RatingPacks made;
-  CleanRows rows = clean_rows(store, spec.rules, row_form(spec.split), spec.keep_times, made.steps);
+  CleanRows rows =
+      clean_rows(store, spec.rules, row_form(spec.split, spec.keep_times), spec.keep_times, made.steps);
   LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),
                    std::vector<std::uint8_t>(store.item_count(), 1)};
   if (items.frozen) keep_known_items(rows, *items.frozen, items.unseen, live, made.steps);

@@ -173,8 +173,10 @@ class RowSorter {
 /// Sorts each row by item if its form requires it, and notes where its entries were.
 void sort_rows(RowForm form, std::uint32_t largest_item, RatingRows& rows) {
   std::optional<RepeatFinder> repeats;
-  if (form == RowForm::as_they_came) repeats.emplace(largest_item, rows.nnz());
-  if (form == RowForm::with_positions) rows.positions.resize(rows.nnz());
+  if (form == RowForm::as_they_came || form == RowForm::came_with_positions)
+    repeats.emplace(largest_item, rows.nnz());
+  if (form == RowForm::with_positions || form == RowForm::came_with_positions)
+    rows.positions.resize(rows.nnz());
   RowSorter sorter(rows);
   for (std::size_t row = 0; row < rows.row_count(); ++row) {
     const std::uint64_t begin = rows.indptr[row];

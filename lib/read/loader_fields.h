@@ -279,7 +279,8 @@ void show(Options& options,
   fields(Field{"format", "Format of batches", "WORD",
                "\"dense_f32\"; \"dense_f16\" (values above 65504 are an error); \"dense_u8\" (numbers as "
                "stored: a "
-               "rating is the number times `value_scale`); \"csr\""},
+               "rating is the number times `value_scale`); \"csr\"; \"sequences\": int64 (rows, length) "
+               "items by time"},
          options.format, WordForm{});
   fields(Field{"binarize", "Replace every entry by 1"}, options.binarize, SwitchForm{});
   fields(Field{"scale", "Factor of every entry, after binarize"}, options.scale, CodeForm{"float"});
@@ -288,9 +289,17 @@ void show(Options& options,
          options.normalize, WordForm{});
   fields(Field{"held_out", "Also give the held-out matrix, if the pack has one"}, options.held_out,
          SwitchForm{});
-  fields(Field{"times", "csr: also give the time of each rating, if the pack keeps them", "",
+  fields(Field{"times", "csr, sequences: also give the time of each rating, if the pack keeps them", "",
                "`pack_sparse(keep_times=True)` keeps them"},
          options.times, SwitchForm{});
+  fields(Field{"length", "sequences: items of a row", "",
+               "A row with fewer has the padding `column_count` in front, which is no item"},
+         options.length, CountForm{1, 1 << 20});
+  fields(
+      Field{"cut", "sequences: which items of a longer row", "WORD",
+            "\"last\". \"sliding\": windows that share one item, from the last one back, another one in each "
+            "epoch. \"random\": any that follow each other, by seed, epoch and row"},
+      options.cut, WordForm{});
   show_loader(options, fields);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/resources.h"
 #include "base/throw_error.h"
+#include "batch/sequences.h"
 #include "batch/sparse_values.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/loader.h"
@@ -30,13 +31,14 @@ struct SparseBatchFormat {
   SparseFormat format = SparseFormat::dense_f32;
   std::size_t matrix_count = 1;  ///< 2: with the held-out matrix
   EntryFormat x;
-  EntryFormat held_out;  ///< never normalized
+  EntryFormat held_out;                       ///< never normalized
+  std::array<SequenceFormat, 2> sequences{};  ///< of X and held_out
 };
 
 /// The memory of one matrix of a batch, used again and again.
 struct SparseMatrixBuffer {
   BatchMemory memory;
-  std::optional<DenseBatch> dense;  ///< none for CSR
+  std::optional<DenseBatch> dense;  ///< none for CSR and sequences
   bool was_written = false;         ///< by the caller
 };
 
@@ -67,7 +69,7 @@ class SparseBatchAssembler final : public BatchAssembler {
 
  private:
   void find_rows(std::size_t matrix);
-  void copy_rows(std::size_t matrix, SparseMatrixBuffer& buffer, SparseMatrix& view);
+  void copy_rows(std::size_t matrix, SparseBuffer& made, SparseMatrix& view);
   void write_dense(const EntryValues& values, SparseMatrixBuffer& buffer);
   void show(const BatchTask& task, SparseBuffer& buffer);
 
@@ -89,7 +91,17 @@ EntryFormat entry_format(const SparseLoaderOptions& options, const SparseSource&
           .binarize = options.binarize,
           .scale = options.scale,
           .normalize = options.normalize,
-          .has_times = source.chunks().reads_times()};
+          .has_times = source.chunks().row_arrays().times};
+}
+
+SequenceFormat sequence_format(const SparseLoaderOptions& options, const SparseSource& source,
+                               SequenceCut cut) {
+  return {.length = options.length,
+          .cut = cut,
+          .seed = options.seed,
+          .column_count = source.matrix().column_count,
+          .id_bytes = id_bytes_of(source.matrix()),
+          .has_times = source.chunks().row_arrays().times};
 }
 
 /// CSR buffers are sized for the longest rows, so that no batch needs to grow them.
@@ -97,13 +109,18 @@ std::size_t matrix_bytes(const SparseBatchFormat& format, const SparseSource& so
                          std::size_t batch_size) {
   if (format.format == SparseFormat::csr)
     return csr_block_bytes(batch_size, source.max_entries(batch_size), format.x.has_times);
+  if (format.format == SparseFormat::sequences) return sequence_block_bytes(batch_size, format.sequences[0]);
   return batch_size * source.matrix().column_count * cell_bytes(format.format);
 }
 
 /// Returns what batches will be; throws usage when they cannot be that.
 SparseBatchFormat sparse_format(const SparseLoaderOptions& options, const SparseSource& source) {
-  SparseBatchFormat format{options.format, options.held_out ? source.matrix().matrix_count : 1,
-                           entry_format(options, source), entry_format(options, source)};
+  SparseBatchFormat format{
+      options.format,
+      options.held_out ? source.matrix().matrix_count : 1,
+      entry_format(options, source),
+      entry_format(options, source),
+      {sequence_format(options, source, options.cut), sequence_format(options, source, SequenceCut::last)}};
   // Targets stay as they are; only the input X is normalized.
   format.held_out.normalize = RowNorm::none;
   check_dense_batch(options.format, options.batch_size, source.matrix().column_count, format.x);
@@ -129,7 +146,7 @@ SparseBuffer make_sparse_buffer(const SparseBatchFormat& format, const SparseSou
   for (std::size_t matrix = 0; matrix < format.matrix_count; ++matrix) {
     buffer.matrices.push_back({BatchMemory(allocator, matrix_bytes(format, source, batch_size)), {}});
     SparseMatrixBuffer& made = buffer.matrices.back();
-    if (format.format != SparseFormat::csr)
+    if (cell_bytes(format.format) != 0)
       made.dense.emplace(format.format, batch_size, source.matrix().column_count,
                          source.max_entries(batch_size), made.memory.data());
   }
@@ -139,6 +156,10 @@ SparseBuffer make_sparse_buffer(const SparseBatchFormat& format, const SparseSou
 /// The rows of a batch are concatenated in their order, so all of their chunks are held at the same time.
 EpochReaderSpec reader_spec(const SparseLoaderOptions& options) {
   require_option(std::isfinite(options.scale) && options.scale != 0, "scale: must be finite and not 0");
+  require_option(options.length != 0, "length: must be at least 1");
+  require_option(options.format != SparseFormat::sequences ||
+                     (!options.binarize && options.scale == 1 && options.normalize == RowNorm::none),
+                 "format: sequences have no values; binarize, scale and normalize need another one");
   EpochReaderSpec spec = epoch_reader_spec(options);
   spec.holds_all = true;
   return spec;
@@ -167,8 +188,8 @@ void SparseBatchAssembler::make(const BatchTask& task, std::size_t slot) {
   if (corrupt_samples_ != 0) samples_.close_gaps();
   const CopyClock clock;
   show(task, buffer);
-  copy_rows(0, buffer.matrices[0], buffer.batch);
-  if (buffer.matrices.size() > 1) copy_rows(1, buffer.matrices[1], buffer.batch.held_out);
+  copy_rows(0, buffer, buffer.batch);
+  if (buffer.matrices.size() > 1) copy_rows(1, buffer, buffer.batch.held_out);
   clock.add_to(counts_);
   samples_.release();
 }
@@ -185,7 +206,8 @@ void SparseBatchAssembler::find_rows(std::size_t matrix) {
     rows_[each.at] = DecodedRows(each.decoded, context_.source.matrix(), matrix).row(each.in_chunk);
 }
 
-void SparseBatchAssembler::copy_rows(std::size_t matrix, SparseMatrixBuffer& buffer, SparseMatrix& view) {
+void SparseBatchAssembler::copy_rows(std::size_t matrix, SparseBuffer& made, SparseMatrix& view) {
+  SparseMatrixBuffer& buffer = made.matrices[matrix];
   find_rows(matrix);
   view.format_ = context_.format.format;
   view.row_count_ = rows_.size();
@@ -196,12 +218,15 @@ void SparseBatchAssembler::copy_rows(std::size_t matrix, SparseMatrixBuffer& buf
   for (const StoredRow& row : rows_) view.nnz_ += row.nnz;
   if (view.nnz_ > context_.source.max_entries(context_.chunks.slice_samples))
     throw_bad_data(context_.source.info().path + ": has longer rows than its manifest says");
-  if (buffer.dense)
+  if (view.format_ == SparseFormat::sequences)
+    view.sequences_ = write_sequences(rows_, made.batch.rows, made.batch.epoch,
+                                      context_.format.sequences[matrix], buffer.memory.data());
+  else if (buffer.dense)
     write_dense(values_[matrix], buffer);
   else
     view.csr_ = write_csr_batch(rows_, values_[matrix], buffer.memory.data());
-  bytes_ +=
-      buffer.dense ? view.row_count_ * view.column_count_ * cell_bytes(view.format_) : view.csr_.block.size();
+  bytes_ += buffer.dense ? view.row_count_ * view.column_count_ * cell_bytes(view.format_)
+                         : view.csr_.block.size() + view.sequences_.block.size();
 }
 
 void SparseBatchAssembler::write_dense(const EntryValues& values, SparseMatrixBuffer& buffer) {
@@ -271,12 +296,27 @@ const CsrBatch& SparseMatrix::csr() const {
   return csr_;
 }
 
+const SequenceBatch& SparseMatrix::sequences() const {
+  require(SparseFormat::sequences);
+  return sequences_;
+}
+
 template class Loader<SparseBatch>;
+
+namespace {
+
+/// Times come with rows whose entries are served one by one.
+RowArrays row_arrays(const SparseLoaderOptions& options) {
+  const bool is_sequences = options.format == SparseFormat::sequences;
+  return {options.times && (is_sequences || options.format == SparseFormat::csr), is_sequences};
+}
+
+}  // namespace
 
 struct SparseLoader::Rows final : Loader<SparseBatch>::Impl {
   Rows(const std::vector<std::string>& paths, const SparseLoaderOptions& options, const EpochReaderSpec& spec)
       : source(paths, options.cache_bytes != 0 ? options.cache_bytes : options.memory_bytes,
-               options.times && options.format == SparseFormat::csr),
+               row_arrays(options)),
         format(sparse_format(options, source)),
         core(source.chunks(), spec, sampling_spec(options, source),
              sparse_buffer_bytes(format, source, spec.batches.batch_size),

@@ -276,18 +276,21 @@ std::vector<std::uint64_t> sum_item_counts(const std::vector<PackSource>& source
 
 }  // namespace
 
-SparseSource::SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes, bool reads_times)
-    : SparseSource{OpeningScope(paths), open_sources(paths), cache_bytes, reads_times} {}
+SparseSource::SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes, RowArrays arrays)
+    : SparseSource{OpeningScope(paths), open_sources(paths), cache_bytes, arrays} {}
 
 SparseSource::SparseSource(const OpeningScope& opening, const std::vector<PackSource>& sources,
-                           std::uint64_t cache_bytes, bool reads_times)
+                           std::uint64_t cache_bytes, RowArrays arrays)
     : chunks_(open_all(sources, cache_bytes, known_magnitude_)),
       row_ids_(chunks_, IdAxis::row),
       column_ids_(chunks_, IdAxis::column),
       info_(source_info(sources.front(), chunks_)) {
-  if (!reads_times) chunks_.leave_out_times();
+  chunks_.set_row_arrays(arrays);
   const PackSource& first = sources.front();
   if (size() == 0) throw_bad_data(first.path + ": holds no rows");
+  if (arrays.by_time && !matrix().has_times)
+    throw_usage("`format`: " + first.path +
+                ": its ratings have no times, which order sequences: pack it with `keep_times`");
   if (matrix().column_count > INT32_MAX)
     throw_bad_data(first.path + ": " + std::to_string(matrix().column_count) +
                    " columns, at most 2147483647 are served");

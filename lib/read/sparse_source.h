@@ -94,8 +94,8 @@ class SparseSource {
   /// labels. The rows of HDF5 are read now: of a pack's parts, the whole files' hashes are compared before
   /// that. Throws usage when ids and indices of a pack need more than `cache_bytes`, which are 64 MiB at
   /// least; 0: half of what the process may still take.
-  /// `reads_times`: rows come with the times of their ratings, where the source has them.
-  SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes = 0, bool reads_times = true);
+  /// Rows come with `arrays`; throws usage where they are wanted by time and the source has no times.
+  SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes = 0, RowArrays arrays = {});
   [[nodiscard]] const ChunkSet& chunks() const { return chunks_; }
   [[nodiscard]] const MatrixShape& matrix() const { return chunks_.matrix(); }
   [[nodiscard]] const PackInfo& info() const { return info_; }
@@ -119,7 +119,7 @@ class SparseSource {
 
  private:
   SparseSource(const OpeningScope& opening, const std::vector<PackSource>& sources, std::uint64_t cache_bytes,
-               bool reads_times);
+               RowArrays arrays);
 
   void add_columns(const std::vector<PackSource>& sources);
 

@@ -74,7 +74,8 @@ void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, Cont
       std::vector<std::uint64_t> row_ends(header.row_count);
       std::vector<std::uint32_t> ids(rows.nnz);
       ByteBuffer values(rows.nnz * value_bytes(shape.value_type));
-      decode_rows(header, matrix, shape, RowBlockTarget<std::uint32_t>{row_ends, 0, ids, values});
+      std::vector<std::uint32_t> ties(rows.ties.empty() ? 0 : rows.nnz);
+      decode_rows(header, matrix, shape, RowBlockTarget<std::uint32_t>{row_ends, 0, ids, values, {}, ties});
       block.nnz[matrix] = rows.nnz;
       block.longest_row[matrix] = rows.longest_row;
     }

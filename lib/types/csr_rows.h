@@ -12,12 +12,18 @@
 
 namespace chunkhit {
 
-/// Views one row: `nnz` ascending columns of 2 or 4 bytes each, and as many values as they are stored.
+/// Views one row: `nnz` columns of 2 or 4 bytes each, ascending or by time, and as many values as stored.
 struct StoredRow {
   const std::uint8_t* ids = nullptr;     ///< aligned to the bytes of a column
   const std::uint8_t* values = nullptr;  ///< null with ValueType::none
   std::size_t nnz = 0;
   const std::int64_t* times = nullptr;  ///< null where they are not kept
+};
+
+/// Which arrays rows in memory have, and the order of their entries.
+struct RowArrays {
+  bool times = true;     ///< where ratings have times
+  bool by_time = false;  ///< entries in the order of their times; else columns ascend
 };
 
 /// Bytes of one stored value.
@@ -42,6 +48,9 @@ struct CsrView {
   std::span<const std::uint32_t> indices;  ///< columns, ascending in a row, each at most once
   std::span<const float> values;           ///< empty: every entry is 1
   std::span<const std::int64_t> times;     ///< empty: not kept
+  /// Of equal times in a row the entry with the smaller number is first; of equal numbers, or where this is
+  /// empty, that with the smaller column.
+  std::span<const std::uint32_t> ties = {};
   [[nodiscard]] std::size_t row_count() const { return indptr.empty() ? 0 : indptr.size() - 1; }
   [[nodiscard]] std::size_t nnz() const { return indices.size(); }
 };
@@ -52,9 +61,10 @@ struct CsrRows {
   std::vector<std::uint32_t> indices;
   std::vector<float> values;        ///< empty: every entry is 1
   std::vector<std::int64_t> times;  ///< empty: not kept
+  std::vector<std::uint32_t> ties;  ///< as in CsrView
   [[nodiscard]] std::size_t row_count() const { return indptr.size() - 1; }
   [[nodiscard]] std::size_t nnz() const { return indices.size(); }
-  [[nodiscard]] CsrView view() const { return {indptr, indices, values, times}; }
+  [[nodiscard]] CsrView view() const { return {indptr, indices, values, times, ties}; }
   /// Rows [first, end).
   [[nodiscard]] CsrView view(std::size_t first, std::size_t end) const {
     const std::size_t from = indptr[first];
@@ -62,7 +72,8 @@ struct CsrRows {
     const auto part = [&](const auto& all) {
       return all.empty() ? std::span(all) : std::span(all).subspan(from, count);
     };
-    return {std::span(indptr).subspan(first, end - first + 1), part(indices), part(values), part(times)};
+    return {std::span(indptr).subspan(first, end - first + 1), part(indices), part(values), part(times),
+            part(ties)};
   }
 };
 

@@ -41,6 +41,7 @@ enum class SharedRows : std::uint8_t;
 enum class MixtureShares;
 enum class Shuffle;
 enum class Sizes;
+enum class SequenceCut;
 enum class SparseFormat;
 enum class SplitKind;
 enum class SplitOrder;
@@ -86,7 +87,10 @@ constexpr Words<3> words_of(SharedRows) { return {"error", "join", "file-name"};
 constexpr Words<2> words_of(MixtureShares) { return {"batch", "epoch"}; }
 constexpr Words<3> words_of(Shuffle) { return {"none", "window", "global"}; }
 constexpr Words<2> words_of(Sizes) { return {"fixed", "own"}; }
-constexpr Words<4> words_of(SparseFormat) { return {"dense_f32", "dense_f16", "dense_u8", "csr"}; }
+constexpr Words<5> words_of(SparseFormat) {
+  return {"dense_f32", "dense_f16", "dense_u8", "csr", "sequences"};
+}
+constexpr Words<3> words_of(SequenceCut) { return {"last", "sliding", "random"}; }
 constexpr Words<7> words_of(SplitKind) {
   return {"none", "users", "users-by-id", "ratio", "leave-one-out", "time", "given"};
 }

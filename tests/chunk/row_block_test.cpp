@@ -103,6 +103,58 @@ TEST(RowBlock, RefusesTimesThatThePartHasNotOrThatAreCutOff) {
   EXPECT_THROW(static_cast<void>(encode(three_rows(), timed(kStars))), Error);
 }
 
+TEST(RowBlock, HasTiesAsItsPageSaysWhereOneIsNotZero) {
+  CsrRows rows = three_timed_rows();
+  const ByteBuffer untied = encode(rows, timed(kStars));
+  rows.ties = {0, 0, 0, 0};
+  EXPECT_EQ(encode(rows, timed(kStars)), untied);
+  rows.ties = {2, 0, 1, 0};
+  ByteBuffer expected = untied;
+  expected[4] = 3;  // version
+  expected.insert(expected.end(), {2, 0, 1, 0});
+  expected.resize(expected.size() + 12);
+  const ByteBuffer found = encode(rows, timed(kStars));
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(decode<std::uint16_t>(found, 0, timed(kStars), 9).ties, rows.ties);
+  EXPECT_EQ(decode<std::uint16_t>(found, 0, timed(kStars)).times, rows.times);
+  EXPECT_EQ(decode<std::uint32_t>(untied, 0, timed(kStars)).ties, (std::vector<std::uint32_t>{0, 0, 0, 0}));
+  std::size_t bytes = 0;
+  for (const Bytes piece : row_block_pieces(found, timed(kStars))) bytes += piece.size();
+  EXPECT_EQ(bytes, found.size());
+}
+
+TEST(RowBlock, HasTiesOfBothMatricesWhereOneHasSome) {
+  MatrixShape shape = timed(kStars);
+  shape.matrix_count = 2;
+  CsrRows tied = three_timed_rows();
+  tied.ties = {1, 0, 0, 0};
+  const CsrRows untied = three_timed_rows();
+  for (const bool first : {true, false}) {
+    const std::array<CsrView, 2> views{first ? tied.view() : untied.view(),
+                                       first ? untied.view() : tied.view()};
+    ByteBuffer raw;
+    encode_row_block(views, shape, 0, raw);
+    EXPECT_EQ(decode<std::uint32_t>(raw, first ? 0 : 1, shape).ties, tied.ties);
+    EXPECT_EQ(decode<std::uint32_t>(raw, first ? 1 : 0, shape).ties, (std::vector<std::uint32_t>(4)));
+  }
+}
+
+TEST(RowBlock, RejectsTiesThatAreCutOffOrBeyondEveryRow) {
+  CsrRows rows = three_timed_rows();
+  rows.ties = {2, 0, 1, 0};
+  ByteBuffer raw = encode(rows, timed(kStars));
+  EXPECT_NE(error_of(Bytes(raw).first(raw.size() - 1), timed(kStars)).find("the plane of ties has 16 bytes"),
+            std::string::npos);
+  EXPECT_NE(error_of(raw, kStars).find("version 3, expected 1"), std::string::npos);
+  raw[raw.size() - 16] = 3;  // the longest row has 3 entries
+  EXPECT_NE(error_of(raw, timed(kStars)).find("a position among equal times that is beyond every row"),
+            std::string::npos);
+  raw[4] = 2;
+  EXPECT_NE(error_of(raw, timed(kStars)).find("16 bytes too many"), std::string::npos);
+  raw[4] = 4;
+  EXPECT_NE(error_of(raw, timed(kStars)).find("version 4, expected 2 or 3"), std::string::npos);
+}
+
 TEST(RowBlock, TakesARangeOfRowsWhoseEntriesDoNotBeginAtNought) {
   const CsrRows rows = three_rows();
   const CsrView last = rows.view(2, 3);

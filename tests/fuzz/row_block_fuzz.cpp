@@ -39,7 +39,8 @@ void decode_matrix(const RowBlockHeader& header, std::size_t index, const Matrix
   std::vector<std::uint8_t> values(nnz * value_bytes(shape.value_type));
   std::vector<float> ratings(nnz);
   std::vector<std::int64_t> times(shape.has_times ? nnz : 0);
-  decode_rows<Id>(header, index, shape, {row_ends, 0, ids, values, times});
+  std::vector<std::uint32_t> ties(shape.has_times ? nnz : 0);
+  decode_rows<Id>(header, index, shape, {row_ends, 0, ids, values, times, ties});
   check_rows(row_ends, ids, shape.column_count);
   const EntryValues calculator(
       {.id_bytes = sizeof(Id), .value_type = shape.value_type, .stored_scale = shape.scale});

@@ -21,6 +21,7 @@ struct DecodedRows {
   std::vector<Id> ids;
   std::vector<std::uint8_t> values;
   std::vector<std::int64_t> times;
+  std::vector<std::uint32_t> ties;
 };
 
 template <class Id>
@@ -30,8 +31,10 @@ DecodedRows<Id> decode(Bytes raw, std::size_t matrix, const MatrixShape& shape,
   const std::uint64_t nnz = header.matrices[matrix].nnz;
   DecodedRows<Id> rows{std::vector<std::uint64_t>(header.row_count), std::vector<Id>(nnz),
                        std::vector<std::uint8_t>(nnz * value_bytes(shape.value_type)),
-                       std::vector<std::int64_t>(shape.has_times ? nnz : 0)};
-  decode_rows<Id>(header, matrix, shape, {rows.row_ends, first_entry, rows.ids, rows.values, rows.times});
+                       std::vector<std::int64_t>(shape.has_times ? nnz : 0),
+                       std::vector<std::uint32_t>(shape.has_times ? nnz : 0)};
+  decode_rows<Id>(header, matrix, shape,
+                  {rows.row_ends, first_entry, rows.ids, rows.values, rows.times, rows.ties});
   return rows;
 }
 

@@ -119,11 +119,11 @@ def row_columns(length, groups):
 
 
 class RowBlock:
-    """The rows of one chunk: for each matrix its lengths, columns and ratings, and its times or nothing."""
+    """The rows of one chunk: for each matrix its lengths, columns and ratings, its times and its ties, or nothing."""
 
     def __init__(self, data, column_count, has_times=False):
         self.row_count, version, matrices, value_type, zero, self.scale, self.first_row = struct.unpack_from("<I4BdQ", data)
-        require((version, zero) == (2 if has_times else 1, 0) and self.row_count > 0, "not a row block")
+        require(version in ((2, 3) if has_times else (1,)) and zero == 0 and self.row_count > 0, "not a row block")
         self.value_type, self.matrices, at = value_type, [], 24 + 152 * matrices
         for matrix in range(matrices):
             entries, longest, length_bytes = struct.unpack_from("<3Q", data, 24 + 152 * matrix)
@@ -148,7 +148,11 @@ class RowBlock:
                                    for count, first in ((self.row_count, at), (entries, at + 8 * self.row_count)))
                 at += 8 * (self.row_count + entries)
                 times = np.repeat(earliest, lengths) + later
-            self.matrices.append((lengths, columns, (numbers * self.scale).astype(np.float32), times))
+            ties = np.zeros(len(times), np.uint32)
+            if version == 3:
+                ties = np.frombuffer(data, np.uint8, 4 * entries, at).reshape(4, entries).T.copy().view("<u4")[:, 0]
+                at += 4 * entries
+            self.matrices.append((lengths, columns, (numbers * self.scale).astype(np.float32), times, ties))
         require(at == len(data), "the block has another length")
 
 
@@ -280,18 +284,18 @@ class Shard:
         return self.data[at:at + count]
 
     def matrix(self, which, of="ratings"):
-        """All rows of one matrix of a shard of matrices: the ratings, or their times."""
+        """All rows of one matrix of a shard of matrices: the ratings, their times or their ties."""
         from scipy.sparse import csr_matrix
-        lengths, columns, ratings, times = [np.zeros(1, np.int64)], [], [], []
+        found = [np.zeros(1, np.int64)], [], [], [], []
         for index in range(self.chunk_count):
             block = RowBlock(self.raw_chunk(index), self.columns, self.has_times)
             require((block.first_row, block.row_count) == tuple(self.chunks[index][3:5]), "a block has other rows")
             require((block.value_type, block.scale, len(block.matrices)) == (self.value_type, self.scale, self.matrices),
                     "a block has another form")
-            for whole, piece in zip((lengths, columns, ratings, times), block.matrices[which]):
+            for whole, piece in zip(found, block.matrices[which]):
                 whole.append(piece)
-        indptr = np.cumsum(np.concatenate(lengths))
-        return csr_matrix((np.concatenate(ratings if of == "ratings" else times), np.concatenate(columns), indptr), (self.sample_count, self.columns))
+        lengths, columns, *numbers = map(np.concatenate, found)
+        return csr_matrix((numbers[("ratings", "times", "ties").index(of)], columns, np.cumsum(lengths)), (self.sample_count, self.columns))
 
     def samples(self):
         """All samples, in the pack's layout."""

@@ -23,6 +23,14 @@ enum class SparseFormat {
   dense_f16,  ///< (rows, columns) IEEE 754 half floats, as bits; values above 65504 are an error
   dense_u8,   ///< (rows, columns) numbers as stored: a rating is the number times the pack's scale
   csr,        ///< indptr, indices and float values in one block of memory
+  sequences,  ///< (rows, length) items in the order of their times, which the pack must keep (keep_times)
+};
+
+/// Which items of a row with more than `length` are its sequence.
+enum class SequenceCut {
+  last,     ///< the last ones
+  sliding,  ///< in each epoch the window before that of the epoch before, and from the last one again
+  random,   ///< any `length` items in a row, by (seed, epoch, row)
 };
 
 /// Norm by which each row is divided; all-zero rows stay zero.
@@ -49,7 +57,10 @@ struct SparseLoaderOptions {
   float scale = 1;                    ///< factor of every entry, after binarize; finite and not 0
   RowNorm normalize = RowNorm::none;  ///< normalization of each row, after scale
   bool held_out = true;               ///< also return the held-out matrix, if the pack has one
-  bool times = true;  ///< csr: also return the time of each rating, if the pack keeps them (keep_times)
+  /// csr, sequences: also return the time of each rating, if the pack keeps them (keep_times)
+  bool times = true;
+  std::uint32_t length = 50;            ///< sequences: items of a row
+  SequenceCut cut = SequenceCut::last;  ///< sequences: which items; held-out ones are the last
   Cache cache = Cache::automatic;
   /// Memory for rows. Ids and indices of each pack's shards may take as much again, at least 64 MiB. 0: half
   /// of the memory available to the process.
@@ -83,6 +94,17 @@ struct CsrBatch {
   std::span<const std::uint8_t> block;
 };
 
+/// Sequences of rows, valid as long as their batch. Equal times are in the input's order. A row with fewer
+/// than `length` items has the padding column_count() in front, which is no item; times are 0 there. The
+/// arrays are in one memory block, as in CsrBatch.
+struct SequenceBatch {
+  std::size_t length = 0;
+  std::span<const std::int64_t> items;    ///< (rows, length) columns
+  std::span<const std::int64_t> lengths;  ///< (rows): items of each sequence, without padding
+  std::span<const std::int64_t> times;    ///< (rows, length); empty if they are not wanted
+  std::span<const std::uint8_t> block;
+};
+
 /// One matrix of a batch.
 class CHUNKHIT_API SparseMatrix {
  public:
@@ -99,6 +121,7 @@ class CHUNKHIT_API SparseMatrix {
   [[nodiscard]] std::span<std::uint16_t> writable_dense_f16() const;
   [[nodiscard]] std::span<std::uint8_t> writable_dense_u8() const;
   [[nodiscard]] const CsrBatch& csr() const;
+  [[nodiscard]] const SequenceBatch& sequences() const;
 
  private:
   friend class SparseBatchAssembler;
@@ -111,6 +134,7 @@ class CHUNKHIT_API SparseMatrix {
   std::size_t nnz_ = 0;
   std::uint8_t* memory_ = nullptr;
   CsrBatch csr_;
+  SequenceBatch sequences_;
   bool* was_written_ = nullptr;
 };
 
@@ -137,8 +161,8 @@ class CHUNKHIT_API SparseLoader : public Loader<SparseBatch> {
  public:
   /// Opens a pack of pack-sparse (its folder or manifest) or a single part. Several paths are concatenated;
   /// they must have the same items in the same columns (pack-sparse --reuse-ids). Throws bad_data if a source
-  /// is damaged or has other items; usage if options contradict each other or a dense batch would exceed 1
-  /// GiB.
+  /// is damaged or has other items; usage if options contradict each other, sequences lack times or a
+  /// dense batch would exceed 1 GiB.
   explicit SparseLoader(const std::string& path, const SparseLoaderOptions& options = {});
   explicit SparseLoader(const std::vector<std::string>& paths, const SparseLoaderOptions& options = {});
 
@@ -171,6 +195,7 @@ class CHUNKHIT_API SparseLoader : public Loader<SparseBatch> {
 /// Items of rows: the matrix of a batch, or equal arrays.
 struct CHUNKHIT_API RowItems {
   RowItems() = default;
+  /// Throws usage for sequences, which are not ascending.
   explicit RowItems(const SparseMatrix& matrix);
   std::span<const std::int32_t> indptr;   ///< CSR: rows + 1 offsets from 0; empty if `cells` are given
   std::span<const std::int32_t> indices;  ///< CSR: columns, ascending within a row
@@ -191,10 +216,10 @@ class CHUNKHIT_API PopularitySampler {
   void draw(std::span<const std::int32_t> own, std::uint64_t seed, std::uint64_t index,
             std::span<std::int32_t> items) const;
   /// Samples items for a whole batch, the same number for each row, row after row, that are neither in the
-  /// row's X nor held out. A row's samples are a function of (seed, epoch, row of the source), independent of
-  /// batches, ranks and threads; a row that data echoing repeats gets the same ones. Throws usage if
-  /// items.size() is no multiple of the rows, or for a row, which it names, that has all items; a row that
-  /// has nearly all costs O(columns) once.
+  /// row's X nor held out; of sequences in the row's window. A row's samples are a function of (seed, epoch,
+  /// row of the source), independent of batches, ranks and threads; a row that data echoing repeats gets the
+  /// same ones. Throws usage if items.size() is no multiple of the rows, or for a row, which it names, that
+  /// has all items; a row that has nearly all costs O(columns) once.
   void draw_batch(const SparseBatch& batch, std::uint64_t seed, std::span<std::int32_t> items) const;
   /// The same for the rows of these indices, which have the items of x and held_out.
   void draw_batch(std::span<const std::uint64_t> rows, const RowItems& x, const RowItems& held_out,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -140,8 +141,9 @@ void PackRatingReader::add_chunk() {
       ratings_.resize(nnz);
       numbers_.resize(nnz * value_bytes(shape.value_type));
       times_.resize(shape.has_times ? nnz : 0);
+      ties_.resize(header.matrices[matrix].ties.empty() ? 0 : nnz);
       decode_rows(header, matrix, shape,
-                  RowBlockTarget<std::uint32_t>{row_ends_, 0, columns_, numbers_, times_});
+                  RowBlockTarget<std::uint32_t>{row_ends_, 0, columns_, numbers_, times_, ties_});
       decode_ratings(numbers_, shape, ratings_);
       add_rows(matrix, chunk.first_sample);
     }
@@ -152,11 +154,17 @@ void PackRatingReader::add_chunk() {
 
 void PackRatingReader::add_rows(std::size_t matrix, std::uint64_t first_row) {
   std::size_t at = 0;
-  for (std::size_t row = 0; row < row_ends_.size(); ++row)
-    for (; at < row_ends_[row]; ++at) {
-      collector_->add(first_row + row, columns_[at], ratings_[at]);
-      if (!times_.empty()) collector_->add_time(times_[at]);
+  for (std::size_t row = 0; row < row_ends_.size(); ++row) {
+    order_.resize(row_ends_[row] - at);
+    std::iota(order_.begin(), order_.end(), at);
+    at = row_ends_[row];
+    if (!ties_.empty())
+      std::ranges::stable_sort(order_, {}, [&](std::size_t i) { return std::pair(times_[i], ties_[i]); });
+    for (const std::size_t i : order_) {
+      collector_->add(first_row + row, columns_[i], ratings_[i]);
+      if (!times_.empty()) collector_->add_time(times_[i]);
     }
+  }
   nnz_[matrix] += columns_.size();
 }
 

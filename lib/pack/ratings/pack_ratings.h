@@ -54,6 +54,8 @@ class PackRatingReader : public RatingReader {
   std::vector<std::uint32_t> columns_;
   std::vector<float> ratings_;
   std::vector<std::int64_t> times_;
+  std::vector<std::uint32_t> ties_;  ///< empty where the chunk has none
+  std::vector<std::size_t> order_;   ///< entries of a row, as they are added
 };
 
 }  // namespace chunkhit

@@ -20,7 +20,8 @@ constexpr std::uint64_t kRowBytes = 8;        // of indptr
 constexpr std::uint64_t kEntryBytes = 4 + 4;  // of a column and a value
 // Memory of an entry while its row is made, and then as a row, a block and a compressed block.
 constexpr std::uint64_t kWorkBytes = kRowWorkBytes + 8;
-constexpr std::uint64_t kTimedWorkBytes = kTimedRowWorkBytes + 8 + 2 * sizeof(std::int64_t);
+constexpr std::uint64_t kTimedWorkBytes =
+    kTimedRowWorkBytes + 8 + 2 * (sizeof(std::int64_t) + sizeof(std::uint32_t));
 
 /// Makes rows in pieces: fill (parallel), choose the part (in order), compress (parallel), append (in order).
 class RowPipeline {

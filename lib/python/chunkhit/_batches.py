@@ -113,14 +113,16 @@ class CsrRows(NamedTuple):
 class SparseBatch(Tuple[Any, Any]):
     """A batch of rows of a user-item matrix: `x, held_out = batch`.
 
-    x         (rows, columns) float32, float16 or uint8; or CsrRows
+    x         (rows, columns) float32, float16 or uint8; or CsrRows; or sequences, int64 (rows, length): items by time, behind
+              the padding column_count
     held_out  the held-out ratings of the same rows, in the same form; None where there are none
     labels    float32 (rows, label columns), or None
     rows      uint64 (rows,): which rows of the source these are
     epoch     which epoch this is of
     index     its number in the epoch, of this rank
-    times     format="csr": int64 (entries of x,), where the pack keeps times
-    held_out_times
+    times     format="csr": int64 (entries of x,), where the pack keeps times; "sequences": int64 (rows, length), 0 where x is padding
+    lengths   format="sequences": int64 (rows,), items of each row of x without padding
+    held_out_times, held_out_lengths
               the same of held_out
 
     The arrays look into the loader's memory, which is theirs as long as any of them lives. Dense arrays are read-only
@@ -133,20 +135,25 @@ class SparseBatch(Tuple[Any, Any]):
     index: int  # type: ignore[assignment]
     times: Optional[Any]
     held_out_times: Optional[Any]
+    lengths: Optional[Any]
+    held_out_lengths: Optional[Any]
     _fields = ("x", "held_out")  # of a named tuple, which libraries make again of its moved or pinned parts
 
     def __new__(cls, x: Any, held_out: Any, labels: Optional[Any] = None, rows: Any = None, epoch: int = 0, index: int = 0,
-                times: Optional[Any] = None, held_out_times: Optional[Any] = None) -> "SparseBatch":
+                times: Optional[Any] = None, held_out_times: Optional[Any] = None, lengths: Optional[Any] = None,
+                held_out_lengths: Optional[Any] = None) -> "SparseBatch":
         batch = super().__new__(cls, (x, held_out))
         batch.labels, batch.rows, batch.epoch, batch.index = labels, rows, epoch, index
         batch.times, batch.held_out_times = times, held_out_times
+        batch.lengths, batch.held_out_lengths = lengths, held_out_lengths
         return batch
 
     def _asdict(self) -> Dict[str, Any]:
         return dict(zip(self._fields, self))
 
     def __reduce__(self) -> Any:
-        return SparseBatch, (*self, self.labels, self.rows, self.epoch, self.index, self.times, self.held_out_times)
+        return SparseBatch, (*self, self.labels, self.rows, self.epoch, self.index, self.times, self.held_out_times,
+                             self.lengths, self.held_out_lengths)
 
     @property
     def x(self) -> Any:
@@ -160,3 +167,13 @@ class SparseBatch(Tuple[Any, Any]):
 def times_of(matrix: Any) -> Any:
     """The times of a matrix as the binding hands it out."""
     return matrix[3] if isinstance(matrix, tuple) else None
+
+
+def is_sequences(matrix: Any) -> bool:
+    """Whether the binding hands out sequences: (items, lengths, None, times or None, block)."""
+    return isinstance(matrix, tuple) and matrix[2] is None
+
+
+def lengths_of(matrix: Any) -> Any:
+    """The lengths of sequences as the binding hands them out."""
+    return matrix[1] if is_sequences(matrix) else None

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from . import _chunkhit
 from . import _types as types
-from ._batches import CsrRows, ImageBatch, SparseBatch, times_of
+from ._batches import CsrRows, ImageBatch, SparseBatch, is_sequences, lengths_of, times_of
 from ._datasets import ImageDataset
 from ._error import ArgumentError, Error, counted
 from ._ids import Ids
@@ -189,6 +189,8 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
     def _matrix(self, found: Any, rows: int) -> Any:
         if not isinstance(found, tuple):
             return found
+        if is_sequences(found):
+            return found[0]
         indptr, indices, values, times, _ = found
         return CsrRows(indptr, indices, values, (rows, self._core.column_count), times)
 
@@ -198,4 +200,4 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
             return None
         x, held_out, labels, rows, epoch, index = found
         return SparseBatch(self._matrix(x, len(rows)), self._matrix(held_out, len(rows)), labels, rows, epoch, index,
-                           times_of(x), times_of(held_out))
+                           times_of(x), times_of(held_out), lengths_of(x), lengths_of(held_out))

@@ -38,11 +38,11 @@ class PopularitySampler:
         A row's negatives are a function of (seed, batch.epoch, its number in the source), whatever the batch size, the
         rank and the threads; with echo a row has the same ones each time in an epoch, unless another seed is given. Any
         SparseBatch will do, also one of tensors or of scipy's rows: x and held_out are CSR, or dense float32, float16 or
-        uint8, of which an item's cell is not 0. Raises Error "usage" for a row that has every item that can be drawn,
+        uint8, of which an item's cell is not 0; of sequences the items of the window. Raises Error "usage" for a row that has every item that can be drawn,
         and names it; a row that has nearly all is served, at the price of going through all items once."""
-        return self._core.draw_batch(np.ascontiguousarray(host_array(batch.rows), np.uint64), row_items("x", batch.x),
-                                     row_items("held_out", batch.held_out), whole_number("seed", seed),
-                                     whole_number("epoch", batch.epoch), whole_number("count", count))
+        return self._core.draw_batch(np.ascontiguousarray(host_array(batch.rows), np.uint64), row_items("x", batch.x, batch.lengths),
+                                     row_items("held_out", batch.held_out, batch.held_out_lengths),
+                                     whole_number("seed", seed), whole_number("epoch", batch.epoch), whole_number("count", count))
 
 
 def host_array(array: Any) -> NDArray[Any]:
@@ -50,7 +50,7 @@ def host_array(array: Any) -> NDArray[Any]:
     return np.asarray(array.cpu() if hasattr(array, "cpu") else array)
 
 
-def row_items(name: str, matrix: Any) -> RowItems:
+def row_items(name: str, matrix: Any, lengths: Any = None) -> RowItems:
     """What the binding takes for rows: (indptr, indices), dense cells, or None."""
     if matrix is None:
         return None
@@ -59,6 +59,10 @@ def row_items(name: str, matrix: Any) -> RowItems:
     if hasattr(matrix, "indptr"):
         return csr_items(matrix.indptr, matrix.indices)
     cells = np.ascontiguousarray(host_array(matrix))
+    if lengths is not None:
+        counts = host_array(lengths).astype(np.int32)
+        columns = np.sort(cells, axis=1)  # the padding is the largest
+        return csr_items(np.append(0, counts.cumsum()), columns[np.arange(columns.shape[1]) < counts[:, None]])
     if cells.ndim != 2 or cells.dtype not in (np.float32, np.float16, np.uint8):
         raise Error(f"{name}: expected CSR, or (rows, columns) of float32, float16 or uint8, found {cells.dtype} "
                     f"{cells.shape}", "usage")

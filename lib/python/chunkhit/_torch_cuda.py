@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from collections import deque
+import functools
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
 import torch
 
+from ._batches import is_sequences
 from ._error import Error
 from ._info import ImageInfo
 from ._types import Normalize
@@ -61,6 +63,13 @@ class DeviceImages:
         return images, labels, samples, *found[3:5], fields, found[6]
 
 
+def piece(copied: torch.Tensor, block: NDArray[Any], array: NDArray[Any], kind: torch.dtype) -> torch.Tensor:
+    """An array of a block, of the block's copy."""
+    begin = array.__array_interface__["data"][0] - block.__array_interface__["data"][0]
+    made: torch.Tensor = copied[begin : begin + array.nbytes].view(kind)
+    return made
+
+
 class DeviceRows:
     """Copies what the binding hands out, each matrix in one piece, and makes the matrices dense there: a SparseBatch's
     fields."""
@@ -69,42 +78,43 @@ class DeviceRows:
     HALF_OVERFLOW = 65520  # numbers from here on become infinite as halves
 
     def __init__(self, device: torch.device, format: str, columns: int) -> None:
-        if format != "csr" and format not in self.TYPES:
-            raise Error(f"format: {format} is not made on a device; expected csr, dense_f32 or dense_f16", "usage")
+        if format not in ("csr", "sequences", *self.TYPES):
+            raise Error(f"format: {format} is not made on a device; expected csr, sequences, dense_f32 or dense_f16", "usage")
         self._device = device
         self._type = self.TYPES.get(format)
         self._columns = columns
 
-    def _matrix(self, found: Any, rows: int) -> Tuple[Any, Any]:
-        """The matrix, and the times of its entries."""
+    def _matrix(self, found: Any, rows: int) -> Tuple[Any, Any, Any]:
+        """The matrix, the times of its entries, and the lengths of sequences."""
         if found is None:
-            return None, None
+            return None, None, None
+        if is_sequences(found):
+            items, lengths, _, times, block = found
+            copied = to_device(block, self._device)
+            return (piece(copied, block, items, torch.int64).view(items.shape),
+                    None if times is None else piece(copied, block, times, torch.int64).view(times.shape),
+                    piece(copied, block, lengths, torch.int64))
         indptr, indices, values, times, block = found
         if self._type is torch.float16 and len(values) and max(values.max(), -values.min()) >= self.HALF_OVERFLOW:
             raise Error("format: dense_f16 holds numbers up to 65504, the values go beyond; take dense_f32, or a smaller scale", "usage")
         copied = to_device(block, self._device)
-
-        def part(array: NDArray[Any], kind: torch.dtype) -> torch.Tensor:
-            begin = array.__array_interface__["data"][0] - block.__array_interface__["data"][0]
-            made: torch.Tensor = copied[begin : begin + array.nbytes].view(kind)
-            return made
-
+        part = functools.partial(piece, copied, block)
         ends, columns, numbers = part(indptr, torch.int32), part(indices, torch.int32), part(values, torch.float32)
         if self._type is None:
             matrix = torch.sparse_csr_tensor(ends, columns, numbers, size=(rows, self._columns))
-            return matrix, None if times is None else part(times, torch.int64)
+            return matrix, None if times is None else part(times, torch.int64), None
         numbers_of_rows = torch.arange(rows, device=self._device)
         # The size is known: nobody waits for the GPU to tell it.
         row_of = torch.repeat_interleave(numbers_of_rows, ends.diff().long(), output_size=len(indices))
         dense = torch.zeros(rows * self._columns, dtype=self._type, device=self._device)
         dense[row_of * self._columns + columns] = numbers.to(self._type)
-        return dense.view(rows, self._columns), None
+        return dense.view(rows, self._columns), None, None
 
     def __call__(self, found: Any) -> Tuple[Any, ...]:
         x, held_out, labels, rows = found[:4]
         small = [to_device(each, self._device) for each in (labels, rows)]
-        (x, times), (held_out, held_out_times) = (self._matrix(each, len(rows)) for each in (x, held_out))
-        return (x, held_out, *small, *found[4:], times, held_out_times)
+        (x, *of_x), (held_out, *of_held_out) = (self._matrix(each, len(rows)) for each in (x, held_out))
+        return (x, held_out, *small, *found[4:], *(each for pair in zip(of_x, of_held_out) for each in pair))
 
 
 def tensors_of(value: Any) -> List[torch.Tensor]:

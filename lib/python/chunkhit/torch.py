@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from . import _datasets, _loaders
 from . import _types as types
-from ._batches import ImageBatch, SparseBatch, times_of
+from ._batches import ImageBatch, SparseBatch, is_sequences, lengths_of, times_of
 from ._chunkhit import LoaderStats
 from ._error import ArgumentError, Error, whole_number
 from ._loaders import dtype_name
@@ -224,17 +224,21 @@ class SparseRows:
     def _matrix(self, found: Any, rows: int) -> Any:
         if not isinstance(found, tuple):
             return tensor(found)
+        if is_sequences(found):
+            return tensor(found[0])
         indptr, indices, values = (torch.from_numpy(each) for each in found[:3])
         return torch.sparse_csr_tensor(indptr, indices, values, size=(rows, self._columns))
 
     def __call__(self, x: Any, held_out: Any, labels: Any, rows: Any, epoch: int, index: int) -> SparseBatch:
         return SparseBatch(self._matrix(x, len(rows)), self._matrix(held_out, len(rows)), tensor(labels), tensor(rows),
-                           epoch, index, tensor(times_of(x)), tensor(times_of(held_out)))
+                           epoch, index, tensor(times_of(x)), tensor(times_of(held_out)), tensor(lengths_of(x)),
+                           tensor(lengths_of(held_out)))
 
 
 @has_options("sparse_loader", _loaders.SparseLoader, elsewhere=_loaders.OF_ROWS)
 class SparseLoader(TensorLoader, _loaders.SparseLoader):
-    """chunkhit.SparseLoader, whose batches are tensors: x and held_out dense, or torch.sparse_csr_tensor with format="csr".
+    """chunkhit.SparseLoader, whose batches are tensors: x and held_out dense, torch.sparse_csr_tensor with format="csr", or int64
+    (rows, length) with format="sequences".
 
     writable  False: the caller promises to change no dense tensor in place, and gets them cleared at a fraction of the
               price. Tensors cannot be read-only: nobody notices when the promise is broken, until later batches show
@@ -253,7 +257,8 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
         share_of_work(options)
         target = cuda_device(device)
         if target:
-            options.update(format="csr", times=options.get("times", True) and format == "csr",
+            options.update(format=format if format == "sequences" else "csr",
+                           times=options.get("times", True) and format in ("csr", "sequences"),
                            allocator=options.get("allocator") or pinned_memory)
         super().__init__(paths, writable=writable, **options)
         self._feed = HostFeed(SparseRows(self.column_count))

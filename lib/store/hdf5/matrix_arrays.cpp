@@ -181,10 +181,43 @@ hid_t hdf5_type_of(ValueType type) {
   return type == ValueType::u16 ? H5T_STD_U16LE : H5T_IEEE_F32LE;
 }
 
+/// Another number of each entry: a matrix of the same entries, whose hard links share the arrays that say
+/// where those are.
+class EntryLayer {
+ public:
+  EntryLayer(Hdf5Output& output, const std::string& path, hid_t type, int deflate_level)
+      : check_(output.check()),
+        group_(create_group(check_, output.file(), path, "csr_matrix", "0.1.0")),
+        data_(output, {.path = path + "/data",
+                       .type = type,
+                       .chunk_rows = kChunkEntries,
+                       .deflate_level = deflate_level}) {}
+  template <class Number>
+  void append(std::span<const Number> numbers) {
+    data_.append({reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size_bytes()});
+  }
+  /// Links the arrays of `of`, the group of the matrix.
+  void finish(hid_t of, const std::array<std::int64_t, 2>& shape) {
+    write_attribute(check_, group_.get(), "shape", H5T_STD_I64LE, AttributeShape::array, 2, shape.data());
+    data_.finish();
+    for (const char* name : {"indices", "indptr"})
+      check_(H5Lcreate_hard(of, name, group_.get(), name, H5P_DEFAULT, H5P_DEFAULT),
+             "link the arrays of a layer");
+    check_(group_.close(), "close the group of a layer");
+  }
+  [[nodiscard]] const Hdf5GrowingArray& data() const { return data_; }
+
+ private:
+  const Hdf5Check& check_;
+  Hdf5Handle group_;
+  Hdf5GrowingArray data_;
+};
+
 class CsrGroup final : public MatrixOutput {
  public:
   explicit CsrGroup(const MatrixTarget& target)
-      : check_(target.output.check()),
+      : target_(target),
+        check_(target.output.check()),
         path_(target.path),
         shape_(target.shape),
         data_shape_(target.shape),
@@ -192,20 +225,16 @@ class CsrGroup final : public MatrixOutput {
         data_(array(target, "data", hdf5_type_of(type_of_data(target.shape)))),
         indices_(array(target, "indices", H5T_STD_I32LE)),
         indptr_(array(target, "indptr", H5T_STD_I32LE)) {
-    if (shape_.has_times) {
-      times_group_ = create_group(check_, target.output.file(), target.times_path, "csr_matrix", "0.1.0");
-      times_.emplace(target.output, GrowingArraySpec{.path = target.times_path + "/data",
-                                                     .type = H5T_STD_I64LE,
-                                                     .chunk_rows = kChunkEntries,
-                                                     .deflate_level = target.deflate_level});
-    }
+    if (shape_.has_times)
+      times_.emplace(target.output, target.times_path, H5T_STD_I64LE, target.deflate_level);
     data_shape_.value_type = type_of_data(shape_);
     data_shape_.scale = 1;
     indptr_.append(std::vector<std::int32_t>{0});
   }
 
   void append(const CsrView& rows) override {
-    check_entries(indices_.row_count() + rows.nnz());
+    const std::uint64_t before = indices_.row_count();
+    check_entries(before + rows.nnz());
     ends_.clear();
     for (std::size_t row = 0; row < rows.row_count(); ++row)
       ends_.push_back(
@@ -219,7 +248,8 @@ class CsrGroup final : public MatrixOutput {
     if (rows.times.size() != rows.nnz())
       throw_bad_data(std::to_string(rows.times.size()) + " times of " + std::to_string(rows.nnz()) +
                      " ratings");
-    times_->append({reinterpret_cast<const std::uint8_t*>(rows.times.data()), rows.times.size_bytes()});
+    times_->append(rows.times);
+    append_ties(rows, before);
   }
 
   void finish() override {
@@ -227,22 +257,25 @@ class CsrGroup final : public MatrixOutput {
                                             static_cast<std::int64_t>(shape_.column_count)};
     write_attribute(check_, group_.get(), "shape", H5T_STD_I64LE, AttributeShape::array, 2, shape.data());
     for (Hdf5GrowingArray* array : {&data_, &indices_, &indptr_}) array->finish();
-    if (times_) finish_times(shape);
+    for (std::optional<EntryLayer>* layer : {&times_, &ties_})
+      if (*layer) (*layer)->finish(group_.get(), shape);
     check_(group_.close(), ("close /" + path_).c_str());
   }
 
   void check_written(hid_t file) const override {
     for (const Hdf5GrowingArray* array : {&data_, &indices_, &indptr_}) array->check_written(file);
-    if (times_) times_->check_written(file);
+    for (const std::optional<EntryLayer>* layer : {&times_, &ties_})
+      if (*layer) (*layer)->data().check_written(file);
   }
 
   [[nodiscard]] std::uint64_t chunk_count() const override {
-    return data_.chunk_count() + indices_.chunk_count() + (times_ ? times_->chunk_count() : 0);
+    return data_.chunk_count() + indices_.chunk_count() + (times_ ? times_->data().chunk_count() : 0) +
+           (ties_ ? ties_->data().chunk_count() : 0);
   }
 
   [[nodiscard]] std::uint64_t stored_bytes() const override {
     return data_.stored_bytes() + indices_.stored_bytes() + indptr_.stored_bytes() +
-           (times_ ? times_->stored_bytes() : 0);
+           (times_ ? times_->data().stored_bytes() : 0) + (ties_ ? ties_->data().stored_bytes() : 0);
   }
 
  private:
@@ -254,15 +287,19 @@ class CsrGroup final : public MatrixOutput {
                      " that the 32-bit indptr of HDF5 parts can count: use shards");
   }
 
-  /// The times are a matrix of the same entries: hard links share the arrays that say where those are.
-  void finish_times(const std::array<std::int64_t, 2>& shape) {
-    const hid_t times = times_group_.get();
-    write_attribute(check_, times, "shape", H5T_STD_I64LE, AttributeShape::array, 2, shape.data());
-    times_->finish();
-    for (const char* name : {"indices", "indptr"})
-      check_(H5Lcreate_hard(group_.get(), name, times, name, H5P_DEFAULT, H5P_DEFAULT),
-             "link the arrays of times");
-    check_(times_group_.close(), "close the group of times");
+  /// The group of the ties is made once one is not 0, with 0 of the `before` entries that came before.
+  void append_ties(const CsrView& rows, std::uint64_t before) {
+    const bool has_some = std::ranges::any_of(rows.ties, [](std::uint32_t tie) { return tie != 0; });
+    if (!ties_ && !has_some) return;
+    if (!ties_) {
+      ties_.emplace(target_.output, target_.ties_path, H5T_STD_U32LE, target_.deflate_level);
+      for (std::uint64_t left = before; left > 0; left -= std::min(left, kChunkEntries)) {
+        no_ties_.resize(std::min(left, kChunkEntries));
+        ties_->append(std::span<const std::uint32_t>(no_ties_));
+      }
+    }
+    no_ties_.resize(has_some ? 0 : rows.nnz());
+    ties_->append(has_some ? rows.ties : std::span<const std::uint32_t>(no_ties_));
   }
 
   static Hdf5GrowingArray array(const MatrixTarget& target, const char* name, hid_t type) {
@@ -273,6 +310,7 @@ class CsrGroup final : public MatrixOutput {
              .deflate_level = target.deflate_level}};
   }
 
+  MatrixTarget target_;
   const Hdf5Check& check_;
   std::string path_;
   MatrixShape shape_;
@@ -281,8 +319,9 @@ class CsrGroup final : public MatrixOutput {
   Hdf5GrowingArray data_;
   Hdf5GrowingArray indices_;
   Hdf5GrowingArray indptr_;
-  Hdf5Handle times_group_;
-  std::optional<Hdf5GrowingArray> times_;
+  std::optional<EntryLayer> times_;
+  std::optional<EntryLayer> ties_;
+  std::vector<std::uint32_t> no_ties_;  // only zeros
   std::vector<std::int32_t> ends_;
   ByteBuffer numbers_;
 };

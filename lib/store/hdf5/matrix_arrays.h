@@ -17,6 +17,8 @@ inline constexpr const char* kXName = "X";
 inline constexpr const char* kHeldOutName = "layers/held_out";
 inline constexpr const char* kTimesName = "layers/times";
 inline constexpr const char* kHeldOutTimesName = "layers/held_out_times";
+inline constexpr const char* kTiesName = "layers/ties";
+inline constexpr const char* kHeldOutTiesName = "layers/held_out_ties";
 inline constexpr const char* kRowName = "obs/row";
 inline constexpr const char* kLabelName = "obs/label";
 inline constexpr const char* kItemCountsName = "var/ratings";
@@ -52,10 +54,11 @@ struct MatrixTarget {
   MatrixShape shape;
   int deflate_level = 4;
   std::string times_path{};  ///< CSR: group of the times, where the shape has some
+  std::string ties_path{};   ///< CSR: group of the ties, made once one is not 0
 };
 
-/// Starts a CSR group; its ratings are the values themselves. Times are another group, which shares its
-/// indices and indptr.
+/// Starts a CSR group; its ratings are the values themselves. Times and ties are other groups, which share
+/// its indices and indptr.
 [[nodiscard]] std::unique_ptr<MatrixOutput> start_csr_group(const MatrixTarget& target);
 
 }  // namespace chunkhit

@@ -293,10 +293,19 @@ std::string codec_of(const Hdf5Source& source, const std::string& path) {
   return codec_name(source.check(), open_dataset(source.check(), source.file(), array).get());
 }
 
-/// Reads the time of each entry.
-void read_times(const Hdf5Check& check, hid_t file, const std::string& path, CsrRows& rows) {
-  rows.times = read_column<std::int64_t>(check, open_column(check, file, path + "/data"));
-  check_length(check, "/" + path + "/data", rows.times.size(), rows.nnz());
+/// Reads a number of each entry.
+template <class Number>
+std::vector<Number> read_layer(const Hdf5Check& check, hid_t file, const std::string& path,
+                               std::uint64_t nnz) {
+  std::vector<Number> numbers = read_column<Number>(check, open_column(check, file, path + "/data"));
+  check_length(check, "/" + path + "/data", numbers.size(), nnz);
+  return numbers;
+}
+
+/// Reads the time of each entry, and the ties where there are some.
+void read_times(const Hdf5Check& check, hid_t file, const char* times, const char* ties, CsrRows& rows) {
+  rows.times = read_layer<std::int64_t>(check, file, times, rows.nnz());
+  if (has_object(check, file, ties)) rows.ties = read_layer<std::uint32_t>(check, file, ties, rows.nnz());
 }
 
 /// Fills what only parts of ours have.
@@ -311,9 +320,9 @@ void read_own_part(const Hdf5Source& source, Hdf5Matrix& matrix) {
   ByteBuffer numbers;
   check_ratings(check, matrix.x, spec.rows().matrix, numbers);
   if (matrix.held_out) check_ratings(check, *matrix.held_out, spec.rows().matrix, numbers);
-  if (spec.rows().matrix.has_times) read_times(check, file, kTimesName, matrix.x);
+  if (spec.rows().matrix.has_times) read_times(check, file, kTimesName, kTiesName, matrix.x);
   if (spec.rows().matrix.has_times && matrix.held_out)
-    read_times(check, file, kHeldOutTimesName, *matrix.held_out);
+    read_times(check, file, kHeldOutTimesName, kHeldOutTiesName, *matrix.held_out);
   matrix.samples.labels = read_labels(check, file, row_count, spec);
   matrix.samples.rows = read_column<std::uint64_t>(check, open_column(check, file, kRowName));
   check_length(check, std::string("/") + kRowName, matrix.samples.rows.size(), row_count);

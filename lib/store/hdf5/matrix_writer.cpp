@@ -101,12 +101,13 @@ struct MatrixHdf5Writer::State {
     write_encoding(check, output.file(), "anndata", "0.1.0");
     static_cast<void>(create_group(check, output.file(), "layers", "dict", "0.1.0"));
     write_root(check, output.file(), spec);
-    matrices.push_back(start(kXName, kTimesName));
-    if (spec.rows().matrix.matrix_count == 2) matrices.push_back(start(kHeldOutName, kHeldOutTimesName));
+    matrices.push_back(start(kXName, kTimesName, kTiesName));
+    if (spec.rows().matrix.matrix_count == 2)
+      matrices.push_back(start(kHeldOutName, kHeldOutTimesName, kHeldOutTiesName));
   }
 
-  std::unique_ptr<MatrixOutput> start(const char* name, const char* times_name) {
-    return start_csr_group({output, name, spec.rows().matrix, options.deflate_level, times_name});
+  std::unique_ptr<MatrixOutput> start(const char* name, const char* times_name, const char* ties_name) {
+    return start_csr_group({output, name, spec.rows().matrix, options.deflate_level, times_name, ties_name});
   }
 
   void check_samples(const PartSamples& samples) const {
