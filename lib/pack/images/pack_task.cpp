@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "codec/chunk_codec.h"
+#include "pack/images/pack_spec.h"
 #include "store/part.h"
 
 namespace chunkhit {

@@ -18,6 +18,7 @@
 #include "pack/buffer_pool.h"
 #include "pack/disk_space.h"
 #include "pack/images/input_stamps.h"
+#include "pack/images/pack_spec.h"
 #include "pack/parallel_files.h"
 #include "types/input_sizes.h"
 

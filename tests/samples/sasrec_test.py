@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+"""SASRec of samples/python finds the next item of walks more often than popularity does.
+
+Usage: sasrec_test.py SAMPLES_FOLDER"""
+import json
+import os
+import subprocess
+import sys
+
+SAMPLE = os.path.join(sys.argv[1], "python/sasrec.py")
+
+try:
+    import torch  # noqa: F401
+except ModuleNotFoundError:
+    sys.exit(print("skipped: torch is not installed"))
+
+done = subprocess.run([sys.executable, SAMPLE, "--epochs", "8", "--hidden", "32", "--json"], stdout=subprocess.PIPE, check=True, text=True)
+found = json.loads(done.stdout)
+print(found)
+assert found["users"] > 1_000 and found["hit_rate"] > 1.5 * found["hit_rate_of_popular"] > 0, found
