@@ -54,8 +54,9 @@ SequenceWindow sequence_window(std::size_t nnz, std::uint64_t row, std::uint64_t
 std::size_t sequence_block_bytes(std::size_t rows, const SequenceFormat& format) {
   const std::uint64_t row_bytes = 2 * sizeof(std::int64_t) * (std::uint64_t{format.length} + 1);
   if (rows > kMaxDenseBatchBytes / row_bytes)
-    throw_usage("`length`: a batch of " + count_text(rows, "row") + " and " + count_text(format.length, "item") +
-                " has " + bytes_text(static_cast<double>(rows) * static_cast<double>(row_bytes)) +
+    throw_usage("`length`: a batch of " + count_text(rows, "row") + " and " +
+                count_text(format.length, "item") + " has " +
+                bytes_text(static_cast<double>(rows) * static_cast<double>(row_bytes)) +
                 ", at most 1 GiB is handed out; take a smaller `batch_size`");
   return SequenceOffsets(rows, format).end;
 }
