@@ -84,7 +84,8 @@ ChunkSet::SampleBytes ChunkSet::sample_bytes(Location location, std::uint64_t in
 
 std::uint64_t ChunkSet::decoded_bytes(Location location) const {
   const StoredChunk& chunk = stored(location);
-  if (holds_rows()) return max_decoded_bytes(matrix(), chunk.sample_count, chunk.raw_bytes, row_arrays().times);
+  if (holds_rows())
+    return max_decoded_bytes(matrix(), chunk.sample_count, chunk.raw_bytes, row_arrays().times);
   return sample_step_ != 0 ? chunk.sample_count * sample_step_ : chunk.raw_bytes;
 }
 

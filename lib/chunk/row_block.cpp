@@ -339,8 +339,7 @@ void encode_row_block(std::span<const CsrView> matrices, const MatrixShape& shap
   store_little(raw.data() + 16, first_row);
   std::uint8_t* to = raw.data() + planes_at;
   for (std::size_t i = 0; i < matrices.size(); ++i)
-    to =
-        encode_matrix(matrices[i], shape, with_ties, raw.data() + kHeaderBytes + i * kMatrixHeaderBytes, to);
+    to = encode_matrix(matrices[i], shape, with_ties, raw.data() + kHeaderBytes + i * kMatrixHeaderBytes, to);
   raw.resize(static_cast<std::size_t>(to - raw.data()));
 }
 

@@ -27,13 +27,14 @@ py::array dense_view(const py::dtype& type, std::span<const Number> cells, const
 py::object sequences_view(const SequenceBatch& sequences, bool has_times, const py::capsule& owner) {
   const ArrayShape shape{static_cast<py::ssize_t>(sequences.lengths.size()),
                          static_cast<py::ssize_t>(sequences.length)};
-  return py::make_tuple(array_view(sequences.items, shape, owner),
-                        array_view(sequences.lengths, {shape[0]}, owner), py::none(),
-                        has_times ? py::object(array_view(sequences.times, shape, owner)) : py::none(),
-                        array_view(sequences.block, {static_cast<py::ssize_t>(sequences.block.size())}, owner));
+  return py::make_tuple(
+      array_view(sequences.items, shape, owner), array_view(sequences.lengths, {shape[0]}, owner), py::none(),
+      has_times ? py::object(array_view(sequences.times, shape, owner)) : py::none(),
+      array_view(sequences.block, {static_cast<py::ssize_t>(sequences.block.size())}, owner));
 }
 
-/// An array (rows, columns); or (indptr, indices, values, times or None, block); or what sequences_view gives.
+/// An array (rows, columns); or (indptr, indices, values, times or None, block); or what sequences_view
+/// gives.
 py::object matrix_view(const SparseMatrix& matrix, const MatrixForm& form, const py::capsule& owner) {
   const ArrayShape shape{static_cast<py::ssize_t>(matrix.row_count()),
                          static_cast<py::ssize_t>(matrix.column_count())};

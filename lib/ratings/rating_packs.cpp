@@ -342,7 +342,8 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   check_split(spec.split);
   if (spec.keep_times && !store.has_times()) throw_usage("`keep_times`: the ratings have no times");
   RatingPacks made;
-  CleanRows rows = clean_rows(store, spec.rules, row_form(spec.split, spec.keep_times), spec.keep_times, made.steps);
+  CleanRows rows =
+      clean_rows(store, spec.rules, row_form(spec.split, spec.keep_times), spec.keep_times, made.steps);
   LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),
                    std::vector<std::uint8_t>(store.item_count(), 1)};
   if (items.frozen) keep_known_items(rows, *items.frozen, items.unseen, live, made.steps);

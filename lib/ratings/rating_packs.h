@@ -128,10 +128,10 @@ class MisfitError : public Error {
 };
 
 /// Makes the packs of all that is in `store`, which is emptied. Needs memory for the rows, 8 bytes a rating
-/// and 12 more where the split goes by time or times are kept, or where `store` was spilled for a few buckets.
-/// The same for any number of threads. `given` is for lists of users and given files only. Times of `store` and of the spec
-/// are multiplied by `time_scale`, those of the packs are not. Throws usage, bad_data (DuplicateError;
-/// MisfitError; nothing is left), cannot_write.
+/// and 12 more where the split goes by time or times are kept, or where `store` was spilled for a few
+/// buckets. The same for any number of threads. `given` is for lists of users and given files only. Times of
+/// `store` and of the spec are multiplied by `time_scale`, those of the packs are not. Throws usage, bad_data
+/// (DuplicateError; MisfitError; nothing is left), cannot_write.
 [[nodiscard]] RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec,
                                             const ItemChoice& items, GivenSplit given = {},
                                             std::int64_t time_scale = 1);

@@ -18,9 +18,9 @@ namespace chunkhit {
 
 /// How a row lies.
 enum class RowForm {
-  ascending,       ///< sorted by item; equal ones in the input's order
-  with_positions,  ///< the same, with positions
-  as_they_came,    ///< input order; ascending where an item occurs twice
+  ascending,            ///< sorted by item; equal ones in the input's order
+  with_positions,       ///< the same, with positions
+  as_they_came,         ///< input order; ascending where an item occurs twice
   came_with_positions,  ///< the same, with positions
 };
 

@@ -272,7 +272,8 @@ void show(Options& options,
   fields(Field{"format", "Format of batches", "WORD",
                "\"dense_f32\"; \"dense_f16\" (values above 65504 are an error); \"dense_u8\" (numbers as "
                "stored: a "
-               "rating is the number times `value_scale`); \"csr\"; \"sequences\": int64 (rows, length) items by time"},
+               "rating is the number times `value_scale`); \"csr\"; \"sequences\": int64 (rows, length) "
+               "items by time"},
          options.format, WordForm{});
   fields(Field{"binarize", "Replace every entry by 1"}, options.binarize, SwitchForm{});
   fields(Field{"scale", "Factor of every entry, after binarize"}, options.scale, CodeForm{"float"});
@@ -287,10 +288,11 @@ void show(Options& options,
   fields(Field{"length", "sequences: items of a row", "",
                "A row with fewer has the padding `column_count` in front, which is no item"},
          options.length, CountForm{1, 1 << 20});
-  fields(Field{"cut", "sequences: which items of a longer row", "WORD",
-               "\"last\". \"sliding\": windows that share one item, from the last one back, another one in each "
-               "epoch. \"random\": any that follow each other, by seed, epoch and row"},
-         options.cut, WordForm{});
+  fields(
+      Field{"cut", "sequences: which items of a longer row", "WORD",
+            "\"last\". \"sliding\": windows that share one item, from the last one back, another one in each "
+            "epoch. \"random\": any that follow each other, by seed, epoch and row"},
+      options.cut, WordForm{});
   show_loader(options, fields);
 }
 

@@ -31,7 +31,7 @@ struct SparseBatchFormat {
   SparseFormat format = SparseFormat::dense_f32;
   std::size_t matrix_count = 1;  ///< 2: with the held-out matrix
   EntryFormat x;
-  EntryFormat held_out;  ///< never normalized
+  EntryFormat held_out;                       ///< never normalized
   std::array<SequenceFormat, 2> sequences{};  ///< of X and held_out
 };
 
@@ -115,10 +115,12 @@ std::size_t matrix_bytes(const SparseBatchFormat& format, const SparseSource& so
 
 /// Returns what batches will be; throws usage when they cannot be that.
 SparseBatchFormat sparse_format(const SparseLoaderOptions& options, const SparseSource& source) {
-  SparseBatchFormat format{options.format, options.held_out ? source.matrix().matrix_count : 1,
-                           entry_format(options, source), entry_format(options, source),
-                           {sequence_format(options, source, options.cut),
-                            sequence_format(options, source, SequenceCut::last)}};
+  SparseBatchFormat format{
+      options.format,
+      options.held_out ? source.matrix().matrix_count : 1,
+      entry_format(options, source),
+      entry_format(options, source),
+      {sequence_format(options, source, options.cut), sequence_format(options, source, SequenceCut::last)}};
   // Targets stay as they are; only the input X is normalized.
   format.held_out.normalize = RowNorm::none;
   check_dense_batch(options.format, options.batch_size, source.matrix().column_count, format.x);

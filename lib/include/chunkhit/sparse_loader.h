@@ -95,8 +95,8 @@ struct CsrBatch {
 };
 
 /// Sequences of rows, valid as long as their batch. Equal times are in the input's order. A row with fewer
-/// than `length` items has the padding column_count() in front, which is no item; times are 0 there. The arrays
-/// are in one memory block, as in CsrBatch.
+/// than `length` items has the padding column_count() in front, which is no item; times are 0 there. The
+/// arrays are in one memory block, as in CsrBatch.
 struct SequenceBatch {
   std::size_t length = 0;
   std::span<const std::int64_t> items;    ///< (rows, length) columns
@@ -216,10 +216,10 @@ class CHUNKHIT_API PopularitySampler {
   void draw(std::span<const std::int32_t> own, std::uint64_t seed, std::uint64_t index,
             std::span<std::int32_t> items) const;
   /// Samples items for a whole batch, the same number for each row, row after row, that are neither in the
-  /// row's X nor held out; of sequences in the row's window. A row's samples are a function of (seed, epoch, row of the source), independent of
-  /// batches, ranks and threads; a row that data echoing repeats gets the same ones. Throws usage if
-  /// items.size() is no multiple of the rows, or for a row, which it names, that has all items; a row that
-  /// has nearly all costs O(columns) once.
+  /// row's X nor held out; of sequences in the row's window. A row's samples are a function of (seed, epoch,
+  /// row of the source), independent of batches, ranks and threads; a row that data echoing repeats gets the
+  /// same ones. Throws usage if items.size() is no multiple of the rows, or for a row, which it names, that
+  /// has all items; a row that has nearly all costs O(columns) once.
   void draw_batch(const SparseBatch& batch, std::uint64_t seed, std::span<std::int32_t> items) const;
   /// The same for the rows of these indices, which have the items of x and held_out.
   void draw_batch(std::span<const std::uint64_t> rows, const RowItems& x, const RowItems& held_out,

@@ -57,8 +57,8 @@ struct MatrixTarget {
   std::string ties_path{};   ///< CSR: group of the ties, made once one is not 0
 };
 
-/// Starts a CSR group; its ratings are the values themselves. Times and ties are other groups, which share its
-/// indices and indptr.
+/// Starts a CSR group; its ratings are the values themselves. Times and ties are other groups, which share
+/// its indices and indptr.
 [[nodiscard]] std::unique_ptr<MatrixOutput> start_csr_group(const MatrixTarget& target);
 
 }  // namespace chunkhit

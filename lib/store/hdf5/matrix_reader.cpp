@@ -295,7 +295,8 @@ std::string codec_of(const Hdf5Source& source, const std::string& path) {
 
 /// Reads a number of each entry.
 template <class Number>
-std::vector<Number> read_layer(const Hdf5Check& check, hid_t file, const std::string& path, std::uint64_t nnz) {
+std::vector<Number> read_layer(const Hdf5Check& check, hid_t file, const std::string& path,
+                               std::uint64_t nnz) {
   std::vector<Number> numbers = read_column<Number>(check, open_column(check, file, path + "/data"));
   check_length(check, "/" + path + "/data", numbers.size(), nnz);
   return numbers;
