@@ -92,7 +92,7 @@ def hit_rate(loader, score):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("ratings", nargs="?")
-    arguments.add_argument("--epochs", type=int, default=30)
+    arguments.add_argument("--epochs", type=int, default=10)
     arguments.add_argument("--batch", type=int, default=128)
     arguments.add_argument("--length", type=int, default=50, help="items of a user that the model sees")
     arguments.add_argument("--hidden", type=int, default=48)

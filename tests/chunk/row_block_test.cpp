@@ -112,7 +112,7 @@ TEST(RowBlock, HasTiesAsItsPageSaysWhereOneIsNotZero) {
   ByteBuffer expected = untied;
   expected[4] = 3;  // version
   expected.insert(expected.end(), {2, 0, 1, 0});
-  expected.resize(expected.size() + 12);
+  expected.insert(expected.end(), 12, 0);
   const ByteBuffer found = encode(rows, timed(kStars));
   EXPECT_EQ(found, expected);
   EXPECT_EQ(decode<std::uint16_t>(found, 0, timed(kStars), 9).ties, rows.ties);
