@@ -109,6 +109,18 @@ def test_gives_scipys_rows(ratings, expected_rows):
     assert len(csr[3:3].values) == 0
 
 
+def test_gives_the_whole_matrix_of_scipy(ratings):
+    for name in ("whole", "split/test"):
+        dataset = chunkhit.SparseDataset(ratings[0] / name, held_out=False)
+        whole = dataset.to_scipy()
+        assert whole.dtype == np.float32 and whole.shape == (len(dataset), dataset.column_count)
+        np.testing.assert_array_equal(whole.toarray(), dataset[:])
+    dataset = chunkhit.SparseDataset(ratings[0] / "split" / "test")
+    np.testing.assert_array_equal(dataset.to_scipy(held_out=True).toarray(), dataset[:][1])
+    with pytest.raises(chunkhit.Error, match="held"):
+        chunkhit.SparseDataset(ratings[0] / "whole").to_scipy(held_out=True)
+
+
 def test_gives_held_out_rows_beside(ratings, expected_rows):
     dataset = chunkhit.SparseDataset(ratings[0] / "split" / "test")
     x, held_out = dataset[:]

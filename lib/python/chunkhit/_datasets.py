@@ -224,6 +224,7 @@ class SparseDataset(OfRatings, Ids, Dataset):
 
     dataset[3]                 float32 (columns,); with format="csr" CsrRows of one row
     dataset[3:9], [[1, 5]]     float32 (rows, columns); or CsrRows
+    dataset.to_scipy()         all rows as a scipy.sparse.csr_matrix
 
     Where the source has held-out ratings (and held_out is True) or labels, it is a tuple: (x, held_out), (x, labels)
     or (x, held_out, labels).
@@ -256,6 +257,12 @@ class SparseDataset(OfRatings, Ids, Dataset):
     @property
     def has_held_out(self) -> bool:
         return self._wants_held_out and bool(self._core.has_held_out)
+
+    def to_scipy(self, *, held_out: bool = False) -> Any:
+        """All rows as one scipy.sparse.csr_matrix (rows, columns) of float32, of the held-out ratings where held_out is True:
+        what EASE, SLIM and ALS take. Raises Error "usage" where the pack has no held-out ratings."""
+        indptr, indices, values, times = self._core.read(np.arange(len(self), dtype=np.uint64), held_out)
+        return CsrRows(indptr, indices, values, (len(self), self.column_count), times).to_scipy()
 
     def _summary(self) -> str:
         return f"{counted(len(self), 'row')} of {counted(self.column_count, 'column')}"
