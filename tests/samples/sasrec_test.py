@@ -14,7 +14,7 @@ try:
 except ModuleNotFoundError:
     sys.exit(print("skipped: torch is not installed"))
 
-done = subprocess.run([sys.executable, SAMPLE, "--epochs", "8", "--hidden", "32", "--json"], stdout=subprocess.PIPE, check=True, text=True)
+done = subprocess.run([sys.executable, SAMPLE, "--epochs", "8", "--batch", "32", "--json"], stdout=subprocess.PIPE, check=True, text=True)
 found = json.loads(done.stdout)
 print(found)
 assert found["users"] > 1_000 and found["hit_rate"] > 1.5 * found["hit_rate_of_popular"] > 0, found
