@@ -37,7 +37,9 @@ class PngReader {
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // texts may expand to gigabytes
     // As in Pillow, a stream may need a larger window than it says, and palettes may lack entries.
     png_set_option(png_, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON);
+#ifdef PNG_IGNORE_ADLER32  // not in Debian 13, where a wrong one is damage
     png_set_option(png_, PNG_IGNORE_ADLER32, PNG_OPTION_ON);  // the checksums of the chunks say as much
+#endif
     png_set_check_for_invalid_index(png_, 0);
     attempt([](PngReader& self) { png_read_info(self.png_, self.info_); });
   }

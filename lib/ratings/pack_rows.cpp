@@ -176,22 +176,22 @@ InputOrder input_order(const RatingRow& row, std::uint32_t index, std::size_t at
 }
 
 /// Numbers the ratings of a row whose kept times are equal where the input has them in another order than the
-/// columns. Keeps a buffer, so each thread has its own.
+/// columns. Keeps buffers, so each thread has its own.
 class TieNumbers {
  public:
   /// Appends those of the row that was appended last; `order(at)` gives the order of its rating `at`.
   template <class Order>
   void append(const Order& order, CsrRows& to) {
     const std::size_t begin = to.indptr[to.indptr.size() - 2];
-    const std::size_t count = to.indices.size() - begin;
-    keys_.resize(count);
-    for (std::size_t at = 0; at < count; ++at) keys_[at] = order(at);
-    if (!std::ranges::is_sorted(keys_)) std::ranges::sort(keys_);
-    const std::span times = std::span(to.times).subspan(begin);
-    for (std::size_t first = 0; first < count;) {
+    const std::span<const std::int64_t> times = std::span(to.times).subspan(begin);
+    find_equal(times);
+    keys_.clear();
+    for (const std::uint32_t at : equal_) keys_.push_back(order(at));
+    std::ranges::sort(keys_);
+    for (std::size_t first = 0; first < keys_.size();) {
       std::size_t end = first + 1;
       bool by_column = true;
-      for (; end < count && times[keys_[end].at] == times[keys_[first].at]; ++end)
+      for (; end < keys_.size() && times[keys_[end].at] == times[keys_[first].at]; ++end)
         by_column = by_column && keys_[end - 1].at < keys_[end].at;
       if (!by_column) {
         to.ties.resize(to.indices.size());
@@ -204,7 +204,44 @@ class TieNumbers {
   }
 
  private:
+  /// A time of the row in hand, and the first rating that has it; kNoRating once it is in `equal_`.
+  struct Seen {
+    std::int64_t time = 0;
+    std::uint32_t row = 0;  ///< a number of the row
+    std::uint32_t first = 0;
+  };
+  static constexpr std::uint32_t kNoRating = UINT32_MAX;
+
+  /// Finds ratings whose time others have, too: few, as a rule, which are all that is sorted.
+  void find_equal(std::span<const std::int64_t> times) {
+    equal_.clear();
+    if (times.size() < 2) return;
+    const int bits = std::bit_width(2 * times.size() - 1);
+    const std::size_t slots = std::size_t{1} << bits;
+    if (seen_.size() < slots) seen_.resize(slots);
+    if (++row_ == 0) {
+      std::ranges::fill(seen_, Seen{});
+      row_ = 1;
+    }
+    for (std::size_t at = 0; at < times.size(); ++at) {
+      std::size_t slot = static_cast<std::uint64_t>(times[at]) * kGoldenRatio >> (64 - bits);
+      while (seen_[slot].row == row_ && seen_[slot].time != times[at]) slot = (slot + 1) & (slots - 1);
+      Seen& seen = seen_[slot];
+      const auto number = static_cast<std::uint32_t>(at);
+      if (seen.row != row_) {
+        seen = {times[at], row_, number};
+        continue;
+      }
+      if (seen.first != kNoRating) equal_.push_back(std::exchange(seen.first, kNoRating));
+      equal_.push_back(number);
+    }
+  }
+
+  static constexpr std::uint64_t kGoldenRatio = 0x9e3779b97f4a7c15;  // spreads near numbers
   std::vector<InputOrder> keys_;
+  std::vector<std::uint32_t> equal_;
+  std::vector<Seen> seen_;
+  std::uint32_t row_ = 0;
 };
 
 /// Appends one row, made of a user's ratings, to the CSR arrays, its entries sorted by column.
