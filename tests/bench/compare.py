@@ -11,6 +11,7 @@ Inputs are made once, in build/compare/inputs; packs are written to /dev/shm. Ab
 python3-numpy, python3-pil and nginx-light.
 """
 import argparse
+import filecmp
 import json
 import os
 import pathlib
@@ -161,6 +162,14 @@ READING = {
 }
 
 
+def share(old, new):
+    """Lets both builds read one pack where both have packed equal parts: equal bytes on other pages took up to 1.3 of the time."""
+    parts = sorted(path.name for path in old.glob("part-*") if path.suffix != ".json")
+    if parts and filecmp.cmpfiles(old, new, parts, shallow=False)[0] == parts:
+        shutil.rmtree(old)
+        old.symlink_to(new)
+
+
 def make_packs(old, new, packs):
     """Each build's packs, in packs/old and packs/new."""
     def make(name, *arguments):
@@ -169,6 +178,7 @@ def make_packs(old, new, packs):
             pack(old, packs / "old" / name, *arguments)
         except Failed:
             shutil.copytree(packs / "new" / name, packs / "old" / name)
+        share(packs / "old" / name, packs / "new" / name)
     make("small", "pack-images", "small", "--labels", "small.csv")
     make("large", "pack-images", "large", "--labels", "large.csv")
     make("large-shard", "pack-images", "large", "--labels", "large.csv", "--container", "shard")
