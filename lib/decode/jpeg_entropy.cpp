@@ -277,7 +277,7 @@ bool JpegEntropy::Decoder::read_codes(jpeg_decompress_struct& info, const jpeg_c
         codes_dc_.fill(0);
         until_restart = out.restart_interval - 1;
       }
-      codes.reserve(block_count_ * kBlockValues);
+      codes.reserve(std::size_t{block_count_} * kBlockValues);
       if (has_bmi2_ ? !read_mcu_bmi2(info, out, mcu, codes) : !read_mcu(info, out, mcu, codes)) return false;
     }
   }
@@ -414,14 +414,14 @@ void JpegCodes::write_headers(jpeg_compress_struct& out) {
 }
 
 void JpegCodes::write(jpeg_compress_struct& out, ByteBuffer& to) const {
-  std::array<Code, kSlots * 256> codes{};
+  std::array<Code, std::size_t{kSlots} * 256> codes{};
   for (unsigned slot = 0; slot < kSlots; ++slot) {
     const JHUFF_TBL* const table = table_of(out, slot);
     if (table == nullptr) continue;
     std::uint32_t code = 0, used = 0;
     for (unsigned length = 1; length <= kMaxCodeBits; ++length, code <<= 1)
       for (unsigned i = 0; i < table->bits[length]; ++i)
-        codes[slot * 256 + table->huffval[used++]] = {code++, length};
+        codes[std::size_t{slot} * 256 + table->huffval[used++]] = {code++, length};
   }
   constexpr std::size_t kBlock = 4096, kMaxTokenBytes = 8;  // 27 bits, each byte followed by 0; or a marker
   std::size_t written = to.size();

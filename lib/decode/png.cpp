@@ -37,7 +37,7 @@ class PngReader {
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // texts may expand to gigabytes
     // As in Pillow, a stream may need a larger window than it says, and palettes may lack entries.
     png_set_option(png_, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON);
-#ifdef PNG_IGNORE_ADLER32  // not in Debian 13, where a wrong one is damage
+#ifdef PNG_IGNORE_ADLER32                                     // not in Debian 13, where a wrong one is damage
     png_set_option(png_, PNG_IGNORE_ADLER32, PNG_OPTION_ON);  // the checksums of the chunks say as much
 #endif
     png_set_check_for_invalid_index(png_, 0);
@@ -171,7 +171,7 @@ void narrow(std::uint8_t* values, std::size_t count, std::size_t channels, DeepV
   }
 }
 
-using RgbaTable = std::array<std::uint8_t, 4 * 256>;
+using RgbaTable = std::array<std::uint8_t, std::size_t{4} * 256>;
 
 /// The colors of indices. An entry that the palette lacks is the gray of its number, as in Pillow.
 RgbaTable rgba_of(Bytes palette, Bytes alphas) {
@@ -208,7 +208,8 @@ class PngFile final : public OpenedImage {
     ByteBuffer rgba(is_indexed ? 4 * std::size_t{region.width} : 0);
     for (std::uint32_t y = 0; y < region.height; ++y) {
       const std::uint8_t* row = rows.data() + (region.y + y) * row_values + std::size_t{region.x} * channels;
-      for (std::size_t x = 0; x < rgba.size() / 4; ++x) std::memcpy(&rgba[4 * x], &colors[4 * row[x]], 4);
+      for (std::size_t x = 0; x < rgba.size() / 4; ++x)
+        std::memcpy(&rgba[4 * x], &colors[std::size_t{4} * row[x]], 4);
       convert_channels(is_indexed ? rgba.data() : row, is_indexed ? 4 : channels, image.row(y), plan.channels,
                        region.width);
     }
