@@ -65,7 +65,8 @@ def test_rejects_hold_no_raw_bytes_of_a_damaged_file(space):
     write(space("raw/x/chunk.png"), good[:at] + png_chunk(b"\x00\xffA\x80", b"") + good[at:])
     write(space("raw/x/good.png"), good)
     reasons = packed(space("raw"), space("raw-out"), "--resize", "16x16")
-    check(reasons == {"x/chunk.png": "damaged PNG: [00][FF]A[80]: invalid chunk type"}, reasons)
+    said = reasons.pop("x/chunk.png").removeprefix("damaged PNG: [00][FF]A[80]: ")
+    check(said in ("invalid chunk type", "bad header (invalid type)") and not reasons, said, reasons)
     with open(space("raw-out/part-00000.json"), encoding="utf-8") as file:
         check("[00][FF]A[80]" in file.read(), "the part's record holds the same text")
 

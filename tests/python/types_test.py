@@ -1,4 +1,5 @@
 """The types of options are those that C++ takes, and mypy finds what is misspelt."""
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -167,8 +168,13 @@ def findings(tmp_path_factory):
     return find
 
 
-def test_the_package_and_right_uses_of_it_pass_mypy_strict(findings):
+def test_the_package_passes_mypy_strict(findings):
+    if not importlib.metadata.version("mypy").startswith("1.0."):
+        pytest.skip("what Pillow and others have as types is that of Debian 12")
     assert findings(SOURCES, SOURCES) == []
+
+
+def test_right_uses_of_the_package_pass_mypy_strict(findings):
     assert findings(PACKAGE, "--follow-imports=silent", "right.py") == []
 
 
