@@ -57,7 +57,7 @@ class JpegSession : public JpegEntropy {
       return;
     }
     if (out_of_memory_) throw std::bad_alloc();
-    throw ImageError(RejectKind::damaged, reason_.data());
+    throw ImageError(kind_, reason_.data());
   }
   [[nodiscard]] Bytes file() const { return file_; }
   [[nodiscard]] bool checks_whole() const { return monitor_.options().check == DecodeCheck::whole; }
@@ -93,7 +93,7 @@ class JpegSession : public JpegEntropy {
     errors_.format_message(reinterpret_cast<j_common_ptr>(&info), text.data());
     std::array<char, JMSG_LENGTH_MAX + 32> reason;
     std::snprintf(reason.data(), reason.size(), "damaged JPEG: %s", text.data());
-    describe_unsupported(reason);
+    if (describe_unsupported(reason)) kind_ = RejectKind::unsupported;
     end_attempt(reason.data());
   }
 
@@ -104,7 +104,7 @@ class JpegSession : public JpegEntropy {
 
   // Distinguishes formats that libjpeg-turbo does not support from damage. SOF markers: ITU-T T.81, table
   // B.1; JPEG-LS: T.87.
-  void describe_unsupported(std::array<char, JMSG_LENGTH_MAX + 32>& reason) const {
+  bool describe_unsupported(std::array<char, JMSG_LENGTH_MAX + 32>& reason) const {
     const int number = errors_.msg_parm.i[0];
     constexpr int kJpegLs = 0xf7;
     if (errors_.msg_code == JERR_BAD_PRECISION) {
@@ -117,7 +117,10 @@ class JpegSession : public JpegEntropy {
                     lossless ? differential ? " lossless" : "lossless" : "", static_cast<unsigned>(number));
     } else if (errors_.msg_code == JERR_UNKNOWN_MARKER && number == kJpegLs) {
       std::snprintf(reason.data(), reason.size(), "JPEG-LS is not supported");
+    } else {
+      return false;
     }
+    return true;
   }
 
   // Returns whether a warning affects no pixel. Decoders of baseline JPEG ignore the progression in a scan's
@@ -182,6 +185,7 @@ class JpegSession : public JpegEntropy {
   void check_progress() {
     const bool is_late = ++progress_calls_ % kCallsPerCheck == 0 && monitor_.is_out_of_time();
     if (!is_late && info.input_scan_number <= kMaxScans) return;
+    kind_ = is_late ? RejectKind::too_slow : RejectKind::too_large;
     if (is_late)
       std::snprintf(reason_.data(), reason_.size(), "%s", monitor_.time_error().c_str());
     else
@@ -195,6 +199,7 @@ class JpegSession : public JpegEntropy {
   jpeg_progress_mgr progress_{};
   std::jmp_buf return_here_{};
   std::array<char, JMSG_LENGTH_MAX + 32> reason_{};
+  RejectKind kind_ = RejectKind::damaged;
   std::array<char, JMSG_LENGTH_MAX> end_{};  // where the data ends
   unsigned progress_calls_ = 0;
   bool lacks_end_marker_ = false;

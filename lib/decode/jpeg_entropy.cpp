@@ -265,7 +265,7 @@ struct NumberBits {
 
 bool JpegEntropy::Decoder::read_codes(jpeg_decompress_struct& info, const jpeg_compress_struct& out,
                                       JpegCodes& codes) {
-  codes.reserve(info.src->bytes_in_buffer);
+  codes.reserve(2 * info.src->bytes_in_buffer);  // a code of less than four bits is rare
   unsigned until_restart = out.restart_interval;
   for (Mcu mcu{0, 0}; mcu.y < info.MCU_rows_in_scan; ++mcu.y) {
     if (info.progress != nullptr) info.progress->progress_monitor(reinterpret_cast<j_common_ptr>(&info));
@@ -336,7 +336,13 @@ bool JpegCodes::read(jpeg_decompress_struct& info, const jpeg_compress_struct& o
   for (int i = 0; i < info.comps_in_scan; ++i)
     if (info.cur_comp_info[i]->component_index != i) return false;
   decoder_ = std::make_unique_for_overwrite<JpegEntropy::Decoder>();
-  return decoder_->start(info) && decoder_->read_codes(info, out, *this);
+  const bool is_read = decoder_->start(info) && decoder_->read_codes(info, out, *this);
+  decoder_.reset();
+  if (!is_read) {
+    tokens_.reset();
+    count_ = capacity_ = 0;
+  }
+  return is_read;
 }
 
 namespace {

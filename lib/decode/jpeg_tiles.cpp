@@ -52,7 +52,7 @@ class TileWriter : protected JpegEntropy {
   Bytes run() {
     if (setjmp(return_here_) != 0) {
       if (out_of_memory_) throw std::bad_alloc();
-      throw ImageError(RejectKind::damaged, reason_.data());
+      throw ImageError(kind_, reason_.data());
     }
     jpeg_create_compress(&out_);
     write();
@@ -100,6 +100,7 @@ class TileWriter : protected JpegEntropy {
   }
   void check_time() {
     if (!monitor_.is_out_of_time()) return;
+    kind_ = RejectKind::too_slow;
     monitor_.time_error().copy(reason_.data(), reason_.size() - 1);
     std::longjmp(return_here_, 1);
   }
@@ -120,6 +121,7 @@ class TileWriter : protected JpegEntropy {
   bool has_room_ = false;
   std::jmp_buf return_here_{};
   std::array<char, JMSG_LENGTH_MAX + 32> reason_{};
+  RejectKind kind_ = RejectKind::damaged;
   bool out_of_memory_ = false;
 };
 

@@ -183,7 +183,7 @@ class TieNumbers {
   template <class Order>
   void append(const Order& order, CsrRows& to) {
     const std::size_t begin = to.indptr[to.indptr.size() - 2];
-    const std::span<const std::int64_t> times = std::span(to.times).subspan(begin);
+    const std::span<const std::int64_t> times = std::span(to.times).subspan(begin, to.indices.size() - begin);
     find_equal(times);
     keys_.clear();
     for (const std::uint32_t at : equal_) keys_.push_back(order(at));
@@ -216,7 +216,7 @@ class TieNumbers {
   void find_equal(std::span<const std::int64_t> times) {
     equal_.clear();
     if (times.size() < 2) return;
-    const int bits = std::bit_width(2 * times.size() - 1);
+    const auto bits = static_cast<int>(std::bit_width(2 * times.size() - 1));
     const std::size_t slots = std::size_t{1} << bits;
     if (seen_.size() < slots) seen_.resize(slots);
     if (++row_ == 0) {

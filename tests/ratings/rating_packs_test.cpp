@@ -237,7 +237,8 @@ std::string everything(const RatingPacks& made) {
     for (std::uint64_t first = 0; first < pack.row_count(); first += 300) {
       FilledPack block;
       pack.fill(first, std::min(first + 300, pack.row_count()), block.x, block.held_out);
-      text << '\n' << text_of(block.x) << '\n' << text_of(block.held_out);
+      text << '\n' << text_of(block.x) << '\n' << text_of(block.held_out) << "\nties";
+      for (const std::uint32_t tie : block.x.ties) text << ' ' << tie;
     }
   }
   return text.str();
@@ -274,6 +275,20 @@ TEST(RatingPacks, AreTheSameFromDiskAsFromMemory) {
       const RatingStoreSpec kept{.memory_bytes = memory, .folder = folder.path(), .keeps_times = true};
       EXPECT_EQ(everything(make(ratings, spec, {}, kept)), expected);
     }
+  }
+}
+
+// Days, say: users share them, and have several ratings of one.
+TEST(RatingPacks, KeepTheOrderOfEqualTimesOnDiskAsInMemory) {
+  std::vector<Rating> ratings = random_ratings();
+  for (Rating& rating : ratings) rating.time %= 5;
+  const TemporaryFolder folder;
+  for (RatingPacksSpec spec : specs_of_every_kind()) {
+    spec.keep_times = true;
+    const std::string expected = everything(make(ratings, spec));
+    EXPECT_NE(expected.find("ties "), std::string::npos);
+    const RatingStoreSpec kept{.memory_bytes = 1, .folder = folder.path(), .keeps_times = true};
+    EXPECT_EQ(everything(make(ratings, spec, {}, kept)), expected);
   }
 }
 

@@ -211,7 +211,9 @@ void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
   const PlanSource* const plan = run_.plan();
   try {
     for (const Reject& reject : rejects) {
-      if (reject.kind != RejectKind::missing && reject.kind != RejectKind::unreadable) continue;
+      if (reject.kind != RejectKind::missing && reject.kind != RejectKind::unreadable &&
+          reject.kind != RejectKind::changed && reject.kind != RejectKind::other)
+        continue;
       if (root.stamp(reject.file) == FileStamp{}) root.check_mounted(reject.file);
       if (plan != nullptr && is_unreadable(reject.file, *plan))
         throw MachineError(run_.options.root + "/" + reject.file +

@@ -59,7 +59,9 @@ void SizedSampleDecoder::complete(std::string_view file, const ImageHeader& head
 std::uint64_t SizedSampleDecoder::made_bytes(const ImageHeader& header, const ImagePlan& plan) const {
   const bool is_tiled = context_.spec.own_sizes.jpeg_tile != 0;
   const std::uint64_t held = reader_.held_bytes(plan);
-  if (keeps_jpeg_) return held + (is_tiled ? header.block_bytes : 0) + 2 * plan.payload_bytes;
+  constexpr std::uint64_t kCodeBytes = 8;  // of a byte of the file, where tiles are made from its codes
+  const std::uint64_t recoding = std::max(header.block_bytes, kCodeBytes * reader_.file().size());
+  if (keeps_jpeg_) return held + (is_tiled ? recoding : 0) + 2 * plan.payload_bytes;
   const std::uint64_t pixel_bytes = plan.transform.sample.pixel_bytes();
   const std::uint64_t transforming = reader_.transform_bytes(plan) + pixel_bytes;
   if (is_encoded(plan.transform)) return std::max(transforming, held + pixel_bytes + 2 * plan.payload_bytes);

@@ -68,6 +68,29 @@ TEST_F(SampleDecoderTest, RejectsARangeOverTheLimitOfBytes) {
   }
 }
 
+TEST_F(SampleDecoderTest, SaysOfWhatKindARejectIs) {
+  const auto kind_of = [&](const std::string& bytes) {
+    folder.write("root/0.jpg", bytes);
+    try {
+      static_cast<void>(sample(files, 0));
+    } catch (const ImageError& error) {
+      return error.kind();
+    }
+    return RejectKind::other;
+  };
+  std::string deep = first;
+  deep[deep.find("\xff\xc0") + 4] = 12;          // bits a sample
+  EXPECT_EQ(kind_of(first), RejectKind::other);  // none
+  EXPECT_EQ(kind_of(deep), RejectKind::unsupported);
+  EXPECT_EQ(kind_of(first.substr(0, first.size() / 2)), RejectKind::damaged);
+  EXPECT_EQ(kind_of(""), RejectKind::empty);
+  EXPECT_EQ(kind_of("words"), RejectKind::unknown_type);
+  std::filesystem::remove(folder.path("root/0.jpg"));
+  EXPECT_THROW(static_cast<void>(sample(files, 0)), ImageError);
+  spec.max_decode_bytes = 1;
+  EXPECT_EQ(kind_of(first), RejectKind::too_large);
+}
+
 TEST_F(SampleDecoderTest, EndsTheRunWhereAContainerWasCut) {
   std::filesystem::resize_file(folder.path("box"), first.size());
   try {
