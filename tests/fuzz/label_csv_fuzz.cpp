@@ -35,7 +35,7 @@ std::optional<SampleList> list_pieces(Bytes csv, std::size_t piece_bytes, const 
   }
 }
 
-std::string quoted(std::string_view text) {
+std::string csv_field(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
   return quoted + '"';
@@ -43,11 +43,11 @@ std::string quoted(std::string_view text) {
 
 std::string written(const SampleList& list) {
   std::string text = "file";
-  for (const std::string& column : list.label_columns) text += ',' + quoted(column);
+  for (const std::string& column : list.label_columns) text += ',' + csv_field(column);
   text += '\n';
   for (std::size_t index = 0; index < list.size(); ++index) {
-    text += quoted(list.file(index));
-    for (const std::string& label : list.label_text(index)) text += ',' + quoted(label);
+    text += csv_field(list.file(index));
+    for (const std::string& label : list.label_text(index)) text += ',' + csv_field(label);
     text += '\n';
   }
   return text;
