@@ -141,7 +141,7 @@ with Workspace() as space:
     seed = draw_seed()
     rng = random.Random(seed)
     for arguments in (["--container", "hdf5"], ["--container", "hdf5", "--codec", "deflate"], ["--container", "shard"],
-                      ["--container", "hdf5", *OWN_SIZES], ["--container", "shard", *OWN_SIZES]):
+                      ["--container", "shard", *OWN_SIZES]):
         good = space("pack")
         has_own_sizes = "--sizes" in arguments
         pack(root, good, *arguments, "--max-errors", "10", "--force")

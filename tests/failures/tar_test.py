@@ -139,7 +139,7 @@ def test_shards_of_webdataset(space):
     check("deep/001.tar/000000.png" in found, list(found))
     pack(space("shards"), "-o", space("by-folder"))
     check(fingerprint(space("by-folder")) == fingerprint(space("shards-pack")), "a folder of shards is these shards")
-    pack(*both, "-o", space("sized"), *OWN_SIZES, "--container", "hdf5")
+    pack(*both, "-o", space("sized"), *OWN_SIZES)
     run("pack-verify", space("sized"))
     pack(*both, "-o", space("split"), "--split", "train=0.75,val=0.25")
     train, val = samples(space("split/train")), samples(space("split/val"))

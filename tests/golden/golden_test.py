@@ -5,7 +5,8 @@ Usage: golden_test.py BIN [--record NAME]; --record adds NAME.tar.xz, for a rele
 merged ratings, 0.1.0-ratings has them, and a plan of ratings, which is no longer finished; both have no images of their own sizes, 0.1.0-own-sizes has;
 these three have no states, 0.1.0-states has; all four have no times of ratings, 0.1.0-times has; all five have no masks, 0.1.0-masks
 has; all six have no views, 0.1.0-views has; none of them has hashes of samples, 0.2.0 has;
-none of these has several fields, 0.2.0-fields has."""
+none of these has several fields, 0.2.0-fields has.
+Images of their own sizes in HDF5 (own-sizes-hdf5) are read, and no longer written."""
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import sys
 import tarfile
 import tempfile
 
+import h5py
 import numpy as np
 from PIL import Image
 
@@ -36,7 +38,6 @@ PACKS = {
     "numbers": [*IMAGES, "--container", "shard", "--codec", "zstd", "--label-column", "x", "--label-column", "y"],
     "merged": ["pack-merge"],
     "own-sizes": ["pack-images", "images", "--labels", "images/labels.csv", "--sizes", "own", "--progress", "none"],
-    "own-sizes-hdf5": ["pack-images", "images", "--labels", "images/labels.csv", "--sizes", "own", "--container", "hdf5", "--progress", "none"],
     "own-sizes-small": ["pack-images", "images", "--labels", "images/labels.csv", "--sizes", "own", "--max-side", "9", "--progress", "none"],
     "masks-shard": [*IMAGES, "--pair", "masks", "--container", "shard"],
     "masks-hdf5": [*IMAGES, "--pair", "masks", "--codec", "deflate", "--part-bytes", "3600"],
@@ -199,6 +200,27 @@ def check_packs(folder):
                 check(len(rows) == recorded["samples"] + 1, listed)
 
 
+def check_damage_is_found(pack):
+    """Of a layout that is only read now: every damage, and a change by another program."""
+    part = os.path.join(pack, "part-00000.h5")
+    with open(part, "rb") as file:
+        whole = file.read()
+    for at in range(9, len(whole), len(whole) // 41):
+        with open(part, "wb") as file:
+            file.write(whole[:at] + bytes([whole[at] ^ 16]) + whole[at + 1:])
+        check(chunkhit.verify_pack(pack)["problems"], "byte", at, "of", part)
+    with open(part, "wb") as file:
+        file.write(whole)
+    with h5py.File(part, "r+") as file:
+        file.attrs["another"] = 1
+    try:
+        chunkhit.ImageDataset(part)
+    except chunkhit.Error as error:
+        check("own sizes without the index" in str(error), error)
+    else:
+        check(False, part, "was opened without its index")
+
+
 def check_old_packs_are_inputs(folder, space):
     train, test = (os.path.join(folder, "ratings-shard", name) for name in ("train", "test"))
     run("pack-sparse", train, test, "--output", "joined", "--progress", "none", folder=space)
@@ -255,6 +277,8 @@ def main():
                 tar.extractall(folder)
             check_packs(folder)
             check_old_packs_are_inputs(folder, space)
+            if os.path.exists(own_sizes := os.path.join(folder, "own-sizes-hdf5")):
+                check_damage_is_found(own_sizes)
             print(version, "passed; its plan is", check_plan(folder, space, "plan", os.path.join(folder, "images"), "hdf5"))
 
 

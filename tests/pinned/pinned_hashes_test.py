@@ -113,7 +113,6 @@ CASES = {
     "own_sizes_photo": OWN_SIZES + ["--store", "photo", "--short-side", "16"],
     "own_sizes_encoded": OWN_SIZES + ["--max-side", "20", "--quality", "80"],
     "own_sizes_files": OWN_SIZES + ["--jpeg-tile", "0"],
-    "own_sizes_hdf5": OWN_SIZES + ["--container", "hdf5"],
     "own_sizes_raw": OWN_SIZES + ["--store", "raw", "--channels", "gray"],
     "ratings_shard": RATINGS,
     "ratings_shard_raw": RATINGS + ["--codec", "none", "--chunk-rows", "40", "--part-bytes", "4000"],

@@ -37,11 +37,11 @@ def table(packs):
     return packs / "people.csv"
 
 
-@pytest.fixture(scope="module", params=["hdf5", "shard", "own sizes", "own sizes in hdf5"])
+@pytest.fixture(scope="module", params=["hdf5", "shard", "own sizes"])
 def pack(request, packs, table):
     path = packs / f"people of {request.param}"
     sizes = {"sizes": "own"} if request.param.startswith("own") else {"chunk_samples": 7}
-    container = "hdf5" if request.param.endswith("hdf5") else "shard"
+    container = "hdf5" if request.param == "hdf5" else "shard"
     chunkhit.pack_images(packs / "images", path, labels=table, keep_columns=list(COLUMNS), container=container,
                          part_bytes=6000, **sizes)
     return path

@@ -66,7 +66,7 @@ def write_masks(arrays, folder):
     return folder
 
 
-FORMS = [(container, sizes) for container in ("hdf5", "shard") for sizes in ("fixed", "own")]
+FORMS = [("hdf5", "fixed"), ("shard", "fixed"), ("shard", "own")]
 
 
 def pack(folder, out, container="hdf5", sizes="fixed", **options):

@@ -46,13 +46,9 @@ Image upright(const SizedImage& image) {
 
 struct Part {
   TemporaryFolder folder;
-  std::string path;
-  explicit Part(const char* name) : path(folder.path(name)) { write_sized_part(path, images(), 6); }
+  std::string path = folder.path("part-00000.zst");
+  Part() { write_sized_part(path, images(), 6); }
 };
-
-/// Tests of parts of this name: of both containers.
-class SizedImages : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Containers, SizedImages, testing::Values("part-00000.zst", "part-00000.h5"));
 
 AugmentSpec training() {
   AugmentSpec augment{.flip_horizontal = 0.5};
@@ -91,8 +87,8 @@ void compare_epoch(ImageLoader& loader, const AugmentSpec& augment, std::uint64_
   EXPECT_EQ(seen.size(), 2 * images().size());
 }
 
-TEST_P(SizedImages, AreCroppedAndResizedAsWholeOnesInEveryOrderAndCache) {
-  const Part part(GetParam());
+TEST(SizedImages, AreCroppedAndResizedAsWholeOnesInEveryOrderAndCache) {
+  const Part part;
   for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global})
     for (const Cache cache : {Cache::decoded, Cache::compressed, Cache::none})
       for (const std::uint32_t threads : {1u, 3u}) {
@@ -109,8 +105,8 @@ TEST_P(SizedImages, AreCroppedAndResizedAsWholeOnesInEveryOrderAndCache) {
 }
 
 /// Threads share a batch of many slices, so that it needs no memory for a batch each.
-TEST_P(SizedImages, NeedAsManyBatchesInMemoryAsAreMadeAhead) {
-  const Part part(GetParam());
+TEST(SizedImages, NeedAsManyBatchesInMemoryAsAreMadeAhead) {
+  const Part part;
   const auto batches_of = [&](std::uint64_t batch_size, std::uint32_t threads) {
     int allocations = 0;
     const ImageLoader loader(part.path,
@@ -130,8 +126,8 @@ TEST_P(SizedImages, NeedAsManyBatchesInMemoryAsAreMadeAhead) {
   EXPECT_EQ(batches_of(16, 9), 10);
 }
 
-TEST_P(SizedImages, AreCroppedForEvaluation) {
-  const Part part(GetParam());
+TEST(SizedImages, AreCroppedForEvaluation) {
+  const Part part;
   AugmentSpec augment;
   augment.resize_short = 40;
   augment.crop_height = 32;
@@ -141,8 +137,8 @@ TEST_P(SizedImages, AreCroppedForEvaluation) {
   compare_epoch(loader, augment, 0);
 }
 
-TEST_P(SizedImages, BecomeNormalizedPlanes) {
-  const Part part(GetParam());
+TEST(SizedImages, BecomeNormalizedPlanes) {
+  const Part part;
   ImageLoader loader(part.path, {.batch_size = 40,
                                  .augment = training(),
                                  .dtype = Dtype::float32,
@@ -159,8 +155,8 @@ TEST_P(SizedImages, BecomeNormalizedPlanes) {
   }
 }
 
-TEST_P(SizedImages, NeedAnAugmentationThatGivesOneShape) {
-  const Part part(GetParam());
+TEST(SizedImages, NeedAnAugmentationThatGivesOneShape) {
+  const Part part;
   const auto error_of = [&](const AugmentSpec& augment) {
     try {
       const ImageLoader loader(part.path, {.augment = augment});
@@ -184,9 +180,9 @@ TEST_P(SizedImages, NeedAnAugmentationThatGivesOneShape) {
 }
 
 /// With tiles that write_tiled_jpeg did not write, too: each row of MCUs is one.
-TEST_P(SizedImages, MayBeJpegFilesAsTheyCame) {
+TEST(SizedImages, MayBeJpegFilesAsTheyCame) {
   const TemporaryFolder folder;
-  const std::string path = folder.path(GetParam());
+  const std::string path = folder.path("part-00000.zst");
   std::vector<SizedImage> files = sized_images(40);
   for (std::size_t i = 0; i < files.size(); i += 2) {
     const std::vector<std::uint8_t> file =
@@ -217,8 +213,8 @@ TEST_P(SizedImages, MayBeJpegFilesAsTheyCame) {
   }
 }
 
-TEST_P(SizedImages, AreReadWholeAtTheirShapesByADataset) {
-  const Part part(GetParam());
+TEST(SizedImages, AreReadWholeAtTheirShapesByADataset) {
+  const Part part;
   const ImageDataset dataset(part.path);
   EXPECT_TRUE(dataset.info().images().own_sizes);
   const std::vector<std::uint64_t> samples{39, 0, 6, 6, 13};
@@ -235,8 +231,8 @@ TEST_P(SizedImages, AreReadWholeAtTheirShapesByADataset) {
   EXPECT_THROW(static_cast<void>(dataset.sample_shape(40)), Error);
 }
 
-TEST_P(SizedImages, AreVerifiedAndTold) {
-  const Part part(GetParam());
+TEST(SizedImages, AreVerifiedAndTold) {
+  const Part part;
   EXPECT_TRUE(verify_pack(part.path, {}).problems.empty());
   const PackInfo info = read_pack_info(part.path);
   std::uint64_t bytes = 0;
@@ -246,8 +242,8 @@ TEST_P(SizedImages, AreVerifiedAndTold) {
   EXPECT_EQ(info.images().channels, 3u);
 }
 
-TEST_P(SizedImages, WhoseBytesAreDamagedAreToldOrSkipped) {
-  const Part part(GetParam());
+TEST(SizedImages, WhoseBytesAreDamagedAreToldOrSkipped) {
+  const Part part;
   ByteBuffer bytes = read_file(part.path, 1 << 30);
   const std::unique_ptr<ChunkReader> reader = open_part(part.path);
   bytes[reader->chunks()[2].offset + 40] ^= 1;
@@ -267,8 +263,8 @@ TEST_P(SizedImages, WhoseBytesAreDamagedAreToldOrSkipped) {
 }
 
 // In order global they are read one by one, and each payload has a hash.
-TEST_P(SizedImages, OfWhichStorageGivesAnotherByteAreNamedOrSkippedAlone) {
-  const Part part(GetParam());
+TEST(SizedImages, OfWhichStorageGivesAnotherByteAreNamedOrSkippedAlone) {
+  const Part part;
   const std::unique_ptr<ChunkReader> reader = open_part(part.path);
   const StoredChunk& chunk = reader->chunks()[2];
   const std::uint64_t first_bytes = reader->samples().sizes.stored_bytes(chunk.first_sample);
@@ -299,7 +295,7 @@ TEST_P(SizedImages, OfWhichStorageGivesAnotherByteAreNamedOrSkippedAlone) {
 
 /// Nothing but the frame of the sample says so where hashes are not compared.
 TEST(SizedFrames, ThatAreDamagedAreToldOrSkipped) {
-  const Part part("part-00000.zst");
+  const Part part;
   ByteBuffer bytes = read_file(part.path, 1 << 30);
   const StoredChunk chunk = open_part(part.path)->chunks()[1];
   ASSERT_EQ(chunk.first_sample, 6u);
@@ -323,9 +319,9 @@ TEST(SizedFrames, ThatAreDamagedAreToldOrSkipped) {
   }
 }
 
-TEST_P(SizedImages, ThatAreTooLongOnceResizedAreNamedWhenTheyAreOpened) {
+TEST(SizedImages, ThatAreTooLongOnceResizedAreNamedWhenTheyAreOpened) {
   const TemporaryFolder folder;
-  const std::string path = folder.path(GetParam());
+  const std::string path = folder.path("part-00000.zst");
   std::vector<SizedImage> images = sized_images(3);
   images[1] = {ByteBuffer(2 * 10000 * 3), 2, 10000, PayloadKind::raw, 1};
   write_sized_part(path, images, 6);
@@ -342,9 +338,9 @@ TEST_P(SizedImages, ThatAreTooLongOnceResizedAreNamedWhenTheyAreOpened) {
 }
 
 /// Payloads with right hashes, one that has no end, one of another size.
-TEST_P(SizedImages, ThatCannotBeDecodedAreNamed) {
+TEST(SizedImages, ThatCannotBeDecodedAreNamed) {
   const TemporaryFolder folder;
-  const std::string path = folder.path(GetParam());
+  const std::string path = folder.path("part-00000.zst");
   std::vector<SizedImage> broken = sized_images(12);
   broken[4].payload.resize(broken[4].payload.size() * 2 / 3);
   broken[8].height += 1;
@@ -364,9 +360,9 @@ TEST_P(SizedImages, ThatCannotBeDecodedAreNamed) {
 }
 
 /// Whatever slice of a batch fails first, the caller has the error of the first damaged image.
-TEST_P(SizedImages, OfWhichSeveralAreDamagedAreNamedInTheirOrder) {
+TEST(SizedImages, OfWhichSeveralAreDamagedAreNamedInTheirOrder) {
   const TemporaryFolder folder;
-  const std::string path = folder.path(GetParam());
+  const std::string path = folder.path("part-00000.zst");
   std::vector<SizedImage> broken = sized_images(64);
   for (const std::size_t at : {20, 40, 60}) broken[at].height += 1;
   write_sized_part(path, broken, 6);
@@ -392,8 +388,8 @@ TEST_P(SizedImages, OfWhichSeveralAreDamagedAreNamedInTheirOrder) {
 }
 
 /// What decoding needs on all threads comes before what is kept.
-TEST_P(SizedImages, NeedMemoryForDecodingOnAllThreads) {
-  const Part part(GetParam());
+TEST(SizedImages, NeedMemoryForDecodingOnAllThreads) {
+  const Part part;
   const auto error_of = [&](Cache cache, std::uint64_t cache_bytes, std::uint32_t threads) {
     try {
       const ImageLoader loader(

@@ -10,6 +10,7 @@
 #include "codec/chunk_codec.h"
 #include "decode/jpeg_tiles.h"
 #include "store/part.h"
+#include "store/shard.h"
 #include "support/jpeg_writer.h"
 
 namespace chunkhit {
@@ -57,21 +58,17 @@ inline PartSpec sized_spec() {
   return spec;
 }
 
-/// Writes them, as HDF5 where the path ends so, with up to `chunk_samples` in a chunk, and one less in every
+/// Writes them with up to `chunk_samples` in a chunk, and one less in every
 /// second one.
 inline PartReport write_sized_part(const std::string& path, const std::vector<SizedImage>& images,
                                    std::size_t chunk_samples) {
-  const Container& kind = container(path.ends_with(".h5") ? "hdf5" : "shard");
-  const std::unique_ptr<ChunkWriter> writer = kind.create(path, sized_spec());
+  const std::unique_ptr<ChunkWriter> writer = create_shard(path, sized_spec());
   PartSamples samples;
   ByteBuffer chunk;
   std::uint64_t in_chunk = 0, chunks = 0;
   for (std::size_t i = 0; i < images.size(); ++i) {
     const SizedImage& image = images[i];
-    if (kind.is_zstd_stream)
-      append_raw_frame(image.payload, chunk);
-    else
-      chunk.insert(chunk.end(), image.payload.begin(), image.payload.end());
+    append_raw_frame(image.payload, chunk);
     samples.sizes.payload_bytes.push_back(static_cast<std::uint32_t>(image.payload.size()));
     samples.sizes.heights.push_back(image.height);
     samples.sizes.widths.push_back(image.width);

@@ -138,7 +138,7 @@ struct PackImagesSpec {
   bool accept_warnings = false;                 ///< pack damaged images as far as they can be decoded
   std::uint32_t max_seconds_per_image = 10;     ///< CPU time of decoding; 0: no limit
   std::uint64_t max_decode_bytes = 1ull << 30;  ///< memory for one image: its file, decoding and resizing
-  std::string container = "hdf5";               ///< "hdf5", "shard"
+  std::string container = "hdf5";               ///< "hdf5", "shard"; for Sizes::own "shard"
   std::string codec;  ///< "none", "deflate", "zstd", "photo", with ":LEVEL"; empty: the container's default
   std::uint64_t chunk_samples = 0;        ///< 0: computed
   std::uint64_t chunk_bytes = 0;          ///< maximum raw bytes per chunk (own sizes: stored); 0: computed

@@ -102,17 +102,16 @@ void check_sizes(const PackImagesSpec& spec) {
         "`quality`: is for what is encoded: `store` jpeg with images that are made smaller (`max_side`, "
         "`short_side`)");
   if (own.max_side != 0 && own.short_side != 0) throw_usage("`max_side` and `short_side` exclude each other");
-  const Container& kind = container(spec.container);
-  if (!kind.is_zstd_stream && (own.store == SizedStore::photo || own.store == SizedStore::zstd))
-    throw_usage(std::string("`store` ") + name_of(own.store) +
-                ": is for `container` shard; hdf5 takes jpeg and raw");
+  if (spec.container != "shard")
+    throw_usage("`sizes` own: `container`: expected shard, found " + spec.container +
+                "; HDF5 takes images of one shape");
   if (!spec.codec.empty() && spec.codec != "none")
     throw_usage("`sizes` own: `codec`: expected none, found " + spec.codec +
                 "; `store` says how images are stored");
   if (spec.chunk_samples != 0)
     throw_usage("`sizes` own: chunks are cut by `chunk_bytes`, not by `chunk_samples`");
-  if (spec.chunk_bytes > kind.max_chunk_bytes)
-    throw_usage("`chunk_bytes`: expected at most " + std::to_string(kind.max_chunk_bytes));
+  const std::uint64_t most = container(spec.container).max_chunk_bytes;
+  if (spec.chunk_bytes > most) throw_usage("`chunk_bytes`: expected at most " + std::to_string(most));
   if (spec.transform.layout != Layout::nhwc) throw_usage("`sizes` own: `layout`: expected nhwc");
 }
 
@@ -314,7 +313,7 @@ void check_spec(const PackImagesSpec& spec) {
 /// Images of their own sizes are compressed one by one, and so are their masks.
 std::string codec_libraries(const PackImagesSpec& spec, const SampleShape& sample) {
   if (spec.sizes != Sizes::own) return codec_library(codec_choice(spec).codec);
-  const bool is_raw = spec.own_sizes.store == SizedStore::raw || spec.container == "hdf5";
+  const bool is_raw = spec.own_sizes.store == SizedStore::raw;
   std::string libraries = is_raw ? "" : codec_library("zstd");
   if (!sample.pairs.empty()) libraries += (is_raw ? "" : ", ") + codec_library("deflate");
   return libraries;

@@ -17,13 +17,11 @@ namespace {
 /// A payload is one sample of a chunk.
 void check_payload(std::uint64_t bytes, const PackImagesSpec& spec) {
   const std::uint64_t max_bytes = container(spec.container).max_chunk_bytes;
-  const bool is_framed = container(spec.container).is_zstd_stream;
-  if ((is_framed ? raw_frame_bytes(bytes) : bytes) > max_bytes)
+  if (raw_frame_bytes(bytes) > max_bytes)
     throw ImageError(RejectKind::too_large, "would take " + bytes_text(static_cast<double>(bytes)) +
                                                 " in the pack, over the limit of " +
                                                 bytes_text(static_cast<double>(max_bytes)) +
-                                                "; `max_side` or `short_side` makes it smaller" +
-                                                (is_framed ? ", `container` hdf5 takes larger ones" : ""));
+                                                "; `max_side` or `short_side` makes it smaller");
 }
 
 }  // namespace
@@ -105,9 +103,7 @@ bool SizedSampleDecoder::is_encoded(const TransformPlan& plan) const {
          std::max(plan.sample.height, plan.sample.width) <= kMaxJpegSide;
 }
 
-bool SizedSampleDecoder::is_compressed() const {
-  return context_.spec.own_sizes.store != SizedStore::raw && context_.spec.container != "hdf5";
-}
+bool SizedSampleDecoder::is_compressed() const { return context_.spec.own_sizes.store != SizedStore::raw; }
 
 bool SizedSampleDecoder::is_photo(const TransformPlan& plan) const {
   return context_.spec.own_sizes.store != SizedStore::zstd && plan.channels == 3;
@@ -170,8 +166,7 @@ void SizedSampleDecoder::store_pixels(const ImageReader::Decoded& image, SizedSa
   compress(shape, sample);
 }
 
-/// Compresses a sample's pixels without loss, where that makes them smaller. In HDF5 they stay as h5py reads
-/// them.
+/// Compresses a sample's pixels without loss, where that makes them smaller.
 void SizedSampleDecoder::compress(const SampleShape& shape, SizedSample& sample) {
   if (!is_compressed()) return;
   reader_.free_large_buffers();

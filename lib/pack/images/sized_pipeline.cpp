@@ -17,9 +17,7 @@ namespace {
 /// Cuts images of their own sizes into chunks by their stored bytes, and writes these.
 class SizedChunks {
  public:
-  /// `framed`: each payload in a zstd frame of raw blocks.
-  SizedChunks(std::uint64_t chunk_bytes, bool framed, ChunkWriter& writer)
-      : chunk_bytes_(chunk_bytes), framed_(framed), writer_(writer) {}
+  SizedChunks(std::uint64_t chunk_bytes, ChunkWriter& writer) : chunk_bytes_(chunk_bytes), writer_(writer) {}
   /// Takes the next sample; notes its size.
   void take(const SizedSample& sample, ImageSizes& sizes);
   /// Writes what is left.
@@ -27,7 +25,6 @@ class SizedChunks {
 
  private:
   std::uint64_t chunk_bytes_;
-  bool framed_;
   ChunkWriter& writer_;
   ByteBuffer chunk_;
   std::uint64_t sample_count_ = 0;
@@ -35,12 +32,9 @@ class SizedChunks {
 
 void SizedChunks::take(const SizedSample& sample, ImageSizes& sizes) {
   const std::uint64_t payload_bytes = sample.payload.size();
-  const std::uint64_t stored_bytes = framed_ ? raw_frame_bytes(payload_bytes) : payload_bytes;
+  const std::uint64_t stored_bytes = raw_frame_bytes(payload_bytes);
   if (sample_count_ > 0 && chunk_.size() + stored_bytes > chunk_bytes_) finish();
-  if (framed_)
-    append_raw_frame(sample.payload, chunk_);
-  else
-    chunk_.insert(chunk_.end(), sample.payload.begin(), sample.payload.end());
+  append_raw_frame(sample.payload, chunk_);
   ++sample_count_;
   sizes.payload_bytes.push_back(static_cast<std::uint32_t>(payload_bytes));
   sizes.heights.push_back(sample.height);
@@ -77,7 +71,7 @@ class SizedPipeline final : public PartPipeline {
         decoders_(decoders),
         payloads_(std::max(job.buffer_bytes, 2 * job.chunk_bytes) - job.chunk_bytes +
                   kRowRoom * kBlocksPerThread * job.threads),
-        chunks_(job.chunk_bytes, job.container.is_zstd_stream, writer) {}
+        chunks_(job.chunk_bytes, writer) {}
 
  private:
   // Images of their own sizes have no slots: each thread makes one at a time. It waits for room for a payload

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -272,26 +270,19 @@ void check_library_index(const Hdf5Check& check, hid_t images, const std::vector
 }
 
 /// Writes chunks, and the index behind the HDF5 end of the file.
-class Hdf5PartWriter : public ChunkWriter {
+class ImagesWriter final : public ChunkWriter {
  public:
-  CompletePart complete(const PartSamples& samples) override {
-    const PartSpecBytes spec = encode_part_spec(spec_);
-    ByteBuffer index = spec_.payload().encode_index(spec_, chunks_, samples);
-    index.insert(index.begin(), spec.begin(), spec.end());
-    finish_hdf5(samples);
-    PendingFile& pending = output_.pending();
-    append_hdf5_index(pending, hdf5_format(spec_.hashes_samples), spec_.payload().kind(), chunks_, index);
-    const PartReport report = check_written_part(pending, open_hdf5_part, chunks_);
-    pending.flush();
-    return {report, std::move(pending)};
+  ImagesWriter(const std::string& path, const PartSpec& spec)
+      : spec_(spec),
+        output_(path, hdf5_metadata_block_bytes(spec.chunk_samples * spec.images().sample.byte_count())),
+        samples_(create_samples(output_.check(), output_.file(), spec_)) {
+    if (spec_.images().sample.pairs.empty())
+      write_part_attributes(output_.check(), output_.file(), samples_.get(), spec_);
   }
 
- protected:
-  Hdf5PartWriter(const std::string& path, const PartSpec& spec, std::uint64_t chunk_bytes)
-      : spec_(spec), output_(path, hdf5_metadata_block_bytes(chunk_bytes)) {}
-
   /// Writes a chunk where it belongs, while other parts use the library.
-  void write_at(std::uint64_t offset, const EncodedChunk& chunk) {
+  void append(const EncodedChunk& chunk) override {
+    const std::uint64_t offset = add_chunk(chunk);
     output_.pending().write_at(offset, chunk.stored);
     chunks_.push_back({.offset = offset,
                        .stored_bytes = chunk.stored.size(),
@@ -304,25 +295,17 @@ class Hdf5PartWriter : public ChunkWriter {
     sample_count_ += chunk.sample_count;
   }
 
-  /// Writes what the HDF5 library writes, and reads it again.
-  virtual void finish_hdf5(const PartSamples& samples) = 0;
-
-  PartSpec spec_;
-  Hdf5Output output_;
-  std::vector<StoredChunk> chunks_;
-  std::uint64_t sample_count_ = 0;
-};
-
-class ImagesWriter final : public Hdf5PartWriter {
- public:
-  ImagesWriter(const std::string& path, const PartSpec& spec)
-      : Hdf5PartWriter(path, spec, spec.chunk_samples * spec.images().sample.byte_count()) {
-    samples_ = create_samples(output_.check(), output_.file(), spec_);
-    if (spec_.images().sample.pairs.empty())
-      write_part_attributes(output_.check(), output_.file(), samples_.get(), spec_);
+  CompletePart complete(const PartSamples& samples) override {
+    const PartSpecBytes spec = encode_part_spec(spec_);
+    ByteBuffer index = spec_.payload().encode_index(spec_, chunks_, samples);
+    index.insert(index.begin(), spec.begin(), spec.end());
+    finish_hdf5(samples);
+    PendingFile& pending = output_.pending();
+    append_hdf5_index(pending, hdf5_format(spec_.hashes_samples), spec_.payload().kind(), chunks_, index);
+    const PartReport report = check_written_part(pending, open_hdf5_part, chunks_);
+    pending.flush();
+    return {report, std::move(pending)};
   }
-
-  void append(const EncodedChunk& chunk) override { write_at(add_chunk(chunk), chunk); }
 
  private:
   std::uint64_t add_chunk(const EncodedChunk& chunk) {
@@ -335,7 +318,8 @@ class ImagesWriter final : public Hdf5PartWriter {
     return output_.add_chunk(samples_.get(), at, mask, chunk.stored);
   }
 
-  void finish_hdf5(const PartSamples& samples) override {
+  /// Writes what the HDF5 library writes, and reads it again.
+  void finish_hdf5(const PartSamples& samples) {
     const Hdf5Session session;
     Hdf5Handle view;
     if (!spec_.images().sample.pairs.empty()) {
@@ -350,7 +334,6 @@ class ImagesWriter final : public Hdf5PartWriter {
     check_hdf5_file(samples);
   }
 
-  /// Reads again what HDF5 wrote by itself.
   void check_hdf5_file(const PartSamples& samples) {
     const Hdf5Check& check = output_.check();
     const Hdf5Handle file = open_hdf5_file(check, output_.pending().aside_path());
@@ -362,94 +345,11 @@ class ImagesWriter final : public Hdf5PartWriter {
     check_sample_columns(check, file.get(), images.get(), spec_, samples);
   }
 
+  PartSpec spec_;
+  Hdf5Output output_;
   Hdf5Handle samples_;
-};
-
-/// Visits the columns by which h5py finds a sample in /data: name, dimensions, numbers.
-template <class Visit>
-void visit_size_columns(const ImageSizes& sizes, std::uint32_t channels, Visit visit) {
-  const hsize_t count = sizes.payload_bytes.size();
-  const std::vector<std::uint64_t> bytes(sizes.payload_bytes.begin(), sizes.payload_bytes.end());
-  std::vector<std::uint64_t> offsets(count);
-  std::exclusive_scan(bytes.begin(), bytes.end(), offsets.begin(), std::uint64_t{0});
-  std::vector<std::uint32_t> shapes;
-  shapes.reserve(3 * count);
-  for (hsize_t i = 0; i < count; ++i)
-    shapes.insert(shapes.end(), {sizes.heights[i], sizes.widths[i], channels});
-  const std::array list{count};
-  visit("offsets", list, offsets);
-  visit("sizes", list, bytes);
-  visit("shapes", std::array{count, hsize_t{3}}, shapes);
-  visit("kinds", list, sizes.kinds);
-  visit("orientations", list, sizes.orientations);
-  visit("xxh3", list, sizes.payload_xxh3);
-  if (!sizes.mask_bytes.empty()) visit("mask_sizes", list, sizes.mask_bytes);
-}
-
-/// Creates /data in one piece of the file; its bytes are not written.
-Hdf5Handle create_data(const Hdf5Check& check, hid_t file, hsize_t bytes) {
-  const Hdf5Handle space = make_space(check, std::array{bytes});
-  const Hdf5Handle list = make_creation_list(check);
-  check(H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY), "take the bytes of /data at once");
-  check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
-  return create_dataset(check, file, kDataName, H5T_NATIVE_UINT8, space, list);
-}
-
-/// Writes payloads behind what the HDF5 library has given out for a file without datasets, and creates /data
-/// once their bytes are known: the library then gives it exactly these.
-class SizedImagesWriter final : public Hdf5PartWriter {
- public:
-  SizedImagesWriter(const std::string& path, const PartSpec& spec)
-      : Hdf5PartWriter(path, spec, 0), data_offset_(output_.end_of_addresses()) {
-    spec_.cache_advice = {};  // /data has no chunks
-  }
-
-  void append(const EncodedChunk& chunk) override {
-    write_at(data_offset_ + data_bytes_, chunk);
-    data_bytes_ += chunk.stored.size();
-  }
-
- private:
-  void finish_hdf5(const PartSamples& samples) override {
-    const Hdf5Session session;
-    const Hdf5Check& check = output_.check();
-    const hid_t file = output_.file();
-    Hdf5Handle data = create_data(check, file, data_bytes_);
-    check_data(data.get());
-    write_part_attributes(check, file, data.get(), spec_);
-    write_sample_columns(check, file, data.get(), spec_, samples);
-    visit_size_columns(samples.sizes, spec_.images().sample.channels,
-                       [&](const char* name, const auto& dimensions, const auto& numbers) {
-                         write_column(check, file, name, dimensions, numbers);
-                       });
-    check(data.close(), "close /data");
-    output_.close();
-    check_hdf5_file(samples);
-  }
-
-  void check_data(hid_t data) const {
-    const bool is_there = data_bytes_ == 0 || H5Dget_offset(data) == data_offset_;
-    if (!is_there || dataset_dimensions(output_.check(), data) != std::vector{data_bytes_})
-      output_.check().refuse("the HDF5 library did not put /data where its bytes are");
-  }
-
-  /// Reads again what HDF5 wrote by itself.
-  void check_hdf5_file(const PartSamples& samples) {
-    const Hdf5Check& check = output_.check();
-    const Hdf5Handle file = open_hdf5_file(check, output_.pending().aside_path());
-    const Hdf5Handle data = open_dataset(check, file.get(), kDataName);
-    check_data(data.get());
-    check_sample_columns(check, file.get(), data.get(), spec_, samples);
-    visit_size_columns(samples.sizes, spec_.images().sample.channels,
-                       [&](const char* name, const auto&, const auto& numbers) {
-                         using Number = typename std::decay_t<decltype(numbers)>::value_type;
-                         if (read_column<Number>(check, open_column(check, file.get(), name)) != numbers)
-                           check.refuse(std::string("/") + name + " was not written whole");
-                       });
-  }
-
-  hsize_t data_offset_;
-  hsize_t data_bytes_ = 0;
+  std::vector<StoredChunk> chunks_;
+  std::uint64_t sample_count_ = 0;
 };
 
 }  // namespace
@@ -463,7 +363,7 @@ std::unique_ptr<ChunkWriter> create_hdf5_part(const std::string& path, const Par
   leave_files_alone_at_exit();
   const Hdf5Session session;
   check_part_spec(spec, container("hdf5"));
-  if (spec.holds_own_sizes()) return std::make_unique<SizedImagesWriter>(path, spec);
+  if (spec.holds_own_sizes()) throw_bad_data("images of their own sizes are written as shards only");
   return std::make_unique<ImagesWriter>(path, spec);
 }
 

@@ -156,8 +156,6 @@ Hdf5Output::~Hdf5Output() {
 
 PendingFile& Hdf5Output::pending() { return state_->pending; }
 
-std::uint64_t Hdf5Output::end_of_addresses() const { return state_->end_of_addresses; }
-
 void Hdf5Output::rethrow() const {
   if (state_->error) throw Error(*state_->error);
 }

@@ -32,8 +32,6 @@ class Hdf5Output {
   [[nodiscard]] hid_t file() const { return file_.get(); }
   [[nodiscard]] const Hdf5Check& check() const { return check_; }
   [[nodiscard]] PendingFile& pending();
-  /// The end of what the library has given out: the next dataset in one piece begins there.
-  [[nodiscard]] std::uint64_t end_of_addresses() const;
   /// Adds the chunk that begins at `first` to a dataset; returns the offset at which the caller has to write
   /// `stored`: the library does not. Throws cannot_write.
   [[nodiscard]] std::uint64_t add_chunk(hid_t dataset, std::span<const hsize_t> first,
