@@ -16,6 +16,7 @@
 #include <istream>
 #include <memory>
 #include <new>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -359,6 +360,24 @@ std::vector<std::string> reversed_arguments(int argc, char** argv) {
   return arguments;
 }
 
+/// CLI11 takes a flag for the value of the one before it: `--time -o out` would write nowhere.
+void check_values(const std::deque<Flag>& flags, std::span<char* const> arguments) {
+  const auto flag_named = [&](std::string_view name) {
+    return std::ranges::find_if(flags, [&](const Flag& flag) {
+      const std::vector<std::string> names = flag.names();
+      return !flag.is_argument() && std::ranges::find(names, name) != names.end();
+    });
+  };
+  for (std::size_t i = 1; i + 1 < arguments.size(); ++i) {
+    const std::string name = arguments[i], next = arguments[i + 1];
+    const auto flag = flag_named(name);
+    if (flag == flags.end() || flag->takes == Flag::Takes::nothing || flag_named(next) == flags.end())
+      continue;
+    const std::string as_it_is = name.starts_with("--") ? "; " + name + "=" + next + " is that text" : "";
+    throw Error(ErrorCode::usage, name + ": expected a value, found the flag " + next + as_it_is);
+  }
+}
+
 }  // namespace
 
 int Command::run(int argc, char** argv, const std::function<int()>& body) {
@@ -375,6 +394,7 @@ int Command::run(int argc, char** argv, const std::function<int()>& body) {
     return app.config_to_str(/*default_also=*/true, /*write_description=*/false);
   };
   try {
+    check_values(flags_, {argv, argv + argc});
     std::vector<std::string> arguments = reversed_arguments(argc, argv);
     app.parse(arguments);
     for (Flag& flag : flags_) flag.given = given_of(*option_of(app, flag), flag);

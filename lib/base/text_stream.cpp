@@ -57,7 +57,7 @@ class GzipText {
   }
   /// Throws bad_data where the file must not end.
   void finish() const {
-    if (is_inside_) fail("is truncated: the file ends inside it");
+    if (is_inside_) fail("is truncated: the file ends inside it; copy or download it again");
   }
 
  private:

@@ -120,7 +120,7 @@ std::string printable_text(std::string_view text) {
 namespace {
 
 /// What other tools call an option, and what it is called here; of several rows the first that is valid.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kOtherWords{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 27> kOtherWords{{
     {"workers", "threads"},        {"num-workers", "threads"}, {"jobs", "threads"},
     {"n-jobs", "threads"},         {"size", "resize"},         {"image-size", "resize"},
     {"img-size", "resize"},        {"test-size", "test"},      {"test-size", "split"},
@@ -128,7 +128,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kOtherWo
     {"random-state", "seed"},      {"random-seed", "seed"},    {"compression", "codec"},
     {"compress", "codec"},         {"batch", "batch-size"},    {"extensions", "include"},
     {"stratify", "split"},         {"groups", "split-group"},  {"group-column", "split-group"},
-    {"ignore-errors", "on-error"},
+    {"ignore-errors", "on-error"}, {"user-column", "user"},    {"item-column", "item"},
+    {"rating-column", "value"},    {"rating", "value"},        {"timestamp", "time"},
 }};
 
 /// Words that mean the opposite: a name of one is no misspelling of the other's.

@@ -7,6 +7,7 @@
 #include "binding_pack.h"
 #include "chunkhit/image_writer.h"
 #include "chunkhit/rating_writer.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -177,7 +178,7 @@ class BoundImageWriter : public BoundWriter<ImageWriter, PackProgress> {
     std::vector<FieldPixels> held;
     held.reserve(fields.size());
     for (const auto& [name, role, array] : fields)
-      held.push_back({{name, role == "view" ? FieldRole::view : FieldRole::mask}, pixels_of(array)});
+      held.push_back({{name, enum_of<FieldRole>(role).value()}, pixels_of(array)});
     const std::span<const FieldPixels> pixels(held);
     if (image.ndim() == 1) return add_all(bytes, label_of(label), std::string_view(key), kept, pixels);
     add_all(pixels_of(image), label_of(label), std::string_view(key), kept, pixels);

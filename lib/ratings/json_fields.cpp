@@ -1,7 +1,6 @@
 #include "ratings/json_fields.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -9,12 +8,11 @@
 #include <utility>
 
 #include "base/text.h"
-#include "base/throw_error.h"
 #include "base/words.h"
+#include "ratings/field_detector.h"
 #include "ratings/json_line.h"
 #include "ratings/json_lines.h"
 #include "ratings/rating_names.h"
-#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -26,15 +24,17 @@ constexpr std::size_t kLinesOfNames = 1000;
 constexpr std::size_t kMaxNames = 1000;
 constexpr std::size_t kMaxDepth = 8;
 constexpr std::size_t kNamesTold = 20;
+constexpr std::size_t kLettersOfArray = 16;  // of the colon, two brackets, and blanks among them
+
+bool is_plain_letter(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || letter == '_';
+}
 
 /// Detects the fields of one input.
-class JsonDetector {
+class JsonDetector : FieldDetector {
  public:
   JsonDetector(const TextHead& head, const RatingTableSpec& spec, std::string_view name)
-      : name_(name),
-        lines_(first_lines(head, kLinesOfNames)),
-        wishes_{&spec.user, &spec.item, &spec.value, &spec.time},
-        is_whole_(head.is_whole) {
+      : FieldDetector(spec, name, false), lines_(first_lines(head, kLinesOfNames)), is_whole_(head.is_whole) {
     // A line that is cut off: the names that are given must do.
     is_cut_ = lines_.size() == 1 && !is_whole_ && head.text.find('\n') == std::string_view::npos;
   }
@@ -55,14 +55,6 @@ class JsonDetector {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw_bad_data(std::string(name_) + ": " + what);
-  }
-  static std::string flag(RatingField field) { return "`" + name_of(field) + "`"; }
-  [[nodiscard]] const std::string& wish(RatingField field) const {
-    return *wishes_[static_cast<std::size_t>(field)];
-  }
-
   /// Names the way for what holds ratings, but no object on each line.
   void check_lines() const {
     std::string_view line = lines_[0];
@@ -75,10 +67,27 @@ class JsonDetector {
       refuse(
           "line 1: found an object of several lines, expected a whole one on each line: "
           "jq -c . FILE | pack-sparse - ...");
+    if (const std::string name = only_array(line); !name.empty())
+      refuse("line 1: found one object with the array \"" + name +
+             "\", expected an object on each line: jq -c '." + name + "[]' FILE | pack-sparse - ...");
     if (line.starts_with("{'") || line.starts_with("{u'"))
       refuse(
           "line 1: found a dict of Python, expected JSON: python3 -c 'import ast, json, sys; "
           "[print(json.dumps(ast.literal_eval(line))) for line in sys.stdin]' < FILE | pack-sparse - ...");
+  }
+
+  /// The name of an array of objects that the only line begins with, where none of its names is a usual one.
+  [[nodiscard]] std::string only_array(std::string_view line) const {
+    std::size_t quotes[2] = {line.find('"'), line.find('"', line.find('"') + 1)};
+    if (lines_.size() != 1 || quotes[1] == std::string_view::npos) return "";
+    const std::string_view name = line.substr(quotes[0] + 1, quotes[1] - quotes[0] - 1);
+    std::string begin;
+    for (const char letter : line.substr(0, quotes[1] + kLettersOfArray))
+      if (letter != ' ' && letter != '\t') begin += letter;
+    if (!begin.starts_with("{\"" + std::string(name) + "\":[{")) return "";
+    const auto ends_line = line.find_last_not_of(" \t\r}");
+    const bool is_alone = is_cut_ || (ends_line != std::string_view::npos && line[ends_line] == ']');
+    return is_alone && std::ranges::all_of(name, is_plain_letter) ? std::string(name) : "";
   }
 
   void take_wishes() {
@@ -141,7 +150,19 @@ class JsonDetector {
     if (!user || !item) refuse_missing(user ? RatingField::item : RatingField::user);
     columns = {*user, *item, find(RatingField::value), find(RatingField::time)};
     if (columns.time && wish(RatingField::time).empty() && !is_usable_time()) columns.time.reset();
+    if (!columns.value && wish(RatingField::value).empty()) note_nested_values();
     check_different();
+  }
+
+  /// Nested fields are not taken by themselves: they may be of another thing than of the rating.
+  void note_nested_values() {
+    for (const std::string& name : table_.column_names) {
+      const std::size_t dot = name.rfind('.');
+      if (dot == std::string::npos || !is_usual_name(name.substr(dot + 1), RatingField::value)) continue;
+      table_.notices.push_back("no field is used as value, every rating is 1; the nested field \"" +
+                               printable_text(name) + "\" is read by `value` " + printable_text(name));
+      return;
+    }
   }
 
   [[nodiscard]] std::optional<std::size_t> find(RatingField field) const {
@@ -168,11 +189,20 @@ class JsonDetector {
   [[noreturn]] void refuse_missing(RatingField field) const {
     const std::vector<std::string>& names = table_.column_names;
     const std::string wished = wish(field).empty() ? "" : " \"" + printable_text(wish(field)) + '"';
-    const std::string hint = did_you_mean(wish(field), names);
+    std::string hint = did_you_mean(wish(field), names);
+    const auto nested = std::ranges::find_if(names, [&](const std::string& name) {
+      return name.find('.') != std::string::npos &&
+             name.starts_with(wish(field) + (wish(field).empty() ? "" : "."));
+    });
+    if (!wish(field).empty() && nested != names.end())
+      hint = "; it is an object: give one of its fields, such as \"" + printable_text(*nested) + '"';
+    if (hint.empty())
+      hint = "; give its name" +
+             (nested == names.end() ? "" : ", of a nested one with dots: " + printable_text(*nested));
     const auto told = std::span(names).first(std::min(names.size(), kNamesTold));
     refuse("line 1: no field" + wished + " for " + flag(field) + " among " +
            joined(told, ", ", [](const std::string& name) { return '"' + printable_text(name) + '"'; }) +
-           (hint.empty() ? "; give its name, of a nested one with dots: reviewer.id" : hint));
+           hint);
   }
 
   /// Whether a time that was not asked for is readable.
@@ -181,23 +211,8 @@ class JsonDetector {
     const std::string example = printable_text(std::string_view(texts_[column]).substr(0, 40));
     std::int64_t time = 0;
     if (example.empty() || parse_time(texts_[column], time)) return true;
-    const std::string& name = table_.column_names[column];
-    table_.unread_time = "field \"" + name + "\" holds \"" + example + "\", which is no number or YYYY-MM-DD";
-    table_.notices.push_back("field " + name + " is not used as time: \"" + example +
-                             "\" is neither a number nor YYYY-MM-DD nor YYYY-MM-DDTHH:MM:SS");
+    note_unread_time(example);
     return false;
-  }
-
-  /// One field cannot serve twice.
-  void check_different() const {
-    const RatingColumns& columns = table_.text.columns;
-    const std::array<std::optional<std::size_t>, 4> found{columns.user, columns.item, columns.value,
-                                                          columns.time};
-    for (std::size_t one = 0; one < found.size(); ++one)
-      for (std::size_t other = one + 1; other < found.size(); ++other)
-        if (found[one] && found[one] == found[other])
-          throw_usage(flag(static_cast<RatingField>(one)) + " and " + flag(static_cast<RatingField>(other)) +
-                      ": both are field \"" + table_.column_names[*found[one]] + "\"; give both");
   }
 
   [[nodiscard]] bool has_fields_of(const RatingTable& earlier) const {
@@ -224,13 +239,10 @@ class JsonDetector {
     return {lines_[0].data(), static_cast<std::size_t>(end - lines_[0].data())};
   }
 
-  std::string_view name_;
   std::vector<std::string_view> lines_;
-  std::array<const std::string*, 4> wishes_;
   bool is_whole_;  // the head is all of the file
   bool is_cut_ = false;
   std::vector<std::string> texts_;  // the first one of each field
-  RatingTable table_;
 };
 
 }  // namespace

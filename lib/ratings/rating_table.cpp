@@ -4,13 +4,11 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/text.h"
-#include "base/throw_error.h"
 #include "base/words.h"
+#include "ratings/field_detector.h"
 #include "ratings/id_map.h"
 #include "ratings/rating_names.h"
 #include "ratings/swapped_ids.h"
-#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -32,16 +30,15 @@ bool is_number(std::string_view text) {
 }
 
 /// Detects delimiter, quotes, header and columns of one table from its first lines and the options given.
-class TableDetector {
+class TableDetector : FieldDetector {
  public:
   TableDetector(const TextHead& head, const RatingTableSpec& spec, std::string_view name,
                 const RatingTable* earlier)
-      : spec_(spec),
-        name_(name),
+      : FieldDetector(spec, name, true),
+        spec_(spec),
         earlier_(earlier),
         head_(head.text),
         all_lines_(first_lines(head, kLinesOfIds)),
-        wishes_{&spec.user, &spec.item, &spec.value, &spec.time},
         lines_(all_lines_.begin(), all_lines_.begin() + static_cast<std::ptrdiff_t>(
                                                             std::min(all_lines_.size(), kDetectedLines))) {}
 
@@ -80,14 +77,6 @@ class TableDetector {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw_bad_data(std::string(name_) + ": " + what);
-  }
-  static std::string flag(RatingField field) { return "`" + name_of(field) + "`"; }
-  [[nodiscard]] const std::string& wish(RatingField field) const {
-    return *wishes_[static_cast<std::size_t>(field)];
-  }
-
   RatingTable without_lines() { return earlier_ != nullptr ? *earlier_ : table_; }
 
   /// A file without a header after one that had one, be it several files before: columns are in its order.
@@ -391,11 +380,7 @@ class TableDetector {
     if (!table_.column_names.empty()) {
       const std::string example = first_time();
       if (example.empty() || parse_time(example, time)) return true;
-      table_.unread_time = "column \"" + table_.column_names[*columns.time] + "\" holds \"" +
-                           printable_text(example.substr(0, 40)) + "\", which is no number or YYYY-MM-DD";
-      table_.notices.push_back("column " + table_.column_names[*columns.time] + " is not used as time: \"" +
-                               printable_text(example.substr(0, 40)) +
-                               "\" is neither a number nor YYYY-MM-DD nor YYYY-MM-DDTHH:MM:SS");
+      note_unread_time(printable_text(example.substr(0, 40)));
       return false;
     }
     const bool is_taken =
@@ -414,31 +399,13 @@ class TableDetector {
     return "";
   }
 
-  /// One column cannot serve two fields.
-  void check_different() const {
-    const RatingColumns& columns = table_.text.columns;
-    const std::array<std::optional<std::size_t>, 4> found{columns.user, columns.item, columns.value,
-                                                          columns.time};
-    for (std::size_t one = 0; one < found.size(); ++one)
-      for (std::size_t other = one + 1; other < found.size(); ++other)
-        if (found[one] && found[one] == found[other]) {
-          const bool are_given = !wishes_[one]->empty() && !wishes_[other]->empty();
-          throw_usage(flag(static_cast<RatingField>(one)) + " and " + flag(static_cast<RatingField>(other)) +
-                      (are_given ? " both name column " : ": both are column ") +
-                      std::to_string(*found[one] + 1) + (are_given ? "" : "; give both"));
-        }
-  }
-
   const RatingTableSpec& spec_;
-  std::string_view name_;
   const RatingTable* earlier_;
   std::string_view head_;
   std::vector<std::string_view> all_lines_;
-  std::array<const std::string*, 4> wishes_;
   std::vector<std::string_view> lines_;           // of them, those that delimiters are detected by
   std::vector<std::string> first_;                // fields of the first line
   std::vector<std::vector<std::string>> others_;  // of the other lines_
-  RatingTable table_;
 };
 
 }  // namespace

@@ -121,7 +121,9 @@ TEST(TextStream, FindsASecondGzipMemberThatIsCutOrBroken) {
   const std::string whole(kGzip);
   for (std::size_t bytes = 1; bytes < whole.size(); ++bytes)
     EXPECT_EQ(error_of(folder.write("cut", whole + whole.substr(0, bytes))),
-              folder.path("cut") + ": cannot be read: gzip member 2: is truncated: the file ends inside it");
+              folder.path("cut") +
+                  ": cannot be read: gzip member 2: is truncated: the file ends inside it; copy or download "
+                  "it again");
   EXPECT_EQ(error_of(folder.write("broken", whole + "x" + whole.substr(1))),
             folder.path("broken") +
                 ": cannot be read: gzip member 1: is followed by bytes that begin no other member");

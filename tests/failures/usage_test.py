@@ -25,6 +25,10 @@ with Workspace() as space:
                              ([root, "-o", space("x"), "--split-folder", "a,b"], '--split-folder; did you mean "--split-folders"?'),
                              ([root, "-o", space("x"), "--container", "zarr"], "--container: found zarr, expected one of hdf5, shard"),
                              ([root, labels, "-o", space("x")], "expected one folder, or archives alone"),
+                             # It made the folder --seed.
+                             ([root, "-o", "--seed", "3"], "-o: expected a value, found the flag --seed"),
+                             ([root, "--labels", "-o", space("x")],
+                              "--labels: expected a value, found the flag -o; --labels=-o is that text"),
                              # These had no effect, without a word.
                              ([root, "-o", space("x"), "--pad-color", "white", "--resize", "8x8"], "--pad-color: is for --fit, which pads"),
                              ([root, "-o", space("x"), "--mask-pad", "255", "--resize", "8x8"],

@@ -204,14 +204,19 @@ TEST(JsonLines, NameTheFieldsThatThereAre) {
       error_of("{\"reviewerID\": 1, \"asin\": {\"id\": 2}}", spec),
       "r.jsonl: line 1: no field \"reviewer\" for `user` among \"reviewerID\", \"asin.id\"; did you mean "
       "\"reviewerID\"?");
+  EXPECT_EQ(error_of("{\"user\": 1, \"thing\": 2}"),
+            "r.jsonl: line 1: no field for `item` among \"user\", \"thing\"; give its name");
   EXPECT_EQ(
-      error_of("{\"user\": 1, \"thing\": 2}"),
-      "r.jsonl: line 1: no field for `item` among \"user\", \"thing\"; give its name, of a nested one with "
-      "dots: reviewer.id");
+      error_of("{\"user\": 1, \"thing\": {\"no\": 2}}"),
+      "r.jsonl: line 1: no field for `item` among \"user\", \"thing.no\"; give its name, of a nested one "
+      "with dots: thing.no");
+  EXPECT_EQ(error_of("{\"review\": {\"t\": 1}, \"reviewer\": {\"id\": 2}}", spec),
+            "r.jsonl: line 1: no field \"reviewer\" for `user` among \"review.t\", \"reviewer.id\"; it is an "
+            "object: give one of its fields, such as \"reviewer.id\"");
   EXPECT_EQ(error_of("{\"user_id\": 1, \"userId\": 2, \"item\": 3}"),
             "r.jsonl: line 1: two fields for `user`, \"user_id\" and \"userId\"; give its name");
   spec.user = spec.item = "asin";
-  EXPECT_EQ(error_of("{\"asin\": 1}", spec), "`user` and `item`: both are field \"asin\"; give both");
+  EXPECT_EQ(error_of("{\"asin\": 1}", spec), "`user` and `item` both name field \"asin\"");
 }
 
 TEST(JsonLines, TakeGivenFieldsOfALineThatIsTooLongToLookAt) {
@@ -229,6 +234,23 @@ TEST(JsonLines, LeaveOutATimeThatCannotBeRead) {
   EXPECT_EQ(table.notices, (Rows{"field date is not used as time: \"yesterday\" is neither a number nor "
                                  "YYYY-MM-DD nor YYYY-MM-DDTHH:MM:SS"}));
   EXPECT_EQ(detected(R"({"user": 1, "item": 2, "time": 1112486027.25})").text.time_scale, 1'000'000);
+}
+
+TEST(JsonLines, SayThatANestedFieldMayBeTheValue) {
+  const RatingTable table = detected(R"({"user": 1, "item": 2, "review": {"rating": 4}})");
+  EXPECT_EQ(table.text.columns.value, std::nullopt);
+  EXPECT_EQ(table.notices, (Rows{"no field is used as value, every rating is 1; the nested field "
+                                 "\"review.rating\" is read by `value` review.rating"}));
+}
+
+TEST(JsonLines, NameTheWayForAnArrayInAnObject) {
+  const std::string one = R"({ "reviews" : [ {"user": 1, "item": 2}]})";
+  const std::string error =
+      "r.jsonl: line 1: found one object with the array \"reviews\", expected an object on each line: "
+      "jq -c '.reviews[]' FILE | pack-sparse - ...";
+  EXPECT_EQ(error_of(one), error);
+  EXPECT_EQ(error_of(one + "\n"), error);
+  EXPECT_EQ(detected(R"({"shelves": [{"n": 1}], "user": 1, "item": 2})").text.columns, (RatingColumns{1, 2}));
 }
 
 TEST(JsonLines, LaterInputsMayHaveTheFieldsInAnotherOrder) {

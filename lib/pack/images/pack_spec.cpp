@@ -168,7 +168,7 @@ std::vector<std::string> recorded_pairs(const PackImagesSpec& spec, const Sample
 /// The columns of fields in one spelling.
 std::vector<std::string> recorded_columns(const PackImagesSpec& spec) {
   const std::vector<FieldPlace> columns = field_columns(spec.columns);
-  const bool is_mask = columns.size() == 1 && columns[0].field == SampleField{"mask", FieldRole::mask};
+  const bool is_mask = columns.size() == 1 && columns[0].field == SampleField{"mask"};
   const bool is_bare = is_mask && columns[0].place.find_first_of(":=") == std::string::npos;
   return is_bare ? std::vector{columns[0].place} : field_texts(columns);
 }
