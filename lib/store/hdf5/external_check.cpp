@@ -29,6 +29,7 @@
 #include "base/throw_error.h"
 #include "chunkhit/error.h"
 #include "store/hdf5/anndata.h"
+#include "store/hdf5/handle.h"
 #include "store/hdf5/image_part.h"
 #include "store/hdf5/matrix.h"
 
@@ -249,10 +250,9 @@ void open_within_limits(const std::string& path, const ExternalUse& use) {
   } catch (const std::bad_alloc&) {
     if (is_limited) throw;
     std::abort();
-  } catch (const Error& error) {
-    const bool lacks_memory = std::string_view(error.what()).find(memory_limit_text()) != std::string::npos;
-    if (!is_limited && lacks_memory) std::abort();
-    throw;
+  } catch (const Hdf5MemoryError&) {
+    if (is_limited) throw;
+    std::abort();
   }
 }
 

@@ -53,6 +53,11 @@ class Hdf5Session {
   void* print_data_ = nullptr;
 };
 
+/// The library was denied memory under a limit of this process.
+struct Hdf5MemoryError : Error {
+  using Error::Error;
+};
+
 /// Turns a negative status into an Error: "PATH: cannot WHAT: REASON", with the reason of the system where
 /// there is one.
 class Hdf5Check {
