@@ -306,6 +306,13 @@ void check_something_left(const ItemColumns& columns, const std::vector<PackStep
   throw_bad_data(text);
 }
 
+/// Whether the input may be one of several, which the rules leave nothing: one that is counted, or that has
+/// items of the others.
+bool may_be_a_part(const ItemChoice& items, const RatingRules& rules, std::uint64_t known_ratings) {
+  if (items.lists_unseen) return rules.min_item == 0;  // which a count of a part leaves out
+  return items.frozen && known_ratings > 0;
+}
+
 }  // namespace
 
 RatingPacksSpec vae_cf_spec() {
@@ -347,6 +354,7 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),
                    std::vector<std::uint8_t>(store.item_count(), 1)};
   if (items.frozen) keep_known_items(rows, *items.frozen, items.unseen, live, made.steps);
+  const std::uint64_t known_ratings = made.steps.back().ratings;
   keep_frequent(rows, spec.rules, live, made.steps);
 
   RatingSplit split(spec.split, spec.seed, rows, live, made.steps.back().ratings, store.has_times(),
@@ -359,8 +367,8 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   leave_out_dropped(live, columns);
   if (items.lists_unseen && spec.split.split_by != SplitKind::none)
     made.unseen_items = unseen_items(rows, live, columns);
-  // A part that is counted may be held out as a whole.
-  if (spec.split.split_by != SplitKind::users_by_id && made.unseen_items.empty())
+  if (spec.split.split_by != SplitKind::users_by_id && made.unseen_items.empty() &&
+      !may_be_a_part(items, spec.rules, known_ratings))
     check_something_left(columns, made.steps);
 
   auto source = std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),

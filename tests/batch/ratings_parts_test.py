@@ -192,6 +192,32 @@ def test_a_part_that_the_rules_left_nothing_crashed_beside_tables(space):
             check("no ratings are left, in any pack" in said, said)
 
 
+def test_a_part_that_the_rules_leave_nothing_is_none(space):
+    """It ended the chain of tasks. Items that are all of others, and one run over all, stay errors."""
+    ratings = [(user, (user + at) % 7, 4.5, 0) for user in range(30) for at in range(2 if user < 10 else 5)]
+    paths = [write_csv(space(f"less{index}.csv"), [rating for rating in ratings if (rating[0] < 10) == (index == 0)]) for index in (0, 1)]
+    rules = ["--min-user", "3"]
+    said = [run("pack-sparse", path, *rules, "--count-items", "-o", space(f"less-count{index}.csv")) for index, path in enumerate(paths)]
+    check("no ratings are left: the list has no items" in said[0] and "no ratings" not in said[1], said)
+    run("pack-sparse", space("less-count0.csv"), space("less-count1.csv"), "--count-items", "-o", space("less-items.csv"))
+    run("pack-sparse", *paths, *rules, "--count-items", "-o", space("less-once.csv"))
+    with open(space("less-items.csv")) as summed, open(space("less-once.csv")) as counted:
+        of_items = lambda lines: sorted(line.split(",")[1:] for line in lines)  # equal counts may stand in another order
+        check(of_items(summed) == of_items(counted), "the sum differs")
+    with open(space("less-titles.csv"), "w") as file:
+        file.write("item,title\n" + "".join(f"{item},x\n" for item in range(7)))
+    known = [*rules, "--reuse-ids", space("less-items.csv"), "--values", "u8:0.5"]
+    for number, more in enumerate(([], ["--item-columns", space("less-titles.csv")], ["--split-by", "leave-one-out", "--split-order", "input"])):
+        said = pack(paths[0], *known, *more, "-o", space(f"less{number}"))
+        check("gets no rows of this input, and is not written" in said, said)
+        check(not glob.glob(space(f"less{number}/**/manifest.json"), recursive=True), "a pack without rows")
+    pack(paths[1], *known, "-o", space("less-packed"))
+    run("pack-merge", space("less-merged"), space("less-packed"))
+    check("no ratings are left for training" in pack(paths[0], *rules, "-o", space("less-alone"), expect=65), "one run")
+    other = write_csv(space("less-other.csv"), [(1, f"other{at}", 4.5, 0) for at in range(9)])
+    check("no ratings are left" in pack(other, *known, "-o", space("less-other"), expect=65), "items of others")
+
+
 def test_counting_and_packing_could_not_share_a_recipe(space):
     """What has no part in which items there are was an error; so were flags that only name columns and files."""
     (path, *_), _ = grouped(space, "shared")

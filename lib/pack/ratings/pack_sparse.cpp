@@ -200,11 +200,8 @@ void check_has_rows(const RatingPacks& packs, const PackRows& rows, const Rating
   throw_usage(text);
 }
 
-/// Throws bad_data where no pack has rows; some packs of a part may have none.
-void check_any_rows(const RatingPacks& packs) {
-  const auto has_rows = [](const PackRows& rows) { return rows.row_count() > 0; };
-  if (std::ranges::any_of(packs.packs, has_rows)) return;
-  throw_bad_data("no ratings are left, in any pack");
+bool has_any_rows(const RatingPacks& packs) {
+  return std::ranges::any_of(packs.packs, [](const PackRows& rows) { return rows.row_count() > 0; });
 }
 
 /// Throws usage where the output would be written over a pack that is an input: it is cleared before that is
@@ -265,7 +262,8 @@ class SparseRun {
     if (!read) return;
     tell(Phase::sorting);
     MadePacks made = input.make_packs(columns_);
-    if (made.item_ids.empty() && made.unseen.empty()) throw_bad_data("no ratings are left for training");
+    if (made.item_ids.empty() && made.unseen.empty())
+      report_.notices.push_back("no ratings are left: the list has no items");
     report_.stats = make_rating_stats(read->stats, made.packs);
     report_.values = made.packs.stored;
     ItemIds items{std::move(made.item_ids), std::move(made.unseen)};
@@ -353,7 +351,10 @@ class SparseRun {
     MadePacks made = input.make_packs(columns_);
     report_.notices.insert(report_.notices.end(), made.notices.begin(), made.notices.end());
     add_packs(made.packs, read.stats, spec_.packs, report_);
-    if (may_be_empty()) check_any_rows(made.packs);  // before tables are asked for the ids of rows
+    if (may_be_empty() && !has_any_rows(made.packs)) {
+      if (spec_.reuse_ids.empty()) throw_bad_data("no ratings are left, in any pack");
+      return made;  // tables have no rows to be asked for
+    }
     columns_.finish(made.item_ids, made.users, made.packs, report_.stats);
     for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
     report_.codec = codec_choice(spec_).codec;
@@ -373,7 +374,8 @@ class SparseRun {
   /// Whether a pack of this input gets no rows and needs none; a notice says so.
   [[nodiscard]] bool leaves_out(const PackRows& rows) {
     if (!may_be_empty() || rows.row_count() > 0) return false;
-    report_.notices.push_back(rows.name() + " gets no rows of this input, and is not written");
+    const std::string name = rows.name().empty() ? "the pack" : rows.name();
+    report_.notices.push_back(name + " gets no rows of this input, and is not written");
     return true;
   }
 
