@@ -128,6 +128,18 @@ def test_counts_of_parts_add_up_to_the_count_of_all(space):
     check("no items are left" in pack(*lists, "--min-item", "99999", "--count-items", "-o", space("none.csv"), expect=65), "an empty list")
 
 
+def test_the_sum_of_lists_is_held_to_memory(space):
+    for part in range(6):
+        with open(space(f"long{part}.csv"), "w") as file:
+            file.write("column,ratings,item\n" + "".join(f"{at},1,item-{part}-{at:060}\n" for at in range(30_000)))
+    lists = [space(f"long{part}.csv") for part in range(6)]
+    sum_of = lambda lists, *more: run("pack-sparse", *lists, "--count-items", "-o", space("long-sum.csv"), "--threads", "1", *more, expect=(0, 2))
+    code, said = sum_of(lists, "--memory-bytes", "48M")
+    check(code == 2 and "--count-items" in said and "--memory-bytes" in said, said)
+    check(sum_of(lists[:1], "--memory-bytes", "48M")[0] == 0, "one list alone fits")
+    check(sum_of(lists, "--memory-bytes", "200M", "--force")[0] == 0, "all fit")
+
+
 def test_users_are_split_by_their_ids_whatever_files_they_are_in(space):
     of_user = {}
     for files in (3, 7):

@@ -180,7 +180,7 @@ ItemCounts sum_item_lists(std::span<const std::string> paths, const RatingPacksS
     refuse_min_item("with `min_user` or `split_by`");
   IdMap ids;
   std::vector<std::uint32_t> sums;
-  for (const std::string& path : paths)
+  for (const std::string& path : paths) {
     read_items(path, {"`count_items`", &memory}, [&](const IdListReader& items) {
       if (spec.rules.min_item > 0 && !items.has_column())
         refuse_min_item("of a split, which made an item without a column in " + path + ",");
@@ -189,6 +189,9 @@ ItemCounts sum_item_lists(std::span<const std::string> paths, const RatingPacksS
       if (items.ratings() > UINT32_MAX - sums[item]) items.fail("more ratings than a count holds");
       sums[item] += static_cast<std::uint32_t>(items.ratings());
     });
+    memory.check_listed("`count_items`", {.listed_ids = ids.size(), .listed_text_bytes = ids.text_bytes()},
+                        {path, {}});
+  }
   ItemCounts counts;
   std::vector<std::uint32_t> kept = sums;
   for (std::uint32_t& sum : kept) sum = sum < spec.rules.min_item ? 0 : sum;
