@@ -80,6 +80,15 @@ std::string flag_text(const std::string& message) {
   return text.append(message, at);
 }
 
+std::vector<PackStep> changing_steps(const std::vector<PackStep>& steps) {
+  std::vector<PackStep> changing;
+  for (const PackStep& step : steps)
+    if (changing.empty() || step.users != changing.back().users || step.items != changing.back().items ||
+        step.ratings != changing.back().ratings)
+      changing.push_back(step);
+  return changing;
+}
+
 std::string shell_word(const std::string& path) {
   const auto is_plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/words.h"
+#include "chunkhit/pack_info.h"
 
 namespace chunkhit {
 
@@ -25,6 +26,9 @@ extern std::string_view root_name;
 /// Puts flags in the place of a message's fields: "`part_bytes`: must be at least 1" becomes "--part-bytes:
 /// …".
 [[nodiscard]] std::string flag_text(const std::string& message);
+
+/// The steps that changed something, and the first.
+[[nodiscard]] std::vector<PackStep> changing_steps(const std::vector<PackStep>& steps);
 
 /// Writes a path as one word of a shell, in quotes where it needs them.
 [[nodiscard]] std::string shell_word(const std::string& path);

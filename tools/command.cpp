@@ -410,6 +410,7 @@ int Command::run(int argc, char** argv, const std::function<int()>& body) {
     return static_cast<int>(ErrorCode::usage);
   } catch (const Error& error) {
     std::cerr << name_ << ": " << printable_text(flag_text(error.what())) << "\n";
+    if (error.code() == ErrorCode::usage) std::cerr << "Try '" << name_ << " --help'.\n";
     return static_cast<int>(error.code());
   } catch (const std::bad_alloc&) {
     std::cerr << name_ << ": out of memory; a lower --memory-bytes or fewer --threads need less\n";

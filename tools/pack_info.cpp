@@ -17,6 +17,7 @@
 #include "cli.h"
 #include "pack_list.h"
 #include "read/list_samples.h"
+#include "recipe_text.h"
 #include "types/csr_rows.h"
 #include "types/enum_names.h"
 #include "types/image.h"
@@ -134,11 +135,10 @@ void print_cache(const char* name, const CachePrediction& cache) {
 void print_caches(const ImagesInfo& images) {
   const CachePrediction& plain = images.default_cache;
   const CachePrediction& advised = images.advised_cache;
+  if (plain.rdcc_nbytes == advised.rdcc_nbytes && plain.rdcc_nslots == advised.rdcc_nslots) return;
+  std::printf("h5py cache per part, h5py.File(part, rdcc_nbytes=…, rdcc_nslots=…):\n");
   print_cache("default", plain);
-  if (plain.rdcc_nbytes == advised.rdcc_nbytes && plain.rdcc_nslots == advised.rdcc_nslots)
-    std::printf("  no tuning needed\n");
-  else
-    print_cache("advised", advised);
+  print_cache("advised", advised);
 }
 
 std::string kind_text(const PackInfo& info, const char* of_what) {
@@ -174,10 +174,10 @@ void print_provenance(const PackInfo& info) {
   }
   if (info.sources.size() > kShownParts)
     std::printf("           … %s more\n", count_text(info.sources.size() - kShownParts).c_str());
-  std::printf("made by    %s\n           ", printable_text(info.tool).c_str());
-  for (const auto& [name, value] : info.spec)
-    std::printf(" %s=%s", printable_text(name).c_str(), printable_text(value).c_str());
-  std::printf("\ninput      %s %s\n", info.is_matrix() ? "all" : "list", info.input_xxh3.c_str());
+  const std::string recipe = recipe_text(info);
+  std::printf("made by    %s%s%s\n", printable_text(info.tool).c_str(), recipe.empty() ? "" : ": ",
+              printable_text(recipe).c_str());
+  std::printf("input      %s %s\n", info.is_matrix() ? "all" : "list", info.input_xxh3.c_str());
 }
 
 void print_reasons(const char* heading, const std::vector<std::pair<std::string, std::uint64_t>>& counts) {
@@ -209,7 +209,7 @@ void print_stats(const RatingStats& stats) {
   if (stats.bad_lines > 0) std::printf("bad lines  %s\n", count_text(stats.bad_lines).c_str());
   print_reasons("", stats.reasons);
   if (!stats.steps.empty()) std::printf("%-26s %12s %12s %14s\n", "steps", "users", "items", "ratings");
-  for (const PackStep& step : stats.steps)
+  for (const PackStep& step : changing_steps(stats.steps))
     std::printf("           %-15s %12s %12s %14s\n", step.name.c_str(), count_text(step.users).c_str(),
                 count_text(step.items).c_str(), count_text(step.ratings).c_str());
   print_reasons("left out", stats.left_out);
@@ -324,10 +324,7 @@ void print_info(const PackInfo& info) {
               files == 0 ? 1.0 : static_cast<double>(info.raw_bytes) / static_cast<double>(files));
   print_parts(info);
   print_provenance(info);
-  if (images.default_cache.rdcc_nbytes > 0) {
-    std::printf("h5py cache per part, h5py.File(part, rdcc_nbytes=…, rdcc_nslots=…):\n");
-    print_caches(images);
-  }
+  if (images.default_cache.rdcc_nbytes > 0) print_caches(images);
 }
 
 void print_unfinished(const UnfinishedPack& pack) {

@@ -42,7 +42,7 @@ void print_bad_lines(const PackSparseReport& report) {
 
 void print_steps(const RatingStats& stats) {
   std::printf("%-24s %12s %12s %14s\n", "", "users", "items", "ratings");
-  for (const PackStep& step : stats.steps)
+  for (const PackStep& step : changing_steps(stats.steps))
     std::printf("%-24s %12s %12s %14s\n", step.name.c_str(), count_text(step.users).c_str(),
                 count_text(step.items).c_str(), count_text(step.ratings).c_str());
   for (const auto& [what, count] : stats.left_out)

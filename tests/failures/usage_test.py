@@ -1,10 +1,11 @@
 """Wrong use and hostile input: the documented exit code and a message that helps."""
 import csv
 import os
+import shlex
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import Workspace, check, make_images, pack, run
+from packing import Workspace, check, fingerprint, make_images, pack, run
 
 with Workspace() as space:
     root = space("photos")
@@ -47,7 +48,7 @@ with Workspace() as space:
                              ([root, "-o", "s3://bucket/train"], "--output: s3://bucket/train is on a server, expected a folder here"),
                              (["--first", "--second"], "--first --second"), ([], "ROOT is required")):
         text = run("pack-images", *arguments, expect=2)
-        check(words in text, arguments, text)
+        check(words in text and text.endswith("Try 'pack-images --help'.\n"), arguments, text)
     for command in ("pack-bench", "pack-images", "pack-info", "pack-merge", "pack-run", "pack-sparse", "pack-verify"):
         text = run(command, "--help")
         check("Examples" in text or command not in ("pack-images", "pack-sparse"), "examples in the help")
@@ -148,3 +149,24 @@ with Workspace() as space:
     text = run("pack-images", root, "-o", space("y"), "--split", "0.2", expect=2)
     check("--split: expected names with shares, as train=0.8,val=0.2, found '0.2'" in text, text)
     print("limits, dry run and recipes passed")
+
+    # What pack-info prints could not be pasted: spec entries of all fields, "test=0" among them.
+    with open(space("ratings.csv"), "w") as file:
+        file.write("user,item,rating,time\n" + "".join(f"{at % 9},{at * 7 % 40},{at % 5 + 1},{at}\n" for at in range(300)))
+    for number, (command, source, flags, values) in enumerate((
+            ("pack-images", f"{root}/images", ["--resize", "8x8", "--seed", "3", "--split", "train=0.5,my val=0.5"], {}),
+            ("pack-images", f"{root}/images", ["--sizes", "own", "--max-side", "9", "--exif", "ignore"], {}),
+            ("pack-images", root, ["--labels", labels, "--label-column", "label", "--fit", "9x9", "--container", "shard"], {"FILE.csv": labels}),
+            ("pack-sparse", space("ratings.csv"), ["--duplicates", "last", "--split-by", "leave-one-out", "--min-user", "3", "--binarize"], {}),
+            ("pack-sparse", space("ratings.csv"), ["--duplicates", "max", "--above", "2.5", "--keep-times"], {}))):
+        first, again = space(f"made{number}"), space(f"again{number}")
+        run(command, source, *flags, "-o", first)
+        text = run("pack-info", first)
+        line = next(line for line in text.splitlines() if line.startswith("made by"))
+        name, _, *words = shlex.split(line.split(": ", 1)[1])
+        check(name == command and "--memory-bytes" not in words, line)
+        run(command, source, *(values.get(word, word) for word in words), "-o", again)
+        found, made = ({os.path.relpath(path, folder): fingerprint(path) for path, _, names in os.walk(folder) if "manifest.json" in names}
+                       for folder in (first, again))
+        check(found == made and found, line)
+    print("recipes of packs passed")

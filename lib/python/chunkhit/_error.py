@@ -3,9 +3,14 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import Any, Optional
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, Sequence
+
+if TYPE_CHECKING:
+    import argparse
 
 FIELD = re.compile("`([a-z_]+)`")
+TRY_HELP = "Try '{} --help'."
 WORKER = re.compile(r"Caught \w+ (in DataLoader worker process \d+)\.\nOriginal Traceback")
 
 
@@ -26,6 +31,20 @@ def first_line_first(message: str) -> str:
 def flag_text(message: str) -> str:
     """The message with flags in the place of fields in backticks: `keep_columns` is --keep-columns."""
     return FIELD.sub(lambda field: "--" + field[1].replace("_", "-"), message)
+
+
+def parse_flags(flags: argparse.ArgumentParser, arguments: Optional[Sequence[str]]) -> Any:
+    """The flags of a command; what it does not take ends it with the line that all commands say, and exit code 2."""
+    def error(message: str) -> NoReturn:
+        flags.exit(2, f"{flags.prog}: {message}\n{TRY_HELP.format(flags.prog)}\n")
+
+    setattr(flags, "error", error)
+    return flags.parse_args(arguments)
+
+
+def print_error(command: str, message: str, code: str) -> None:
+    """Writes what ends a command to standard error."""
+    print(f"{command}: {message}" + (f"\n{TRY_HELP.format(command)}" if code == "usage" else ""), file=sys.stderr)
 
 
 class Error(RuntimeError):

@@ -5,7 +5,7 @@ import sys
 from typing import Any, List, Optional
 
 from ._chunkhit import __version__
-from ._error import Error, TryAgainError
+from ._error import Error, TryAgainError, parse_flags, print_error
 from ._export import export_pack
 from ._pages import shown
 
@@ -35,7 +35,7 @@ def end(number: int, frame: Any) -> None:
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    given = parser().parse_args(arguments)
+    given = parse_flags(parser(), arguments)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     try:
@@ -43,7 +43,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
                              force=given.force, plain=given.plain, threads=given.threads, progress=False if given.quiet else None,
                              images=given.images, labels=given.labels)
     except Error as error:
-        print(f"pack-export: {shown(error._flag_text)}", file=sys.stderr)
+        print_error("pack-export", shown(error._flag_text), error.code)
         return error.exit_code
     except MemoryError:
         print("pack-export: out of memory; fewer --threads need less", file=sys.stderr)

@@ -69,7 +69,8 @@ void Hdf5Check::fail(const char* what) const {
   bool denied = false;
   // Without a memory limit only absurd sizes are denied, which come from a damaged file.
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, look_for_memory, &denied);
-  if (denied && has_memory_limit()) throw Hdf5MemoryError(ErrorCode::try_again, path_ + ": " + memory_limit_text());
+  if (denied && has_memory_limit())
+    throw Hdf5MemoryError(ErrorCode::try_again, path_ + ": " + memory_limit_text());
   std::string reason;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_reason, &reason);
   refuse("cannot " + std::string(what) + (reason.empty() ? "" : ": " + reason));

@@ -8,7 +8,7 @@ import sys
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .. import __version__
-from .._error import Error, counted, whole_number
+from .._error import Error, counted, parse_flags, print_error, whole_number
 from .._packing import Progress, pack_info, packs_in, with_progress
 from .._pages import page_path, shown, write_page
 from .._paths import Path, Paths, path_list
@@ -174,13 +174,13 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Runs the command; returns the exit code."""
-    options: Any = parser().parse_args(arguments)
+    options = parse_flags(parser(), arguments)
     try:
         found = write_report(options.packs, options.output, bench=options.bench, samples=options.samples, seed=options.seed,
                              duplicates=options.duplicates, near_duplicates=options.near_duplicates, progress=None)
         print(f"{shown(options.output)}: {counted(len(found), 'warning')}", flush=True)
     except Error as error:
-        print(f"pack-report: {shown(error._flag_text)}", file=sys.stderr)
+        print_error("pack-report", shown(error._flag_text), error.code)
         return error.exit_code
     except OSError as error:
         print(f"pack-report: standard output cannot be written: {error.strerror}", file=sys.stderr)
