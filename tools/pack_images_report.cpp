@@ -196,6 +196,8 @@ void print_preview(const PackImagesSpec& spec, const PackImagesOptions& options,
                    const PackImagesPreview& preview) {
   std::printf("%s, %s of them rejected while listing\n", count_text(preview.rows, "row").c_str(),
               count_text(preview.rejected).c_str());
+  for (const std::string& finding : preview.findings)
+    std::printf("found: %s\n", printable_text(flag_text(finding)).c_str());
   print_notices(preview.notices);
   print_labels(preview.labels);
   if (spec.sizes == Sizes::own)
@@ -203,7 +205,7 @@ void print_preview(const PackImagesSpec& spec, const PackImagesOptions& options,
                 preview.channels);
   else
     std::printf(
-        "samples: %u wide x %u high x %u channels, uint8, as %s gives them (the others are not opened yet)\n",
+        "samples: %u wide x %u high x %u channels, uint8, as %s gives them (most others are not opened yet)\n",
         preview.width, preview.height, preview.channels, printable_text(preview.first_file).c_str());
   for (const PackImagesPlan& plan : preview.packs) print_plan(plan, preview.codec);
   print_space(options.output, preview);

@@ -43,6 +43,29 @@ def check_sheet(space, root):
     check(code == 2 and "--sheet: found" in text and "without --dry-run" in text, text)
 
 
+def check_findings(space):
+    """The worst three that can be known before: rejects, classes that a pack lacks, few images, enlarged ones."""
+    root = space("found")
+    make_images(f"{root}/made", 40)
+    for number, name in enumerate(["ant"] * 24 + ["bee"] * 15 + ["fox"]):
+        os.makedirs(f"{root}/photos/{name}", exist_ok=True)
+        shutil.copy(f"{root}/made/images/bee/00001.jpg", f"{root}/photos/{name}/{number}.jpg")
+    flags = ["pack-images", f"{root}/photos", "-o", space("found-pack"), "--dry-run"]
+    found = lambda *more: [line for line in exit_code(*flags, *more)[1].splitlines() if line.startswith("found: ")]
+    check(found("--resize", "8x8") == ["found: 1 class of 3 with few images: class fox has 1, class ant 24"], found("--resize", "8x8"))
+    open(f"{root}/photos/ant/broken.jpg", "w").close()
+    lines = found("--split", "train=0.75,val=0.25", "--resize", "300x300")
+    check([line.split(", the first")[0] for line in lines] == [
+        "found: 1 of 41 files that were looked at would be rejected", "found: val lacks 1 class",
+        "found: 1 class of 3 with few images: class fox has 1, class ant 25"] and "ant/broken.jpg" in lines[0], lines)
+    os.remove(f"{root}/photos/fox/39.jpg")
+    shutil.rmtree(f"{root}/photos/fox")
+    os.remove(f"{root}/photos/ant/broken.jpg")
+    lines = found("--resize", "300x300")
+    check(len(lines) == 1 and lines[0].startswith("found: 39 of 39 files that were looked at are smaller than the samples, the first"), lines)
+    check(found("--resize", "8x8") == [], "nothing to find")
+
+
 def check_space(space, root):
     """What a pack takes is foreseen: of images of their own sizes from their files, of photographs from the codec."""
     flags = ["pack-images", root, "--labels", f"{root}/labels.csv", "-o", space("own"), "--sizes", "own", "--dry-run"]
@@ -95,6 +118,7 @@ with Workspace() as space:
     make_images(space("damaged"), 64, bad=4)
     check_sheet(space, space("damaged"))
     check_space(space, root)
+    check_findings(space)
     print("pack-images passed")
     source = sparse_packs.write_csv(space("ratings.csv"), sparse_packs.random_ratings(1))
     ratings = ["pack-sparse", source, *sparse_packs.SMALL]

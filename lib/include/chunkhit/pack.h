@@ -139,6 +139,7 @@ struct SheetImage {
 struct PackImagesPreview {
   std::uint64_t rows = 0;
   std::uint64_t rejected = 0;  ///< while listing; images are not opened yet, except the first
+  std::vector<std::string> findings;  ///< the worst three: rejects, classes, enlarged images
   std::vector<std::string> notices;
   LabelSummary labels;
   std::uint32_t height = 0;  ///< shape of the samples, as the first image gives it

@@ -99,23 +99,6 @@ std::optional<SampleList> list_unless_stopped(const ImageRun& run) {
   return std::nullopt;
 }
 
-FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes bytes,
-                      const SampleShape& pixels, std::vector<SampleField> fields) {
-  const ImageHeader header = pixels.channels > 0 ? pixels_header(pixels, max_pixels(spec))
-                                                 : ImageFile(bytes, decode_options(spec)).header();
-  const TransformPlan plan = plan_sample(spec, header, std::move(fields));
-  if (!plan.error.empty()) throw ImageError(RejectKind::shape, plan.error);
-  const bool swapped = swaps_sides(effective_orientation(spec, header));
-  FirstImage first{file,
-                   bytes.size(),
-                   swapped ? header.height : header.width,
-                   swapped ? header.width : header.height,
-                   plan.sample,
-                   has_alpha(header.channels) && !has_alpha(plan.channels) && !spec.transform.background};
-  if (spec.sizes == Sizes::own) first.sample.height = first.sample.width = 0;
-  return first;
-}
-
 /// Reads headers in the list's order until one gives the pack's shape; throws bad_data when none does.
 FirstImage probe_shape(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list) {
   std::string first_reject;
@@ -280,6 +263,23 @@ std::vector<std::string> find_stale_shares(const PackImagesOptions& options, con
 }
 
 }  // namespace
+
+FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes bytes,
+                      const SampleShape& pixels, std::vector<SampleField> fields) {
+  const ImageHeader header = pixels.channels > 0 ? pixels_header(pixels, max_pixels(spec))
+                                                 : ImageFile(bytes, decode_options(spec)).header();
+  const TransformPlan plan = plan_sample(spec, header, std::move(fields));
+  if (!plan.error.empty()) throw ImageError(RejectKind::shape, plan.error);
+  const bool swapped = swaps_sides(effective_orientation(spec, header));
+  FirstImage first{file,
+                   bytes.size(),
+                   swapped ? header.height : header.width,
+                   swapped ? header.width : header.height,
+                   plan.sample,
+                   has_alpha(header.channels) && !has_alpha(plan.channels) && !spec.transform.background};
+  if (spec.sizes == Sizes::own) first.sample.height = first.sample.width = 0;
+  return first;
+}
 
 void load_with_retries(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list,
                        std::size_t index, ByteBuffer& bytes) {

@@ -43,6 +43,10 @@ struct ImageInput {
 /// of a pack's label columns, where it has them. Throws bad_data.
 [[nodiscard]] std::vector<std::string> read_classes(const std::string& path, bool are_columns = false);
 
+/// What a file, or pixels of a shape, would be in the pack; throws ImageError where it would be rejected.
+[[nodiscard]] FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes bytes,
+                                    const SampleShape& pixels, std::vector<SampleField> fields);
+
 /// Lists the images, looks at the first ones and divides the list into packs; nothing where the run was
 /// stopped meanwhile: a list on stdin may lack its end then. Throws as pack_images.
 [[nodiscard]] std::optional<ImageInput> read_image_input(const ImageRun& run);

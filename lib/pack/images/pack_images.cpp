@@ -7,6 +7,7 @@
 #include "pack/images/image_archives.h"
 #include "pack/images/image_input.h"
 #include "pack/images/image_run.h"
+#include "pack/images/list_findings.h"
 #include "pack/images/memory_plan.h"
 #include "pack/images/pack_spec.h"
 #include "pack/images/pack_task.h"
@@ -121,6 +122,7 @@ PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackIma
   static_cast<void>(check_outputs(run, *input));
   PackImagesPreview preview{.rows = input->list.row_count,
                             .rejected = input->list.rejects.size(),
+                            .findings = find_in_list(run, *input),
                             .notices = input->notices,
                             .labels = input->labels,
                             .height = first.sample.height,

@@ -1,0 +1,121 @@
+#include "pack/images/list_findings.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/words.h"
+#include "decode/image_decoder.h"
+#include "pack/images/mask_decoder.h"
+#include "types/reject.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kLookedAt = 64;
+constexpr std::size_t kMaxFindings = 3;
+
+/// Files of the list by what is wrong with them: how many, and the first.
+struct Sampled {
+  std::size_t looked_at = 0;
+  std::size_t rejected = 0;
+  std::string first_reject;
+  std::size_t enlarged = 0;
+  std::string first_enlarged;
+};
+
+/// Whether a sample has more pixels than the image on both sides, its padding aside.
+bool is_enlarged(const FirstImage& image, const TransformSpec& transform) {
+  if (transform.resize == Resize::none) return false;
+  if (transform.resize == Resize::short_side)
+    return std::min(image.width, image.height) < transform.resize_width;
+  return image.width < transform.resize_width && image.height < transform.resize_height;
+}
+
+Sampled look_at_files(const ImageRun& run, const SampleList& list) {
+  const PackImagesSpec& spec = run.spec;
+  const RootFolder root(run.options.root, spec.follow_symlinks);
+  const std::vector<SampleField> fields = fields_of(spec, list);
+  Sampled sampled{.looked_at = std::min(list.size(), kLookedAt), .first_reject = {}, .first_enlarged = {}};
+  ByteBuffer bytes;
+  for (std::size_t i = 0; i < sampled.looked_at; ++i) {
+    const std::size_t index = i * list.size() / sampled.looked_at;
+    const std::string file(list.file(index));
+    try {
+      load_with_retries(spec, root, list, index, bytes);
+      const SampleShape pixels = list.shapes.empty() ? SampleShape() : list.shapes[index];
+      const FirstImage image = probe_file(spec, file, bytes, pixels, fields);
+      if (!is_enlarged(image, spec.transform) || sampled.enlarged++ > 0) continue;
+      sampled.first_enlarged =
+          file + " with " + std::to_string(image.width) + "x" + std::to_string(image.height) + " pixels";
+    } catch (const ImageError& error) {
+      if (sampled.rejected++ == 0) sampled.first_reject = file + ": " + error.reason();
+    }
+  }
+  return sampled;
+}
+
+std::string class_name(const SampleList& list, std::int64_t id) {
+  const auto at = static_cast<std::size_t>(id);
+  return "class " + (id >= 0 && at < list.classes.size() ? list.classes[at] : std::to_string(id));
+}
+
+std::map<std::int64_t, std::uint64_t> count_classes(const SampleList& list,
+                                                    const std::vector<std::uint32_t>& indices) {
+  std::map<std::int64_t, std::uint64_t> counts;
+  for (const std::uint32_t index : indices) ++counts[list.class_ids[index]];
+  return counts;
+}
+
+/// "val lacks 3 classes, the first is class ant".
+void find_lacking(const ImageInput& input, std::vector<std::string>& findings) {
+  std::map<std::int64_t, std::uint64_t> all;
+  std::vector<std::map<std::int64_t, std::uint64_t>> packs;
+  for (const PackSamples& pack : input.packs) {
+    packs.push_back(count_classes(input.list, pack.indices));
+    for (const auto& [id, count] : packs.back()) all[id] += count;
+  }
+  for (std::size_t pack = 0; packs.size() > 1 && pack < packs.size(); ++pack) {
+    const std::size_t lacking = all.size() - packs[pack].size();
+    const auto first =
+        std::ranges::find_if(all, [&](const auto& each) { return !packs[pack].contains(each.first); });
+    if (lacking > 0)
+      findings.push_back(input.packs[pack].name + " lacks " + count_text(lacking, "class") +
+                         ", the first is " + class_name(input.list, first->first));
+  }
+  constexpr std::uint64_t kFew = 10, kShareOfMost = 20;
+  if (all.size() < 2) return;
+  const auto by_count = [](const auto& one, const auto& other) { return one.second < other.second; };
+  const auto [least, most] = std::ranges::minmax_element(all, by_count);
+  if (least->second >= kFew && least->second * kShareOfMost >= most->second) return;
+  const auto is_few = [&, limit = std::max(kFew, most->second / kShareOfMost)](const auto& each) {
+    return each.second < limit;
+  };
+  if (least->second < most->second)
+    findings.push_back(count_text(static_cast<std::uint64_t>(std::ranges::count_if(all, is_few)), "class") +
+                       " of " + count_text(all.size()) + " with few images: " +
+                       class_name(input.list, least->first) + " has " + count_text(least->second) + ", " +
+                       class_name(input.list, most->first) + " " + count_text(most->second));
+}
+
+}  // namespace
+
+std::vector<std::string> find_in_list(const ImageRun& run, const ImageInput& input) {
+  std::vector<std::string> findings;
+  const Sampled sampled = look_at_files(run, input.list);
+  const std::string of_looked_at = " of " + count_text(sampled.looked_at, "file") + " that were looked at ";
+  if (sampled.rejected > 0)
+    findings.push_back(count_text(sampled.rejected) + of_looked_at + "would be rejected, the first is " +
+                       sampled.first_reject);
+  if (input.list.label_kind == LabelKind::class_id) find_lacking(input, findings);
+  if (sampled.enlarged > 0)
+    findings.push_back(count_text(sampled.enlarged) + of_looked_at +
+                       "are smaller than the samples, the first is " + sampled.first_enlarged);
+  findings.resize(std::min(findings.size(), kMaxFindings));
+  return findings;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,16 @@
+// What a dry run can say against a list of images before it is packed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pack/images/image_input.h"
+#include "pack/images/image_run.h"
+
+namespace chunkhit {
+
+/// The worst three of: files that would be rejected, images that are enlarged (headers of 64 files spread
+/// over the list are read), classes that a pack of the split lacks, classes with few images; the worst first.
+[[nodiscard]] std::vector<std::string> find_in_list(const ImageRun& run, const ImageInput& input);
+
+}  // namespace chunkhit
