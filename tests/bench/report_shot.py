@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Draws what README.md shows of images of shapes: the sheet of a dry run, and the warnings and contact sheet of a report in Chromium.
+"""Draws what README.md shows of images of shapes: the warnings and contact sheet of a report in Chromium.
 
-usage: PYTHONPATH=build/release/lib/python tests/bench/report_shot.py REPORT.png SHEET.png
+usage: PYTHONPATH=build/release/lib/python tests/bench/report_shot.py REPORT.png
 """
 import os
 import sys
@@ -17,7 +17,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import browser  # noqa: E402
 
 WIDTH, HEIGHT = 860, 950
-SHEET_WIDTH = 590  # half of what pack-images draws
 # What is left out of the screenshot: other sections, and all but a row of each class.
 CROP = ("<style>section:not(#sheet), nav, .subtitle, .mosaic, #checks, #sheet .block:first-child, .block:nth-child(n + 5), "
         ".cell:nth-child(n + 4):not(:nth-child(n + 7)), .cell:nth-child(n + 10) { display: none; }</style>")
@@ -63,7 +62,6 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         make_shapes(f"{folder}/shapes")
         options = dict(resize=64, crop=64, split={"train": 0.7, "val": 0.3}, progress=False)
-        chunkhit.pack_images(f"{folder}/shapes", f"{folder}/packs", dry_run=True, sheet=f"{folder}/sheet.png", **options)
         chunkhit.pack_images(f"{folder}/shapes", f"{folder}/packs", **options)
         write_report(f"{folder}/packs", f"{folder}/report.html")
         with open(f"{folder}/report.html", "r+", encoding="utf-8") as page:
@@ -73,8 +71,6 @@ def main():
             page.write(text)
         browser.chromium(f"{folder}/report.html", f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={folder}/shot.png")
         save(Image.open(f"{folder}/shot.png"), sys.argv[1])
-        sheet = Image.open(f"{folder}/sheet.png")
-        save(sheet.resize((SHEET_WIDTH, round(sheet.height * SHEET_WIDTH / sheet.width)), Image.LANCZOS), sys.argv[2])
 
 
 if __name__ == "__main__":
