@@ -31,6 +31,12 @@ def anchor(heading, known):
     return f"{slug}-{known[slug]}" if known[slug] else slug
 
 
+# Code wraps instead of being cut; wide screens show pages as wide as their tables.
+STYLE = """.md-typeset pre > code { white-space: pre-wrap; overflow-wrap: anywhere; }
+.md-grid { max-width: 70rem; }
+"""
+
+
 def kind(line):
     return "table" if line.startswith("|") else "list" if re.match(r"([-*]|\d+\.) ", line) else "text"
 
@@ -73,7 +79,10 @@ class Site:
         """A page of the repository, a folder's files, or a file as a page."""
         path = ROOT / name
         if path.exists():
-            return self.markdown(name, path.read_text())
+            text = path.read_text()
+            self.write(f"sources/{name}.txt", text)
+            source = os.path.relpath(f"sources/{name}.txt", os.path.dirname(name))
+            return self.markdown(name, text) + f"\n<p><small><a href=\"{source}\">Source: {name}</a></small></p>\n"
         if path.name == "README.md":
             files = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())
             listed = "".join(f"- [{each}]({each})\n" for each in files)
@@ -157,6 +166,7 @@ def main():
     for page in FLAGS.iterdir():
         site.write(f"tools/{page.name}", page.read_bytes())
     site.write("api/python.md", python_page())
+    site.write("site.css", STYLE)
     site.write("api/cpp.md", "# C++ API\nThe headers' comments: [files](cpp/files.html), [classes](cpp/annotated.html).\n")
     shutil.copytree(DOXYGEN, PAGES / "api/cpp")
     print(f"{len(site.written)} pages and images")

@@ -2,6 +2,7 @@
 """The site of the pages: it is built without a warning, each link inside of it leads to a file and an anchor that are there,
 and nothing is loaded from elsewhere. Usage: site_test.py BUILD_FOLDER"""
 import html.parser
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,8 @@ BUILD = os.path.abspath(sys.argv[1])
 SITE = os.path.join(BUILD, "site")
 # The site has these pages at least.
 EXPECTED = ["index.html", "tools/index.html", "tools/images.html", "tools/ratings.html", "tools/pack-images.html", "tools/pack-export.html",
-            "lib/index.html", "lib/tuning.html", "lib/CHANGELOG.html", "lib/python/index.html", "lib/python/training.html", "samples/index.html",
+            "lib/index.html", "lib/tuning.html", "lib/CHANGELOG.html", "lib/python/index.html", "lib/python/training.html", "lib/python/frameworks.html",
+            "samples/index.html",
             "schemas/order.html", "tests/bench/index.html", "api/python.html", "api/cpp/annotated.html"]
 
 
@@ -50,6 +52,19 @@ def errors_of(path, page, pages):
             yield f"links to {link}, an anchor that is not there"
 
 
+def errors_of_site():
+    """What the theme must have made of mkdocs.yml in both releases of Debian."""
+    with open(os.path.join(SITE, "search/search_index.json"), encoding="utf-8") as file:
+        found = {each["location"] for each in json.load(file)["docs"] if "channels_last" in each["text"]}
+    if not any(name.startswith("lib/python/frameworks.html") for name in found):
+        yield "the search does not find a word of a page"
+    with open(os.path.join(SITE, "lib/python/training.html"), encoding="utf-8") as file:
+        text = file.read()
+    for expected in ('data-md-color-scheme="slate"', 'rel="next"', 'rel="prev"', "sources/lib/python/training.md.txt", "site.css"):
+        if expected not in text:
+            yield f"lib/python/training.html lacks {expected}"
+
+
 def main():
     done = subprocess.run(["cmake", "--build", BUILD, "--target", "docs"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True)
@@ -59,7 +74,7 @@ def main():
     pages = {path: Page(path) for path in paths}
     missing = [name for name in EXPECTED if os.path.join(SITE, name) not in pages]
     errors = [f"{os.path.relpath(path, SITE)} {error}" for path, page in pages.items()
-              for error in errors_of(path, page, pages)]
+              for error in errors_of(path, page, pages)] + list(errors_of_site())
     print("\n".join(errors + [f"{name} is missing" for name in missing]))
     links = sum(len(page.links) for page in pages.values())
     print(f"{len(pages)} pages, {links} links, {len(errors)} errors")
