@@ -23,8 +23,6 @@ constexpr std::size_t kMinSlotsToFetch = std::size_t{64} << 10;
 
 constexpr std::uint64_t kMinSmallIds = 1 << 10;
 
-bool is_small(std::int64_t id) { return SmallIds::is_small(id); }
-
 std::uint32_t hash_of(std::int64_t id) {
   return static_cast<std::uint32_t>(mix_bits(static_cast<std::uint64_t>(id)) >> 32);
 }
@@ -36,7 +34,7 @@ std::uint32_t hash_of(std::string_view id) { return static_cast<std::uint32_t>(x
 // The memory comes zeroed: pages for which there is no id are never touched.
 void SmallIds::reserve() {
   if (has_room()) return;
-  entries_.reset(static_cast<std::uint32_t*>(std::calloc(kEnd, sizeof(std::uint32_t))));
+  entries_.reset(static_cast<std::uint32_t*>(std::calloc(end_, sizeof(std::uint32_t))));
   if (!has_room()) throw std::bad_alloc();
 }
 
@@ -96,7 +94,7 @@ std::size_t IdMap::add_small(std::span<const std::int64_t> ids, std::vector<std:
   numbers.resize(begin + ids.size());
   std::uint32_t* const to = numbers.data() + begin;
   std::size_t count = 0;
-  for (; count < ids.size() && is_small(ids[count]); ++count) {
+  for (; count < ids.size() && small_.is_small(ids[count]); ++count) {
     if (count > 0 && ids[count] == ids[count - 1]) {
       to[count] = to[count - 1];
       continue;
@@ -127,7 +125,7 @@ std::uint32_t IdMap::add_hashed(std::string_view id, std::uint32_t hash) {
 }
 
 std::uint32_t IdMap::add(std::int64_t id) {
-  if (!are_text()) return is_small(id) ? add_small(id) : add_hashed(id, hash_of(id));
+  if (!are_text()) return small_.is_small(id) ? add_small(id) : add_hashed(id, hash_of(id));
   const std::string text = std::to_string(id);
   return add_hashed(text, hash_of(text));
 }
@@ -178,7 +176,7 @@ void IdMap::add_all(std::size_t count, IdAt id_at, std::vector<std::uint32_t>& n
 /// Alternates between runs of small integers, which need no hash, and runs of hashed ones.
 void IdMap::add(std::span<const std::int64_t> ids, std::vector<std::uint32_t>& numbers) {
   for (std::size_t first = 0; first < ids.size();) {
-    const auto is_hashed = [this](std::int64_t id) { return are_text() || !is_small(id); };
+    const auto is_hashed = [this](std::int64_t id) { return are_text() || !small_.is_small(id); };
     first += add_small(ids.subspan(first), numbers);
     const auto hashed = ids.subspan(first);
     const auto count = static_cast<std::size_t>(std::ranges::find_if_not(hashed, is_hashed) - hashed.begin());
@@ -211,7 +209,7 @@ std::size_t IdMap::find(std::string_view id) const {
     slot = slot_of(hash_of(id), [&](std::uint32_t other) { return ids_.texts[other] == id; });
   } else {
     if (!parse_integer_id(id, number)) return size();
-    if (is_small(number)) {
+    if (small_.is_small(number)) {
       const std::uint32_t entry = small_.has_room() ? small_.entry(number) : 0;
       return entry != 0 ? entry - 1 : size();
     }
@@ -237,7 +235,7 @@ std::vector<std::uint32_t> IdMap::sorted() const {
 /// Clears only what was set of the small integers: most blocks have few ids.
 void IdMap::move_to(BlockIds& block) {
   for (const std::int64_t id : ids_.numbers)
-    if (is_small(id)) small_.set_entry(id, 0);
+    if (small_.is_small(id)) small_.set_entry(id, 0);
   if (hashed_count_ > 0) std::ranges::fill(slots_, std::uint64_t{0});
   hashed_count_ = 0;
   std::swap(block.numbers, ids_.numbers);
@@ -283,7 +281,7 @@ void IdMap::turn_to_text() {
   slots_.assign(slots_.size(), 0);
   hashed_count_ = 0;
   for (const std::int64_t number : numbers) {
-    if (is_small(number)) small_.set_entry(number, 0);
+    if (small_.is_small(number)) small_.set_entry(number, 0);
     const std::string text = std::to_string(number);
     add_hashed(text, hash_of(text));
   }
@@ -303,8 +301,8 @@ void IdColumn::finish_numbers() {
   for (std::size_t at = 0; at < ids.size(); ++at) {
     const std::int64_t id = ids[at];
     if (at == 0 || id != ids[at - 1] || number == kUnknown) {
-      const bool is_small = SmallIds::is_small(id);
-      number = (is_small ? known_->entry(id) : 0) - 1;
+      const bool is_small = static_cast<std::uint64_t>(id) < SmallIds::kEnd;
+      number = (known_->is_small(id) ? known_->entry(id) : 0) - 1;
       if (number < BlockIds::kKnown - 1)
         number |= BlockIds::kKnown;
       else

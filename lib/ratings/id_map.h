@@ -21,9 +21,12 @@ namespace chunkhit {
 /// The numbers of ids that are small integers, by the id itself. One thread adds them while others may look.
 class SmallIds {
  public:
-  /// Integers from 0 up to this one are small; the table takes 4 bytes for each up to the largest.
   static constexpr std::uint64_t kEnd = 1 << 18;
-  [[nodiscard]] static bool is_small(std::int64_t id) { return static_cast<std::uint64_t>(id) < kEnd; }
+  /// Highest end, of a table that all blocks look at.
+  static constexpr std::uint64_t kMaxEnd = 1 << 22;
+  /// Integers from 0 below `end` are small; the table takes 4 bytes for each up to the largest.
+  explicit SmallIds(std::uint64_t end = kEnd) : end_(end) {}
+  [[nodiscard]] bool is_small(std::int64_t id) const { return static_cast<std::uint64_t>(id) < end_; }
   /// The number and 1 of a small id; 0: it has none.
   [[nodiscard]] std::uint32_t entry(std::int64_t id) const {
     return std::atomic_ref(entries_[static_cast<std::uint64_t>(id)]).load(std::memory_order_relaxed);
@@ -40,15 +43,19 @@ class SmallIds {
   struct Free {
     void operator()(std::uint32_t* entries) const { std::free(entries); }
   };
+  std::uint64_t end_;
   std::unique_ptr<std::uint32_t[], Free> entries_;
 };
 
 /// Maps ids to numbers 0, 1, ... in order of first appearance. Ids are 64-bit integers, exact, or text; a map
 /// holds integers until an id comes that no integer is written as, and text from then on ("7" and 7 are the
-/// same id). Memory: 24 to 40 bytes an id (8, and 1 MiB in all, of integers from 0 to 2^18 - 1), and the
-/// bytes of texts; twice that while it grows. One thread at a time.
+/// same id). Memory: 24 to 40 bytes an id, and the bytes of texts; twice that while it grows. Small integers
+/// take 8 bytes each, and their table (1 MiB for ids up to 2^18 - 1). One thread at a time.
 class IdMap {
  public:
+  IdMap() = default;
+  /// Integers from 0 below `small_end` need no hash.
+  explicit IdMap(std::uint64_t small_end) : small_(small_end) {}
   /// The number of an id, new or known. Throws bad_data above 2^32 - 1 ids.
   std::uint32_t add(std::int64_t id);
   std::uint32_t add(std::string_view id);

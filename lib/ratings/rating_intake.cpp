@@ -381,7 +381,12 @@ class RatingIntake::Pipeline {
 };
 
 RatingIntake::RatingIntake(RatingTableSpec spec, IntakeOptions options, RatingSink sink)
-    : spec_(std::move(spec)), options_(std::move(options)), sink_(std::move(sink)), stats_(options_.limit) {}
+    : spec_(std::move(spec)),
+      options_(std::move(options)),
+      sink_(std::move(sink)),
+      users_(options_.small_ids),
+      items_(options_.small_ids),
+      stats_(options_.limit) {}
 
 namespace {
 

@@ -136,6 +136,7 @@ struct IntakeProgress {
 struct IntakeOptions {
   std::uint32_t threads = 1;
   std::size_t block_bytes = std::size_t{4} << 20;  ///< size of the text that is parsed at a time
+  std::uint64_t small_ids = SmallIds::kMaxEnd;     ///< integers below it are found without a hash
   BadLineLimit limit;
   RatingRules rules{};                                     ///< says which values are an error; applied later
   std::function<void(const IntakeProgress&)> on_progress;  ///< called by one thread at a time

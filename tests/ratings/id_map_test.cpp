@@ -61,18 +61,20 @@ TEST(IdMap, KeepsNumbersWhenATextComes) {
 }
 
 TEST(IdMap, KeepsSmallAndLargeIntegersApartAndInTheirOrder) {
-  IdMap map;
-  const std::int64_t limit = 1 << 18;  // of those that are looked up by themselves
-  const std::vector<std::int64_t> ids{limit, limit - 1, limit - 1, 0, -1, limit + 1, 0, limit, limit};
-  EXPECT_EQ(map.add(block_of(ids)), (Numbers{0, 1, 1, 2, 3, 4, 2, 0, 0}));
-  EXPECT_EQ(map.size(), 5u);
-  EXPECT_EQ(map.find("262143"), 1u);
-  EXPECT_EQ(map.find("262144"), 0u);
-  EXPECT_EQ(map.find("5"), map.size());
-  EXPECT_EQ(map.add("a"), 5u);
-  EXPECT_EQ(map.find("262143"), 1u);
-  EXPECT_EQ(map.find("-1"), 3u);
-  EXPECT_EQ(map.add(block_of(ids)), (Numbers{0, 1, 1, 2, 3, 4, 2, 0, 0}));
+  for (const std::uint64_t end : {SmallIds::kEnd, SmallIds::kMaxEnd}) {
+    IdMap map(end);
+    const auto limit = static_cast<std::int64_t>(end);  // of those that are looked up by themselves
+    const std::vector<std::int64_t> ids{limit, limit - 1, limit - 1, 0, -1, limit + 1, 0, limit, limit};
+    EXPECT_EQ(map.add(block_of(ids)), (Numbers{0, 1, 1, 2, 3, 4, 2, 0, 0}));
+    EXPECT_EQ(map.size(), 5u);
+    EXPECT_EQ(map.find(std::to_string(limit - 1)), 1u);
+    EXPECT_EQ(map.find(std::to_string(limit)), 0u);
+    EXPECT_EQ(map.find("5"), map.size());
+    EXPECT_EQ(map.add("a"), 5u);
+    EXPECT_EQ(map.find(std::to_string(limit - 1)), 1u);
+    EXPECT_EQ(map.find("-1"), 3u);
+    EXPECT_EQ(map.add(block_of(ids)), (Numbers{0, 1, 1, 2, 3, 4, 2, 0, 0}));
+  }
 }
 
 TEST(IdMap, FindsWhatIsThereAndNothingElse) {

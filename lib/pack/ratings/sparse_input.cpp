@@ -62,6 +62,7 @@ IntakeOptions SparseInput::intake_options(std::uint32_t threads) {
   IntakeOptions intake;
   intake.threads = threads;
   intake.block_bytes = memory_.block_bytes();
+  intake.small_ids = memory_.small_ids();
   intake.limit = {options_.on_error, options_.max_errors};
   intake.rules = spec_.packs.rules;
   intake.stop = options_.stop;

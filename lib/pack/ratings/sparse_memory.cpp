@@ -1,11 +1,13 @@
 #include "pack/ratings/sparse_memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/text.h"
 #include "base/throw_error.h"
 #include "base/words.h"
+#include "ratings/id_map.h"
 #include "ratings/rating_store.h"
 
 namespace chunkhit {
@@ -51,6 +53,12 @@ double SparseMemory::limit_for(double ids) const {
 std::size_t SparseMemory::block_bytes() const {
   const std::uint64_t blocks = 2ull * threads_ + 1;
   return std::clamp<std::size_t>(block_share() / (blocks * kBlockCopies), kMinBlockBytes, kMaxBlockBytes);
+}
+
+std::uint64_t SparseMemory::small_ids() const {
+  constexpr std::uint64_t kShares = 16;
+  return std::bit_floor(
+      std::clamp(memory_bytes_ / kShares / sizeof(std::uint32_t), SmallIds::kEnd, SmallIds::kMaxEnd));
 }
 
 std::uint64_t SparseMemory::id_bytes(const IdMap& users, const IdMap& items) const {
