@@ -154,8 +154,8 @@ ChunkHashes hash_chunk(Bytes stored, std::uint64_t block_bytes) {
   return made;
 }
 
-PartReport ChunkWriter::finish(const PartSamples& samples) {
-  CompletePart part = complete(samples);
+PartReport ChunkWriter::finish(PartSamples samples) {
+  CompletePart part = complete(std::move(samples));
   part.file.publish();
   return part.report;
 }

@@ -169,10 +169,10 @@ class ChunkWriter {
   /// Appends the next chunk; throws cannot_write. One thread at a time.
   virtual void append(const EncodedChunk& chunk) = 0;
   /// Writes what stands beside the pixels, checks that the file is whole, and flushes it; throws
-  /// cannot_write. Nothing else may be called after it.
-  [[nodiscard]] virtual CompletePart complete(const PartSamples& samples) = 0;
+  /// cannot_write. Frees the samples as soon as they are written. Nothing else may be called after it.
+  [[nodiscard]] virtual CompletePart complete(PartSamples samples) = 0;
   /// Completes the part and publishes it; throws cannot_write.
-  PartReport finish(const PartSamples& samples);
+  PartReport finish(PartSamples samples);
 };
 
 /// The end of an HDF5 part of ours (store/hdf5/index.h).

@@ -325,8 +325,9 @@ class ShardWriter final : public ChunkWriter {
     sample_count_ += chunk.sample_count;
   }
 
-  CompletePart complete(const PartSamples& samples) override {
-    const ByteBuffer index = spec_.payload().encode_index(spec_, chunks_, samples);
+  CompletePart complete(PartSamples samples) override {
+    ByteBuffer index = spec_.payload().encode_index(spec_, chunks_, samples);
+    samples = {};  // frees memory: the index has them
     if (index.size() > UINT32_MAX - kSkippableHeaderBytes)
       throw Error(ErrorCode::cannot_write, file_.path() + ": an index of " + std::to_string(index.size()) +
                                                " bytes, expected less than 4 GiB: make smaller parts");
@@ -339,7 +340,8 @@ class ShardWriter final : public ChunkWriter {
                        .index_xxh3 = xxh3(index)};
     file_.append(encode_index_frame_header(index.size()));
     file_.append(index);
-    frames_.push_back({static_cast<std::uint32_t>(kSkippableHeaderBytes + index.size()), 0});
+    index = ByteBuffer();  // frees memory: it is read back
+    frames_.push_back({static_cast<std::uint32_t>(kSkippableHeaderBytes + header.index_bytes), 0});
     file_.append(encode_seek_table(frames_));
     header.file_bytes = file_.byte_count();
     file_.write_at(0, encode_shard_header(header));

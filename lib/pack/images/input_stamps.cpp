@@ -21,6 +21,7 @@ constexpr std::string_view kMagic = "chunkhit inputs\n";
 constexpr std::size_t kHeaderBytes = kMagic.size() + 24;
 constexpr std::size_t kRowBytes = 16;
 constexpr std::size_t kHashBytes = 8;
+constexpr std::size_t kWriteBytes = 64 << 10;
 
 void append_number(ByteBuffer& bytes, std::uint64_t number) {
   bytes.resize(bytes.size() + sizeof number);
@@ -46,14 +47,21 @@ bool is_changed(const InputFolders& folders, const SampleList& list, std::size_t
 
 PendingFile write_stamps(const std::string& path, const StampedPart& part,
                          std::span<const FileStamp> stamps) {
+  PendingFile file(path);
+  Xxh3Stream hash;
   ByteBuffer bytes = encode_header(part, stamps.size());
-  bytes.reserve(bytes.size() + stamps.size() * kRowBytes + kHashBytes);
+  const auto write = [&] {
+    hash.update(bytes);
+    file.append(bytes);
+    bytes.clear();
+  };
   for (const FileStamp& stamp : stamps) {
     append_number(bytes, stamp.bytes);
     append_number(bytes, static_cast<std::uint64_t>(stamp.mtime_ns));
+    if (bytes.size() >= kWriteBytes) write();
   }
-  append_number(bytes, xxh3(bytes));
-  PendingFile file(path);
+  write();
+  append_number(bytes, hash.value());
   file.append(bytes);
   file.flush();
   return file;

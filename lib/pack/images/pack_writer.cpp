@@ -403,11 +403,13 @@ std::future<PartRecord> PackWriter::finish_part(std::uint64_t part_index, std::u
   }
   return pack_.finish_part(
       part_index, [this, part_index, writer = std::move(writer), outcome = std::move(outcome)]() mutable {
-        CompletePart part = writer->complete(outcome.samples);
-        add_written(part.report, part_file(part_index), outcome.record);
-        outcome.record.has_sample_hashes = hashes_samples();
+        // Before the part is completed, which takes most memory.
         PendingFile stamps = write_stamps(pack_.file(part_stem(part_index) + std::string(kInputsExtension)),
                                           {pack_.identity().pack_id, part_index}, outcome.inputs);
+        outcome.inputs = std::vector<FileStamp>();
+        CompletePart part = writer->complete(std::move(outcome.samples));
+        add_written(part.report, part_file(part_index), outcome.record);
+        outcome.record.has_sample_hashes = hashes_samples();
         return CompleteRecord{std::move(outcome.record), std::move(part.file), std::move(stamps)};
       });
 }

@@ -305,8 +305,9 @@ void MatrixPackWriter::finish_part() {
   finishing_ =
       pack_.finish_part(part_index_, [this, part = *std::exchange(part_, std::nullopt), end_row,
                                       part_index = part_index_, first_row = part_first_row_]() mutable {
-        const PartSamples written = samples(first_row, end_row);
-        CompletePart complete = std::visit([&](auto& writer) { return writer->complete(written); }, part);
+        PartSamples written = samples(first_row, end_row);
+        CompletePart complete =
+            std::visit([&](auto& writer) { return writer->complete(std::move(written)); }, part);
         publish_items();
         PartRecord record;
         add_written(complete.report, part_stem(part_index) + std::string(container_.extension), record);

@@ -295,13 +295,15 @@ class ImagesWriter final : public ChunkWriter {
     sample_count_ += chunk.sample_count;
   }
 
-  CompletePart complete(const PartSamples& samples) override {
+  CompletePart complete(PartSamples samples) override {
+    finish_hdf5(samples);
     const PartSpecBytes spec = encode_part_spec(spec_);
     ByteBuffer index = spec_.payload().encode_index(spec_, chunks_, samples);
+    samples = {};  // frees memory: the index has them
     index.insert(index.begin(), spec.begin(), spec.end());
-    finish_hdf5(samples);
     PendingFile& pending = output_.pending();
     append_hdf5_index(pending, hdf5_format(spec_.hashes_samples), spec_.payload().kind(), chunks_, index);
+    index = ByteBuffer();  // frees memory: it is read back
     const PartReport report = check_written_part(pending, open_hdf5_part, chunks_);
     pending.flush();
     return {report, std::move(pending)};

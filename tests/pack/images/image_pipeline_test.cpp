@@ -22,7 +22,7 @@ struct KeptChunks : ChunkWriter {
   void append(const EncodedChunk& chunk) override {
     chunks.emplace_back(chunk.stored.begin(), chunk.stored.end());
   }
-  CompletePart complete(const PartSamples&) override { throw std::logic_error("is not completed"); }
+  CompletePart complete(PartSamples) override { throw std::logic_error("is not completed"); }
   std::vector<ByteBuffer> chunks;
 };
 
