@@ -39,6 +39,7 @@ enum class Purpose : std::uint64_t {
   flip_vertical = 19,   ///< whether an image is mirrored top to bottom
   quarter_turns = 20,   ///< how often an image is turned by 90 degrees
   sequence_cut = 21,    ///< which window of a row's items is its sequence
+  pair_negatives = 22,  ///< items that are given with a rating, which its row does not have
 };
 
 /// Gives 64 random bits for one position: (seed, purpose, index).

@@ -72,10 +72,10 @@ std::uint64_t Permutation::high_shift(std::uint64_t low, std::uint64_t step_key)
 namespace {
 
 /// Sums the samples; throws bad_data for an empty chunk or an overflow.
-std::uint64_t sum_of(std::span<const std::uint64_t> sample_counts) {
+std::uint64_t sum_of(std::span<const std::uint64_t> sample_counts, bool may_be_empty) {
   std::uint64_t sum = 0;
   for (std::size_t chunk = 0; chunk < sample_counts.size(); ++chunk) {
-    if (sample_counts[chunk] == 0)
+    if (sample_counts[chunk] == 0 && !may_be_empty)
       throw Error(ErrorCode::bad_data, "chunk " + std::to_string(chunk) + ": has no samples");
     if (__builtin_add_overflow(sum, sample_counts[chunk], &sum))
       throw Error(ErrorCode::bad_data, "chunk " + std::to_string(chunk) + ": more than 2^64 samples");
@@ -83,9 +83,10 @@ std::uint64_t sum_of(std::span<const std::uint64_t> sample_counts) {
   return sum;
 }
 
-// Returns the most frequent value, the smallest one of several.
+// Returns the most frequent value but 0, the smallest one of several.
 std::uint64_t max_frequent(std::span<const std::uint64_t> values) {
   std::vector<std::uint64_t> sorted(values.begin(), values.end());
+  std::erase(sorted, std::uint64_t{0});
   std::sort(sorted.begin(), sorted.end());
   std::uint64_t winner = 0;
   std::ptrdiff_t most = 0;
@@ -103,9 +104,9 @@ std::uint64_t max_frequent(std::span<const std::uint64_t> values) {
 }  // namespace
 
 /// Keeps only the chunks whose size differs from the usual one: typically the last of each part.
-ChunkGrid::ChunkGrid(std::span<const std::uint64_t> sample_counts)
+ChunkGrid::ChunkGrid(std::span<const std::uint64_t> sample_counts, bool may_be_empty)
     : chunk_count_(sample_counts.size()),
-      sample_count_(sum_of(sample_counts)),
+      sample_count_(sum_of(sample_counts, may_be_empty)),
       chunk_samples_(max_frequent(sample_counts)) {
   for (std::size_t chunk = 0; chunk < sample_counts.size(); ++chunk)
     if (sample_counts[chunk] != chunk_samples_) exceptions_.push_back({chunk, sample_counts[chunk], 0});
@@ -265,6 +266,7 @@ EpochOrder::Slots EpochOrder::slots_of(std::uint64_t first_position, std::uint64
 void EpochOrder::for_each_slot(const Visit& visit) const {
   for (std::uint64_t slot = first_slot_; slot < end_slot_; ++slot) {
     const Positions listed = listed_positions_of(slot);
+    if (listed.first == listed.end) continue;
     visit({listed.first - span_.first, listed.end - span_.first}, chunk_at(slot));
   }
 }

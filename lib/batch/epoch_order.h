@@ -48,9 +48,9 @@ class Permutation {
 /// exceptions only.
 class ChunkGrid {
  public:
-  /// `sample_counts`: of each chunk. Throws bad_data for a chunk of none, or when the sum takes more than 64
-  /// bits.
-  explicit ChunkGrid(std::span<const std::uint64_t> sample_counts);
+  /// `sample_counts`: of each chunk. Throws bad_data for a chunk of none, unless `may_be_empty`, or when the
+  /// sum takes more than 64 bits.
+  explicit ChunkGrid(std::span<const std::uint64_t> sample_counts, bool may_be_empty = false);
   [[nodiscard]] std::uint64_t chunk_count() const { return chunk_count_; }
   [[nodiscard]] std::uint64_t sample_count() const { return sample_count_; }
   [[nodiscard]] std::uint64_t chunk_samples() const { return chunk_samples_; }  ///< of most chunks
@@ -138,7 +138,8 @@ class PositionOrder {
     bool operator==(const Slots&) const = default;
   };
   [[nodiscard]] virtual Slots slots_of(std::uint64_t first_position, std::uint64_t end_position) const = 0;
-  /// Calls `visit` with the positions that need each slot, and its chunk, slot after slot.
+  /// Calls `visit` with the positions that need each slot, and its chunk, slot after slot; not for a slot
+  /// that none needs.
   struct Positions {
     std::uint64_t first = 0;
     std::uint64_t end = 0;

@@ -112,6 +112,8 @@ RowItems::RowItems(const SparseMatrix& matrix) {
       return;
     case SparseFormat::sequences:
       throw_usage("RowItems: expected csr or a dense format, found sequences; draw_batch takes their batch");
+    case SparseFormat::pairs:
+      throw_usage("RowItems: expected csr or a dense format, found pairs, whose loader draws `negatives`");
   }
 }
 

@@ -183,6 +183,7 @@ std::size_t cell_bytes(SparseFormat form) {
       return 1;
     case SparseFormat::csr:
     case SparseFormat::sequences:
+    case SparseFormat::pairs:
       break;
   }
   return 0;
@@ -260,6 +261,7 @@ void DenseBatch::clear(std::size_t at) {
     case SparseFormat::dense_u8:
     case SparseFormat::csr:
     case SparseFormat::sequences:
+    case SparseFormat::pairs:
       for (const std::uint32_t column : columns) row[column] = 0;
   }
 }

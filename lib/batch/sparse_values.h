@@ -53,7 +53,7 @@ class EntryValues {
 /// The largest dense batch that is handed out.
 inline constexpr std::uint64_t kMaxDenseBatchBytes = 1ull << 30;
 
-/// Bytes of one cell; 0 for CSR and sequences.
+/// Bytes of one cell; 0 for CSR, sequences and pairs.
 [[nodiscard]] std::size_t cell_bytes(SparseFormat form);
 
 /// Throws usage, naming what else to do, when a dense batch would take more than kMaxDenseBatchBytes, or

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -76,6 +77,11 @@ std::vector<std::uint64_t> ChunkSet::sample_counts() const {
   return counts;
 }
 
+void ChunkSet::set_rating_counts(std::vector<std::uint64_t> counts) {
+  rating_counts_ = std::move(counts);
+  rating_count_ = std::accumulate(rating_counts_.begin(), rating_counts_.end(), std::uint64_t{0});
+}
+
 ChunkSet::SampleBytes ChunkSet::sample_bytes(Location location, std::uint64_t in_chunk) const {
   if (sample_step_ != 0) return {in_chunk * sample_step_, sample_step_};
   const std::uint64_t index = stored(location).first_sample + in_chunk;
@@ -134,6 +140,7 @@ std::uint64_t ChunkSet::id() const {
                                part->byte_count(), spec.payload().shape().byte_count()});
   }
   facts.push_back(sample_count());
+  if (serves_ratings()) facts.push_back(rating_count_);
   return xxh3(Bytes(reinterpret_cast<const std::uint8_t*>(facts.data()), facts.size() * sizeof facts[0]));
 }
 

@@ -60,6 +60,17 @@ class ChunkSet {
   /// The first sample of a chunk, counted over all parts.
   [[nodiscard]] std::uint64_t first_sample(Location location) const;
   [[nodiscard]] std::vector<std::uint64_t> sample_counts() const;  ///< of each chunk
+  /// Makes the ratings of X, and not the rows, what epochs have: `counts` of each chunk, whose sum is no more
+  /// than 64 bits.
+  void set_rating_counts(std::vector<std::uint64_t> counts);
+  [[nodiscard]] bool serves_ratings() const { return !rating_counts_.empty(); }
+  /// Samples of each chunk that epochs have: ratings, of which a chunk may have none, or sample_counts().
+  [[nodiscard]] std::vector<std::uint64_t> epoch_counts() const {
+    return serves_ratings() ? rating_counts_ : sample_counts();
+  }
+  [[nodiscard]] std::uint64_t epoch_count() const {
+    return serves_ratings() ? rating_count_ : sample_count();
+  }
   /// Whether the samples of a part, or of all, are stored raw.
   [[nodiscard]] bool is_raw(std::size_t part) const { return raw_[part]; }
   [[nodiscard]] bool is_raw() const;
@@ -83,6 +94,8 @@ class ChunkSet {
 
  private:
   RowArrays arrays_;
+  std::vector<std::uint64_t> rating_counts_;  ///< of each chunk; empty where samples are rows
+  std::uint64_t rating_count_ = 0;
   std::vector<std::unique_ptr<ChunkReader>> parts_;
   std::uint64_t sample_step_;
   std::vector<std::size_t> first_chunks_;                   ///< of each part, and the number of all

@@ -45,8 +45,23 @@ class DecodedRows {
   }
   /// Prefetches the memory that holds a row's location.
   void prefetch(std::size_t index) const { __builtin_prefetch(row_ends_ + index * sizeof(std::uint64_t)); }
+  /// Finds the row of an entry among `row_count` rows; row_count for an entry behind them.
+  [[nodiscard]] std::size_t find_row(std::uint64_t entry, std::size_t row_count) const {
+    std::size_t first = 0;
+    for (std::size_t left = row_count; left > 0;) {
+      const std::size_t half = left / 2;
+      const bool is_before = end_of(first + half) <= entry;
+      first = is_before ? first + half + 1 : first;
+      left = is_before ? left - half - 1 : half;
+    }
+    return first;
+  }
+  /// How many entries the rows before this one have.
+  [[nodiscard]] std::uint64_t first_entry(std::size_t index) const {
+    return index == 0 ? 0 : end_of(index - 1);
+  }
   [[nodiscard]] StoredRow row(std::size_t index) const {
-    const std::uint64_t begin = index == 0 ? 0 : end_of(index - 1);
+    const std::uint64_t begin = first_entry(index);
     return {ids_ + begin * id_bytes_, values_ == nullptr ? nullptr : values_ + begin * value_bytes_,
             static_cast<std::size_t>(end_of(index) - begin), times_ == nullptr ? nullptr : times_ + begin};
   }

@@ -357,6 +357,22 @@ RowBlockHeader decode_row_block_header(Bytes raw, const MatrixShape& shape) {
   return header;
 }
 
+std::size_t row_block_header_bytes(const MatrixShape& shape) {
+  return kHeaderBytes + kMatrixHeaderBytes * shape.matrix_count;
+}
+
+std::uint64_t decode_entry_count(Bytes header, const MatrixShape& shape, std::uint64_t row_count) {
+  check_shape(header, shape);
+  const auto rows = load_little<std::uint32_t>(header.data());
+  if (rows != row_count)
+    throw_broken("has " + std::to_string(rows) + " rows, expected " + std::to_string(row_count));
+  const auto entries = load_little<std::uint64_t>(header.data() + kHeaderBytes);
+  if (entries > row_count * shape.column_count)
+    throw_broken(std::to_string(entries) + " entries in " + std::to_string(row_count) + " rows of " +
+                 std::to_string(shape.column_count) + " columns");
+  return entries;
+}
+
 std::vector<Bytes> row_block_pieces(Bytes raw, const MatrixShape& shape) {
   const RowBlockHeader header = decode_row_block_header(raw, shape);
   std::vector<std::uint64_t> piece_bytes;

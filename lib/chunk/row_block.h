@@ -70,6 +70,13 @@ struct RowBlockHeader {
 /// Reads the header; throws bad_data.
 [[nodiscard]] RowBlockHeader decode_row_block_header(Bytes raw, const MatrixShape& shape);
 
+/// Bytes of a block's header.
+[[nodiscard]] std::size_t row_block_header_bytes(const MatrixShape& shape);
+
+/// Reads the entries of X of a block of `row_count` rows, of which only the header is there; throws bad_data.
+[[nodiscard]] std::uint64_t decode_entry_count(Bytes header, const MatrixShape& shape,
+                                               std::uint64_t row_count);
+
 /// Divides a block that is whole into pieces of bytes of one kind, which compress best apart.
 [[nodiscard]] std::vector<Bytes> row_block_pieces(Bytes raw, const MatrixShape& shape);
 

@@ -144,4 +144,18 @@ void decode_zstd(Bytes stored, MutableBytes raw, bool checks) {
     throw_bad_frame("gave " + std::to_string(got) + " bytes, expected " + std::to_string(raw.size()));
 }
 
+std::size_t decode_zstd_head(Bytes stored, MutableBytes raw) {
+  // Of its own: the buffers of a stream are as large as the frame, which the threads' contexts would keep.
+  const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  if (context == nullptr) throw std::bad_alloc();
+  ZSTD_inBuffer in{stored.data(), stored.size(), 0};
+  ZSTD_outBuffer out{raw.data(), raw.size(), 0};
+  while (in.pos < in.size && out.pos < out.size) {
+    const std::size_t left = ZSTD_decompressStream(context.get(), &out, &in);
+    if (ZSTD_isError(left) != 0) throw_bad_frame(ZSTD_getErrorName(left));
+    if (left == 0) break;
+  }
+  return out.pos;
+}
+
 }  // namespace chunkhit

@@ -43,4 +43,8 @@ void encode_zstd(std::span<const Bytes> pieces, int level, ByteBuffer& stored);
 /// compares the frame's checksum.
 void decode_zstd(Bytes stored, MutableBytes raw, bool checks = true);
 
+/// Restores the first bytes of a frame whose first bytes are `stored`; returns how many these give, at most
+/// raw.size(). Nothing is compared with a checksum. Throws bad_data for what is no frame.
+[[nodiscard]] std::size_t decode_zstd_head(Bytes stored, MutableBytes raw);
+
 }  // namespace chunkhit

@@ -33,8 +33,18 @@ py::object sequences_view(const SequenceBatch& sequences, bool has_times, const 
       array_view(sequences.block, {static_cast<py::ssize_t>(sequences.block.size())}, owner));
 }
 
+/// (None, users, items, values, negatives, block).
+py::object pairs_view(const PairBatch& pairs, const py::capsule& owner) {
+  const auto count = static_cast<py::ssize_t>(pairs.users.size());
+  const auto negatives = count == 0 ? 0 : static_cast<py::ssize_t>(pairs.negatives.size()) / count;
+  return py::make_tuple(py::none(), array_view(pairs.users, {count}, owner),
+                        array_view(pairs.items, {count}, owner), array_view(pairs.values, {count}, owner),
+                        array_view(pairs.negatives, {count, negatives}, owner),
+                        array_view(pairs.block, {static_cast<py::ssize_t>(pairs.block.size())}, owner));
+}
+
 /// An array (rows, columns); or (indptr, indices, values, times or None, block); or what sequences_view
-/// gives.
+/// or pairs_view gives.
 py::object matrix_view(const SparseMatrix& matrix, const MatrixForm& form, const py::capsule& owner) {
   const ArrayShape shape{static_cast<py::ssize_t>(matrix.row_count()),
                          static_cast<py::ssize_t>(matrix.column_count())};
@@ -52,6 +62,8 @@ py::object matrix_view(const SparseMatrix& matrix, const MatrixForm& form, const
       return dense_view(py::dtype::of<std::uint8_t>(), matrix.dense_u8(), shape, owner, form.writable);
     case SparseFormat::sequences:
       return sequences_view(matrix.sequences(), form.times, owner);
+    case SparseFormat::pairs:
+      return pairs_view(matrix.pairs(), owner);
     case SparseFormat::csr:
       break;
   }

@@ -61,7 +61,7 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
                          BatchSlots& ring)
     : chunks_(chunks),
       spec_(spec),
-      grid_(chunks.sample_counts()),
+      grid_(chunks.epoch_counts(), chunks.serves_ratings()),
       order_(grid_, spec.order, sampling),
       chunks_in_order_(chunks_in_order(spec_, order_)),
       plan_(plan_reader(chunks, chunks_in_order_, spec_)),

@@ -280,7 +280,7 @@ void show(Options& options,
                "\"dense_f32\"; \"dense_f16\" (values above 65504 are an error); \"dense_u8\" (numbers as "
                "stored: a "
                "rating is the number times `value_scale`); \"csr\"; \"sequences\": int64 (rows, length) "
-               "items by time"},
+               "items by time; \"pairs\": ratings one by one, as users, items, values and negatives"},
          options.format, WordForm{});
   fields(Field{"binarize", "Replace every entry by 1"}, options.binarize, SwitchForm{});
   fields(Field{"scale", "Factor of every entry, after binarize"}, options.scale, CodeForm{"float"});
@@ -300,6 +300,14 @@ void show(Options& options,
             "\"last\". \"sliding\": windows that share one item, from the last one back, another one in each "
             "epoch. \"random\": any that follow each other, by seed, epoch and row"},
       options.cut, WordForm{});
+  fields(Field{"negatives", "pairs: items that are drawn with each rating, which its user has not rated", "",
+               "With replacement; neither of x nor held out, by seed, epoch and rating"},
+         options.negatives, CountForm{0, 1 << 20});
+  fields(
+      Field{"negatives_power", "pairs: how popularity weighs negatives", "",
+            "An item is drawn with a probability proportional to its ratings to this power, as 0.75; 0: all "
+            "items alike"},
+      options.negatives_power, CodeForm{"float"});
   show_loader(options, fields);
 }
 

@@ -27,7 +27,7 @@ using Samples = std::vector<std::uint64_t>;
 struct Choosable {
   const ChunkSet& chunks;
   std::string path;                            ///< of the first source, for messages
-  const char* unit;                            ///< "sample" or "row"
+  const char* unit;                            ///< "sample", "row" or "rating"
   bool has_classes;                            ///< labels are class ids
   std::size_t label_count;                     ///< numbers that a sample has as its label
   std::function<double(std::uint64_t)> label;  ///< a sample's class id, or its only label
@@ -75,7 +75,7 @@ std::string some_of(std::span<const std::string> names) {
 /// The class id of each sample. `name`: a class that is asked for.
 std::vector<std::int64_t> class_ids(const Choosable& from, const char* option, const std::string& name = "") {
   if (!from.has_classes) refuse_classes(from, option, name);
-  std::vector<std::int64_t> ids(from.chunks.sample_count());
+  std::vector<std::int64_t> ids(from.chunks.epoch_count());
   for (std::uint64_t sample = 0; sample < ids.size(); ++sample)
     ids[sample] = static_cast<std::int64_t>(from.label(sample));
   return ids;
@@ -84,7 +84,7 @@ std::vector<std::int64_t> class_ids(const Choosable& from, const char* option, c
 /// Sorts; throws usage for a sample that is not there, or is repeated. `where` names an entry.
 Samples checked(Samples samples, const Choosable& from,
                 const std::function<std::string(std::size_t)>& where) {
-  const std::uint64_t count = from.chunks.sample_count();
+  const std::uint64_t count = from.chunks.epoch_count();
   const auto beyond = std::ranges::find_if(samples, [&](std::uint64_t sample) { return sample >= count; });
   if (beyond != samples.end())
     throw_usage(where(static_cast<std::size_t>(beyond - samples.begin())) + ": " + from.unit + " " +
@@ -101,7 +101,7 @@ Samples checked(Samples samples, const Choosable& from,
 
 Samples samples_where(const Choosable& from, const std::function<bool(std::uint64_t)>& is_chosen) {
   Samples samples;
-  for (std::uint64_t sample = 0; sample < from.chunks.sample_count(); ++sample)
+  for (std::uint64_t sample = 0; sample < from.chunks.epoch_count(); ++sample)
     if (is_chosen(sample)) samples.push_back(sample);
   return samples;
 }
@@ -151,8 +151,8 @@ Samples samples_in_range(const std::array<double, 2>& range, const Choosable& fr
 /// The samples of each file that the parts name.
 std::unordered_multimap<std::string_view, std::uint64_t> samples_by_file(const Choosable& from) {
   std::unordered_multimap<std::string_view, std::uint64_t> samples;
-  samples.reserve(from.chunks.sample_count());
-  for (std::uint64_t sample = 0; sample < from.chunks.sample_count(); ++sample) {
+  samples.reserve(from.chunks.epoch_count());
+  for (std::uint64_t sample = 0; sample < from.chunks.epoch_count(); ++sample) {
     const ChunkSet::SampleLocation location = from.chunks.find_sample(sample);
     const TextList& files = from.chunks.parts()[location.part]->samples().files;
     if (location.sample < files.size()) samples.emplace(files[location.sample], sample);
@@ -253,10 +253,9 @@ void check_weight(double weight, const std::string& what) {
 }
 
 std::vector<double> checked_weights(const std::vector<double>& weights, const Choosable& from) {
-  if (weights.size() != from.chunks.sample_count())
+  if (weights.size() != from.chunks.epoch_count())
     throw_usage("sampler: " + std::to_string(weights.size()) + " weights, expected " +
-                std::to_string(from.chunks.sample_count()) + ", one for each " + from.unit +
-                " of the source");
+                std::to_string(from.chunks.epoch_count()) + ", one for each " + from.unit + " of the source");
   for (std::size_t sample = 0; sample < weights.size(); ++sample)
     check_weight(weights[sample], std::string(from.unit) + " " + std::to_string(sample));
   return weights;
@@ -395,6 +394,9 @@ SamplingSpec sampling_spec(const ImageLoaderOptions& options, const ImageSource&
 }
 
 SamplingSpec sampling_spec(const SparseLoaderOptions& options, const SparseSource& source) {
+  if (source.chunks().serves_ratings())  // which have no labels of their own
+    return {.draws =
+                draw_spec(options.sampler, {source.chunks(), source.info().path, "rating", false, 0, {}})};
   Choosable from{source.chunks(), source.info().path, "row", false, source.label_columns(), {}};
   from.label = [&source](std::uint64_t row) { return static_cast<double>(source.labels(row)[0]); };
   from.label_names = source.info().label_columns;

@@ -11,8 +11,10 @@
 #include <span>
 #include <vector>
 
+#include "augment/random_crop.h"
 #include "base/resources.h"
 #include "base/throw_error.h"
+#include "batch/pairs.h"
 #include "batch/sequences.h"
 #include "batch/sparse_values.h"
 #include "cache/decoded_rows.h"
@@ -33,12 +35,15 @@ struct SparseBatchFormat {
   EntryFormat x;
   EntryFormat held_out;                       ///< never normalized
   std::array<SequenceFormat, 2> sequences{};  ///< of X and held_out
+  PairFormat pairs{};
+  bool excludes_held_out = false;  ///< pairs: from the negatives
+  std::uint32_t echo = 1;
 };
 
 /// The memory of one matrix of a batch, used again and again.
 struct SparseMatrixBuffer {
   BatchMemory memory;
-  std::optional<DenseBatch> dense;  ///< none for CSR and sequences
+  std::optional<DenseBatch> dense;  ///< none for CSR, sequences and pairs
   bool was_written = false;         ///< by the caller
 };
 
@@ -69,6 +74,8 @@ class SparseBatchAssembler final : public BatchAssembler {
 
  private:
   void find_rows(std::size_t matrix);
+  void find_pairs(const BatchTask& task, const EpochBatches::Batch& batch, SparseBuffer& made);
+  void copy_pairs(SparseBuffer& made);
   void copy_rows(std::size_t matrix, SparseBuffer& made, SparseMatrix& view);
   void write_dense(const EntryValues& values, SparseMatrixBuffer& buffer);
   void show(const BatchTask& task, SparseBuffer& buffer);
@@ -76,9 +83,12 @@ class SparseBatchAssembler final : public BatchAssembler {
   SparseBatchContext context_;
   BatchSamples samples_;
   std::array<EntryValues, 2> values_;
-  std::vector<StoredRow> rows_;        // of one matrix, in the batch's order
-  std::uint64_t bytes_ = 0;            // that the batch in work hands out
-  std::uint64_t corrupt_samples_ = 0;  // left out of it
+  PairWriter pair_writer_;
+  std::vector<StoredRow> rows_;            // of one matrix, in the batch's order
+  std::vector<RatedPair> pairs_;           // the same, of pairs
+  std::vector<std::uint64_t> first_rows_;  // of each chunk, and the number of all; of pairs
+  std::uint64_t bytes_ = 0;                // that the batch in work hands out
+  std::uint64_t corrupt_samples_ = 0;      // left out of it
 };
 
 namespace {
@@ -104,12 +114,28 @@ SequenceFormat sequence_format(const SparseLoaderOptions& options, const SparseS
           .has_times = source.chunks().row_arrays().times};
 }
 
+/// Negatives are not drawn by the counts of an item where all are drawn alike.
+PairFormat pair_format(const SparseLoaderOptions& options, const SparseSource& source) {
+  PairFormat format{.negatives = options.negatives,
+                    .seed = options.seed,
+                    .column_count = source.matrix().column_count,
+                    .id_bytes = id_bytes_of(source.matrix()),
+                    .sampler = nullptr};
+  if (options.negatives == 0 || options.negatives_power == 0) return format;
+  if (source.item_counts().empty())
+    throw_usage("`negatives_power`: " + source.info().path +
+                ": a single part does not know how often items were rated; open its pack, or take 0");
+  format.sampler = std::make_shared<const PopularitySampler>(source.item_counts(), options.negatives_power);
+  return format;
+}
+
 /// CSR buffers are sized for the longest rows, so that no batch needs to grow them.
 std::size_t matrix_bytes(const SparseBatchFormat& format, const SparseSource& source,
                          std::size_t batch_size) {
   if (format.format == SparseFormat::csr)
     return csr_block_bytes(batch_size, source.max_entries(batch_size), format.x.has_times);
   if (format.format == SparseFormat::sequences) return sequence_block_bytes(batch_size, format.sequences[0]);
+  if (format.format == SparseFormat::pairs) return pair_block_bytes(batch_size, format.pairs);
   return batch_size * source.matrix().column_count * cell_bytes(format.format);
 }
 
@@ -117,10 +143,14 @@ std::size_t matrix_bytes(const SparseBatchFormat& format, const SparseSource& so
 SparseBatchFormat sparse_format(const SparseLoaderOptions& options, const SparseSource& source) {
   SparseBatchFormat format{
       options.format,
-      options.held_out ? source.matrix().matrix_count : 1,
+      options.held_out && options.format != SparseFormat::pairs ? source.matrix().matrix_count : 1,
       entry_format(options, source),
       entry_format(options, source),
-      {sequence_format(options, source, options.cut), sequence_format(options, source, SequenceCut::last)}};
+      {sequence_format(options, source, options.cut), sequence_format(options, source, SequenceCut::last)},
+      {},
+      options.held_out && options.negatives != 0 && source.matrix().matrix_count > 1,
+      options.echo};
+  if (options.format == SparseFormat::pairs) format.pairs = pair_format(options, source);
   // Targets stay as they are; only the input X is normalized.
   format.held_out.normalize = RowNorm::none;
   check_dense_batch(options.format, options.batch_size, source.matrix().column_count, format.x);
@@ -160,6 +190,16 @@ EpochReaderSpec reader_spec(const SparseLoaderOptions& options) {
   require_option(options.format != SparseFormat::sequences ||
                      (!options.binarize && options.scale == 1 && options.normalize == RowNorm::none),
                  "format: sequences have no values; binarize, scale and normalize need another one");
+  const bool are_pairs = options.format == SparseFormat::pairs;
+  require_option(options.negatives_power >= 0 && std::isfinite(options.negatives_power),
+                 "negatives_power: must be finite and at least 0");
+  require_option(are_pairs || (options.negatives == 0 && options.negatives_power == 0),
+                 "negatives: are drawn for format pairs; PopularitySampler draws them for rows");
+  require_option(!are_pairs || options.normalize == RowNorm::none,
+                 "format: pairs are no rows, which normalize divides; take another format");
+  const SparseLoaderOptions defaults;
+  require_option(!are_pairs || (options.length == defaults.length && options.cut == defaults.cut),
+                 "format: pairs are not cut; length and cut belong to sequences");
   EpochReaderSpec spec = epoch_reader_spec(options);
   spec.holds_all = true;
   return spec;
@@ -170,9 +210,16 @@ EpochReaderSpec reader_spec(const SparseLoaderOptions& options) {
 SparseBatchAssembler::SparseBatchAssembler(const SparseBatchContext& context)
     : context_(context),
       samples_(context.source.chunks(), context.grid, context.cache, context.chunks),
-      values_{EntryValues(context.format.x), EntryValues(context.format.held_out)} {
+      values_{EntryValues(context.format.x), EntryValues(context.format.held_out)},
+      pair_writer_(context.format.pairs, context.format.x) {
   stored_.reserve(context.source.chunks().max_stored_bytes());
   rows_.reserve(context.chunks.slice_samples);
+  if (context.format.format != SparseFormat::pairs) return;
+  pairs_.reserve(context.chunks.slice_samples);
+  const ChunkSet& chunks = context.source.chunks();
+  for (std::size_t chunk = 0; chunk < chunks.chunk_count(); ++chunk)
+    first_rows_.push_back(chunks.first_sample(chunks.find(chunk)));
+  first_rows_.push_back(chunks.sample_count());
 }
 
 void SparseBatchAssembler::make(const BatchTask& task, std::size_t slot) {
@@ -187,9 +234,16 @@ void SparseBatchAssembler::make(const BatchTask& task, std::size_t slot) {
   corrupt_samples_ = samples_.leave_out_corrupt();
   if (corrupt_samples_ != 0) samples_.close_gaps();
   const CopyClock clock;
-  show(task, buffer);
-  copy_rows(0, buffer, buffer.batch);
-  if (buffer.matrices.size() > 1) copy_rows(1, buffer, buffer.batch.held_out);
+  if (context_.format.format == SparseFormat::pairs) {
+    find_pairs(task, batch, buffer);
+    show(task, buffer);
+    copy_pairs(buffer);
+  } else {
+    for (const BatchSamples::Sample& each : samples_.all()) buffer.rows[each.at] = samples_.number(each);
+    show(task, buffer);
+    copy_rows(0, buffer, buffer.batch);
+    if (buffer.matrices.size() > 1) copy_rows(1, buffer, buffer.batch.held_out);
+  }
   clock.add_to(counts_);
   samples_.release();
 }
@@ -229,6 +283,39 @@ void SparseBatchAssembler::copy_rows(std::size_t matrix, SparseBuffer& made, Spa
                          : view.csr_.block.size() + view.sequences_.block.size();
 }
 
+/// Finds the row of each rating, whose number in its chunk is that of an entry.
+void SparseBatchAssembler::find_pairs(const BatchTask& task, const EpochBatches::Batch& batch,
+                                      SparseBuffer& made) {
+  const SparseBatchFormat& format = context_.format;
+  const MatrixShape& shape = context_.source.matrix();
+  pairs_.resize(samples_.all().size());
+  for (const BatchSamples::Sample& each : samples_.all()) {
+    const DecodedRows x(each.decoded, shape, 0);
+    const std::uint64_t first_row = first_rows_[each.chunk];
+    const std::uint64_t row_count = first_rows_[each.chunk + 1] - first_row;
+    const std::size_t row = x.find_row(each.in_chunk, row_count);
+    if (row == row_count)
+      throw_bad_data(context_.source.info().path + ": has fewer ratings than a chunk's header says");
+    RatedPair& pair = pairs_[each.at];
+    pair.row = x.row(row);
+    pair.entry = each.in_chunk - x.first_entry(row);
+    pair.held_out = format.excludes_held_out ? DecodedRows(each.decoded, shape, 1).row(row) : StoredRow();
+    pair.use = index_of(SampleUse{format.pairs.seed, task.epoch, samples_.number(each),
+                                  batch.pass + format.echo * each.repeat});
+    made.rows[each.at] = first_row + row;
+  }
+}
+
+void SparseBatchAssembler::copy_pairs(SparseBuffer& made) {
+  SparseMatrix& view = made.batch;
+  view.format_ = SparseFormat::pairs;
+  view.row_count_ = view.nnz_ = pairs_.size();
+  view.column_count_ = context_.source.matrix().column_count;
+  view.memory_ = made.matrices[0].memory.data();
+  view.pairs_ = pair_writer_.write(pairs_, made.batch.rows, view.memory_);
+  bytes_ += view.pairs_.block.size();
+}
+
 void SparseBatchAssembler::write_dense(const EntryValues& values, SparseMatrixBuffer& buffer) {
   if (buffer.was_written) buffer.dense->spoil();
   buffer.was_written = false;
@@ -238,12 +325,10 @@ void SparseBatchAssembler::write_dense(const EntryValues& values, SparseMatrixBu
 void SparseBatchAssembler::show(const BatchTask& task, SparseBuffer& buffer) {
   const std::size_t columns = context_.source.label_columns();
   const std::size_t count = samples_.all().size();
-  for (const BatchSamples::Sample& each : samples_.all()) {
-    buffer.rows[each.at] = samples_.number(each);
-    if (columns == 0) continue;
-    const std::span<const float> labels = context_.source.labels(buffer.rows[each.at]);
+  for (std::size_t at = 0; columns != 0 && at < count; ++at) {
+    const std::span<const float> labels = context_.source.labels(buffer.rows[at]);
     std::copy(labels.begin(), labels.end(),
-              buffer.labels.begin() + static_cast<std::ptrdiff_t>(each.at * columns));
+              buffer.labels.begin() + static_cast<std::ptrdiff_t>(at * columns));
   }
   buffer.batch.rows = std::span(buffer.rows).first(count);
   buffer.batch.labels = std::span(buffer.labels).first(count * columns);
@@ -301,6 +386,11 @@ const SequenceBatch& SparseMatrix::sequences() const {
   return sequences_;
 }
 
+const PairBatch& SparseMatrix::pairs() const {
+  require(SparseFormat::pairs);
+  return pairs_;
+}
+
 template class Loader<SparseBatch>;
 
 namespace {
@@ -316,7 +406,7 @@ RowArrays row_arrays(const SparseLoaderOptions& options) {
 struct SparseLoader::Rows final : Loader<SparseBatch>::Impl {
   Rows(const std::vector<std::string>& paths, const SparseLoaderOptions& options, const EpochReaderSpec& spec)
       : source(paths, options.cache_bytes != 0 ? options.cache_bytes : options.memory_bytes,
-               row_arrays(options)),
+               row_arrays(options), options.format == SparseFormat::pairs),
         format(sparse_format(options, source)),
         core(source.chunks(), spec, sampling_spec(options, source),
              sparse_buffer_bytes(format, source, spec.batches.batch_size),
@@ -331,7 +421,7 @@ struct SparseLoader::Rows final : Loader<SparseBatch>::Impl {
   }
 
   [[nodiscard]] BatchCore<SparseBatch>& batches() override { return core; }
-  [[nodiscard]] std::uint64_t size() const override { return source.size(); }
+  [[nodiscard]] std::uint64_t size() const override { return source.chunks().epoch_count(); }
   [[nodiscard]] const PackInfo& info() const override { return source.info(); }
 
   SparseSource source;

@@ -13,6 +13,7 @@
 #include "base/words.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
+#include "codec/zstd.h"
 #include "manifest/part_match.h"
 #include "read/pack_info.h"
 #include "read/sample_reader.h"
@@ -274,13 +275,52 @@ std::vector<std::uint64_t> sum_item_counts(const std::vector<PackSource>& source
   return sums;
 }
 
+/// Reads as much of a chunk as its header takes.
+std::uint64_t count_ratings(const ChunkReader& part, std::size_t index) {
+  constexpr std::uint64_t kFirstRead = 4096;
+  const StoredChunk& chunk = part.chunks()[index];
+  const MatrixShape& shape = part.spec().rows().matrix;
+  ByteBuffer header(row_block_header_bytes(shape));
+  ByteBuffer stored;
+  for (std::uint64_t bytes = kFirstRead;; bytes *= 4) {
+    // A raw block is its header's bytes; what frames need for them is not known before.
+    const bool is_raw = part.stored_raw(index);
+    stored.resize(std::min<std::uint64_t>(is_raw ? header.size() : bytes, chunk.stored_bytes));
+    part.file().read_at(chunk.offset, stored);
+    if (is_raw) return decode_entry_count(stored, shape, chunk.sample_count);
+    const std::size_t found = decode_zstd_head(stored, header);
+    if (found < header.size() && stored.size() < chunk.stored_bytes) continue;
+    return decode_entry_count(Bytes(header).first(found), shape, chunk.sample_count);
+  }
+}
+
+/// Returns the ratings of X in each chunk. Their sum is below 2^64: a chunk has few bytes for them.
+std::vector<std::uint64_t> count_ratings(const ChunkSet& chunks) {
+  std::vector<std::uint64_t> counts;
+  for (const auto& part : chunks.parts())
+    for (std::size_t chunk = 0; chunk < part->chunks().size(); ++chunk) {
+      const StoredChunk& stored = part->chunks()[chunk];
+      try {
+        const std::uint64_t count = count_ratings(*part, chunk);
+        if (count > max_block_entries(chunks.matrix(), stored.sample_count, stored.raw_bytes))
+          throw_bad_data("row block: " + std::to_string(count) + " entries in " +
+                         std::to_string(stored.raw_bytes) + " bytes");
+        counts.push_back(count);
+      } catch (const Error& error) {
+        throw Error(error.code(), part->location(chunk) + ": " + error.what());
+      }
+    }
+  return counts;
+}
+
 }  // namespace
 
-SparseSource::SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes, RowArrays arrays)
-    : SparseSource{OpeningScope(paths), open_sources(paths), cache_bytes, arrays} {}
+SparseSource::SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes, RowArrays arrays,
+                           bool serves_ratings)
+    : SparseSource{OpeningScope(paths), open_sources(paths), cache_bytes, arrays, serves_ratings} {}
 
 SparseSource::SparseSource(const OpeningScope& opening, const std::vector<PackSource>& sources,
-                           std::uint64_t cache_bytes, RowArrays arrays)
+                           std::uint64_t cache_bytes, RowArrays arrays, bool serves_ratings)
     : chunks_(open_all(sources, cache_bytes, known_magnitude_)),
       row_ids_(chunks_, IdAxis::row),
       column_ids_(chunks_, IdAxis::column),
@@ -294,6 +334,8 @@ SparseSource::SparseSource(const OpeningScope& opening, const std::vector<PackSo
   if (matrix().column_count > INT32_MAX)
     throw_bad_data(first.path + ": " + std::to_string(matrix().column_count) +
                    " columns, at most 2147483647 are served");
+  if (serves_ratings) chunks_.set_rating_counts(count_ratings(chunks_));
+  if (serves_ratings && chunks_.epoch_count() == 0) throw_bad_data(first.path + ": holds no ratings");
   label_columns_ = count_label_columns(chunks_);
   for (const auto& part : chunks_.parts())
     for (const StoredChunk& chunk : part->chunks()) {

@@ -95,7 +95,10 @@ class SparseSource {
   /// that. Throws usage when ids and indices of a pack need more than `cache_bytes`, which are 64 MiB at
   /// least; 0: half of what the process may still take.
   /// Rows come with `arrays`; throws usage where they are wanted by time and the source has no times.
-  SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes = 0, RowArrays arrays = {});
+  /// `serves_ratings`: epochs are of ratings, which the headers of all chunks count; throws bad_data where
+  /// there are none.
+  SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes = 0, RowArrays arrays = {},
+               bool serves_ratings = false);
   [[nodiscard]] const ChunkSet& chunks() const { return chunks_; }
   [[nodiscard]] const MatrixShape& matrix() const { return chunks_.matrix(); }
   [[nodiscard]] const PackInfo& info() const { return info_; }
@@ -119,7 +122,7 @@ class SparseSource {
 
  private:
   SparseSource(const OpeningScope& opening, const std::vector<PackSource>& sources, std::uint64_t cache_bytes,
-               RowArrays arrays);
+               RowArrays arrays, bool serves_ratings);
 
   void add_columns(const std::vector<PackSource>& sources);
 

@@ -87,8 +87,8 @@ constexpr Words<3> words_of(SharedRows) { return {"error", "join", "file-name"};
 constexpr Words<2> words_of(MixtureShares) { return {"batch", "epoch"}; }
 constexpr Words<3> words_of(Shuffle) { return {"none", "window", "global"}; }
 constexpr Words<2> words_of(Sizes) { return {"fixed", "own"}; }
-constexpr Words<5> words_of(SparseFormat) {
-  return {"dense_f32", "dense_f16", "dense_u8", "csr", "sequences"};
+constexpr Words<6> words_of(SparseFormat) {
+  return {"dense_f32", "dense_f16", "dense_u8", "csr", "sequences", "pairs"};
 }
 constexpr Words<3> words_of(SequenceCut) { return {"last", "sliding", "random"}; }
 constexpr Words<7> words_of(SplitKind) {

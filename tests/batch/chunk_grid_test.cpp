@@ -30,6 +30,13 @@ TEST(ChunkGrid, FindsEverySampleOfEvenAndUnevenChunks) {
     expect_locations(ChunkGrid(counts), counts);
 }
 
+TEST(ChunkGrid, FindsTheSamplesBetweenEmptyChunks) {
+  for (const Counts& counts :
+       {Counts{0, 1, 0}, Counts{0, 0, 4, 4, 0, 4}, Counts{4, 0, 0, 2, 0, 4, 0}, Counts{0, 0, 0, 7, 9}})
+    expect_locations(ChunkGrid(counts, true), counts);
+  EXPECT_THROW(ChunkGrid(Counts{4, 0, 4}), Error);
+}
+
 TEST(ChunkGrid, TellsWhatMostChunksHold) {
   EXPECT_EQ(ChunkGrid(Counts{9, 4, 4, 9, 4}).chunk_samples(), 4u);
   EXPECT_EQ(ChunkGrid(Counts{9}).chunk_samples(), 9u);

@@ -65,6 +65,16 @@ CsrRows three_timed_rows() {
   return rows;
 }
 
+TEST(RowBlock, HeaderAloneCountsTheEntries) {
+  ByteBuffer raw = encode(three_rows(), kStars);
+  const std::size_t bytes = row_block_header_bytes(kStars);
+  EXPECT_EQ(decode_entry_count(Bytes(raw).first(bytes), kStars, 3), 4u);
+  EXPECT_THROW(static_cast<void>(decode_entry_count(Bytes(raw).first(bytes - 1), kStars, 3)), Error);
+  EXPECT_THROW(static_cast<void>(decode_entry_count(Bytes(raw).first(bytes), kStars, 4)), Error);
+  raw[24 + 3] = 1;  // 2^24 and more in three rows of 301 columns
+  EXPECT_THROW(static_cast<void>(decode_entry_count(Bytes(raw).first(bytes), kStars, 3)), Error);
+}
+
 TEST(RowBlock, HasTimesAsItsPageSays) {
   const ByteBuffer plain = encode(three_rows(), kStars);
   std::vector<std::uint8_t> expected(plain.begin(), plain.end());

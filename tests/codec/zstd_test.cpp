@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include "base/random.h"
+#include "chunkhit/error.h"
 
 namespace chunkhit {
 namespace {
@@ -28,6 +31,22 @@ TEST(Zstd, PiecesGiveOneFrameOfAllOfThem) {
   ByteBuffer restored(raw.size());
   decode_zstd(stored, restored);
   EXPECT_EQ(restored, raw);
+}
+
+TEST(Zstd, FirstBytesOfAFrameGiveItsFirstBytes) {
+  const ByteBuffer raw = two_kinds();
+  ByteBuffer stored;
+  const std::vector<Bytes> pieces{Bytes(raw).first(500), Bytes(raw).subspan(500)};
+  encode_zstd(pieces, 3, stored);
+  ByteBuffer head(400);
+  ASSERT_GT(stored.size(), 600u);
+  EXPECT_EQ(decode_zstd_head(Bytes(stored).first(600), head), head.size());
+  EXPECT_TRUE(std::ranges::equal(head, Bytes(raw).first(head.size())));
+  EXPECT_EQ(decode_zstd_head(Bytes(stored).first(20), head), 0u);
+  ByteBuffer all(raw.size() + 10);
+  EXPECT_EQ(decode_zstd_head(stored, all), raw.size());
+  stored[0] ^= 1;
+  EXPECT_THROW(static_cast<void>(decode_zstd_head(stored, head)), Error);
 }
 
 TEST(Zstd, PiecesOfDifferentKindsAreSmallerByThemselves) {

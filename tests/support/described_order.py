@@ -8,6 +8,7 @@ BITS = (1 << 64) - 1
 STRIDE = 0x9E3779B97F4A7C15
 EPOCH_ORDER, WINDOW_ORDER, ECHO_ORDER, FLIP, CROP, RESIZED_CROP, DRAW, CHOICE, MIXTURE = 3, 4, 5, 6, 7, 12, 14, 15, 16
 RANK_ORDER, STREAM_ORDER, FLIP_VERTICAL, QUARTER_TURNS = 17, 18, 19, 20
+NEGATIVES, RARE_NEGATIVES, PAIR_NEGATIVES = 10, 11, 22
 
 
 def mix_bits(bits):
@@ -74,7 +75,9 @@ def order_of(shuffle, seed, window_chunks, epoch, counts, stream=WHOLE):
         return list(map(Permutation(samples, key), range(samples)))
     visited = list(map(Permutation(len(counts), key), range(len(counts))))
     listed = [(chunk, firsts[chunk] + i) for chunk in visited for i in range(counts[chunk])][begin:end]
-    own = list(dict.fromkeys(chunk for chunk, _ in listed))
+    own = visited
+    if stream != WHOLE and listed:
+        own = visited[visited.index(listed[0][0]):visited.index(listed[-1][0]) + 1]
     window_seed = stream_seed(random_bits(seed, WINDOW_ORDER, epoch), stream)
     width, order = -(-window_chunks // stream[1]), []
     for window in range(0, len(own), width):
@@ -316,3 +319,46 @@ def resized_crop(height, width, area, aspect, seed, epoch, sample, echo_pass=0):
     if width / height > aspect[1]:
         w = max(round(height * aspect[1]), 1)
     return (height - h) // 2, (width - w) // 2, h, w
+
+
+class AliasTables:
+    """Items by popularity, as Walker and Vose draw them."""
+
+    def __init__(self, counts, power):
+        weights = [count ** power if count else 0.0 for count in map(float, counts)]
+        total = sum_in_order(weights)
+        share = [weight / total * len(counts) for weight in weights]
+        popular = counts.index(max(counts))
+        self.keep, self.other = [float(count > 0) for count in counts], [popular] * len(counts)
+        small, large = ([i for i, each in enumerate(share) if (each < 1) == is_small] for is_small in (True, False))
+        while small and large:
+            item = small.pop()
+            self.keep[item], self.other[item] = share[item], large[-1]
+            share[large[-1]] -= 1 - share[item]
+            if share[large[-1]] < 1:
+                small.append(large.pop())
+
+    def draw(self, key, index):
+        bits = random_bits(key, NEGATIVES, index)
+        slot = (bits >> 32) * len(self.keep) >> 32
+        return slot if (bits & 0xFFFFFFFF) / 4294967296 < self.keep[slot] else self.other[slot]
+
+    def draw_rare(self, own, key, index):
+        """Of the items that are left, where those drawn are all the user's."""
+        weights = [0.0] * len(self.keep)
+        for slot, (keep, other) in enumerate(zip(self.keep, self.other)):
+            weights[slot] += keep if slot not in own else 0
+            weights[other] += 1 - keep if other not in own else 0
+        sums = list(itertools.accumulate(weights))
+        return bisect.bisect_right(sums, share(random_bits(key, RARE_NEGATIVES, index)) * sums[-1])
+
+
+def negatives_of(own, columns, count, seed, epoch, rating, echo_pass=0, tables=None):
+    """The negatives of a rating whose user has the items `own`: all items alike, or by tables."""
+    key, own = random_bits(seed, PAIR_NEGATIVES, use_of(epoch, rating, echo_pass)), set(own)
+    if tables is None:
+        others = [item for item in range(columns) if item not in own]
+        return [others[below(len(others), key, PAIR_NEGATIVES, j)] for j in range(count)]
+    draws = ((tables.draw(key, 64 * j + t) for t in range(64)) for j in range(count))
+    found = (next((item for item in each if item not in own), None) for each in draws)
+    return [tables.draw_rare(own, key, j) if item is None else item for j, item in enumerate(found)]

@@ -255,7 +255,7 @@ class CHUNKHIT_API Loader {
   /// the loader. The loader continues with other memory of its allocator. Null before and after an epoch.
   [[nodiscard]] std::shared_ptr<const Batch> retain() const;
 
-  [[nodiscard]] std::uint64_t size() const;           ///< samples or rows of the source
+  [[nodiscard]] std::uint64_t size() const;           ///< samples or rows of the source; of pairs ratings
   [[nodiscard]] std::uint64_t epoch_samples() const;  ///< samples or rows of an epoch, of all ranks
   [[nodiscard]] std::uint64_t batch_count() const;    ///< batches of this rank per epoch
   [[nodiscard]] const PackInfo& info() const;         ///< the first source, with the classes of all

@@ -24,6 +24,7 @@ enum class SparseFormat {
   dense_u8,   ///< (rows, columns) numbers as stored: a rating is the number times the pack's scale
   csr,        ///< indptr, indices and float values in one block of memory
   sequences,  ///< (rows, length) items in the order of their times, which the pack must keep (keep_times)
+  pairs,      ///< ratings one by one, with items that their users have not rated: a sample is a rating
 };
 
 /// Which items of a row with more than `length` are its sequence.
@@ -37,7 +38,7 @@ enum class SequenceCut {
 enum class RowNorm { none, l1, l2 };
 
 struct SparseLoaderOptions {
-  std::size_t batch_size = 500;  ///< rows
+  std::size_t batch_size = 500;  ///< rows; of pairs ratings
   Shuffle shuffle = Shuffle::none;
   std::uint64_t seed = 0;
   std::uint32_t window_chunks = 64;  ///< chunks per window of Shuffle::window; part of the order
@@ -50,7 +51,9 @@ struct SparseLoaderOptions {
   std::uint32_t streams = 0;
   RankRemainder rank_remainder = RankRemainder::pad;
   bool drop_last = false;  ///< drop the last batch if it is not full
-  SamplerSpec sampler{};   ///< which rows an epoch has, and how often; rows have no classes
+  /// Which rows an epoch has, and how often; rows have no classes. Of pairs ratings, which are numbered row
+  /// by row.
+  SamplerSpec sampler{};
   std::uint32_t echo = 1;  ///< data echoing: uses of each fetched block of echo · batch_size rows
   SparseFormat format = SparseFormat::dense_f32;
   bool binarize = false;              ///< replace every entry by 1
@@ -61,6 +64,10 @@ struct SparseLoaderOptions {
   bool times = true;
   std::uint32_t length = 50;            ///< sequences: items of a row
   SequenceCut cut = SequenceCut::last;  ///< sequences: which items; held-out ones are the last
+  std::uint32_t negatives = 0;          ///< pairs: items drawn with each rating, with replacement
+  /// pairs: an item is drawn with a probability proportional to (its ratings)^power, as PopularitySampler
+  /// does; 0: all items alike
+  double negatives_power = 0;
   Cache cache = Cache::automatic;
   /// Memory for rows. Ids and indices of each pack's shards may take as much again, at least 64 MiB. 0: half
   /// of the memory available to the process.
@@ -105,6 +112,17 @@ struct SequenceBatch {
   std::span<const std::uint8_t> block;
 };
 
+/// Ratings one by one, valid as long as their batch. Negatives are items that neither the user's row of X has
+/// nor the held-out one, if that is wanted (held_out). They are a function of (seed, epoch, rating), the same
+/// for any order, batches, ranks and threads. The arrays are in one memory block, as in CsrBatch.
+struct PairBatch {
+  std::span<const std::int64_t> users;      ///< (pairs): rows of the source
+  std::span<const std::int64_t> items;      ///< (pairs): columns
+  std::span<const float> values;            ///< (pairs): ratings
+  std::span<const std::int64_t> negatives;  ///< (pairs, negatives): columns
+  std::span<const std::uint8_t> block;
+};
+
 /// One matrix of a batch.
 class CHUNKHIT_API SparseMatrix {
  public:
@@ -122,6 +140,7 @@ class CHUNKHIT_API SparseMatrix {
   [[nodiscard]] std::span<std::uint8_t> writable_dense_u8() const;
   [[nodiscard]] const CsrBatch& csr() const;
   [[nodiscard]] const SequenceBatch& sequences() const;
+  [[nodiscard]] const PairBatch& pairs() const;
 
  private:
   friend class SparseBatchAssembler;
@@ -135,12 +154,13 @@ class CHUNKHIT_API SparseMatrix {
   std::uint8_t* memory_ = nullptr;
   CsrBatch csr_;
   SequenceBatch sequences_;
+  PairBatch pairs_;
   bool* was_written_ = nullptr;
 };
 
 /// Batch of rows. All spans are valid until the next batch is requested. The base class is the matrix X.
 struct SparseBatch : SparseMatrix {
-  std::span<const std::uint64_t> rows;  ///< indices of the rows in the source
+  std::span<const std::uint64_t> rows;  ///< indices of the rows in the source; of pairs, of each one's
   std::span<const float> labels;        ///< (rows, label columns); empty without labels
   SparseMatrix held_out;                ///< held-out ratings of the same rows; no rows without them
   std::uint64_t epoch = 0;
@@ -162,7 +182,8 @@ class CHUNKHIT_API SparseLoader : public Loader<SparseBatch> {
   /// Opens a pack of pack-sparse (its folder or manifest) or a single part. Several paths are concatenated;
   /// they must have the same items in the same columns (pack-sparse --reuse-ids). Throws bad_data if a source
   /// is damaged or has other items; usage if options contradict each other, sequences lack times or a
-  /// dense batch would exceed 1 GiB.
+  /// batch would exceed 1 GiB. Batches of pairs throw usage, naming the row, where it has all items that can
+  /// be drawn as negatives. Opening for pairs reads the header of every chunk, which counts its ratings.
   explicit SparseLoader(const std::string& path, const SparseLoaderOptions& options = {});
   explicit SparseLoader(const std::vector<std::string>& paths, const SparseLoaderOptions& options = {});
 
@@ -195,7 +216,7 @@ class CHUNKHIT_API SparseLoader : public Loader<SparseBatch> {
 /// Items of rows: the matrix of a batch, or equal arrays.
 struct CHUNKHIT_API RowItems {
   RowItems() = default;
-  /// Throws usage for sequences, which are not ascending.
+  /// Throws usage for sequences, which are not ascending, and for pairs.
   explicit RowItems(const SparseMatrix& matrix);
   std::span<const std::int32_t> indptr;   ///< CSR: rows + 1 offsets from 0; empty if `cells` are given
   std::span<const std::int32_t> indices;  ///< CSR: columns, ascending within a row

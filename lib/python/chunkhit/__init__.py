@@ -11,7 +11,7 @@ chunkhit.torch has the same loaders, which give tensors.
 import importlib
 from typing import TYPE_CHECKING, Any, List
 
-from ._batches import CsrRows, ImageBatch, SparseBatch
+from ._batches import CsrRows, ImageBatch, Pairs, SparseBatch
 from ._chunkhit import LoaderStats, MixingInfo, __version__
 from ._datasets import ImageDataset, SparseDataset
 from ._error import Error
@@ -36,7 +36,7 @@ _MODULES = {"_export": ["export_pack"], "_pack_dataset": ["pack_dataset"], "_she
 
 __all__ = [
     "CsrRows", "Epoch", "EpochRecord", "Error", "ImageBatch", "ImageDataset", "ImageInfo", "ImageLoader", "ImageWriter",
-    "LoaderStats", "MixingInfo", "PackInfo", "PopularitySampler", "RatingInfo", "RatingWriter", "Sheet", "SparseBatch", "SparseDataset",
+    "LoaderStats", "MixingInfo", "PackInfo", "Pairs", "PopularitySampler", "RatingInfo", "RatingWriter", "Sheet", "SparseBatch", "SparseDataset",
     "SparseLoader", "__version__", "count_items", "export_pack", "merge_packs", "pack_dataset", "pack_images", "pack_info", "pack_sparse",
     "plan_status", "run_plan", "show", "verify_pack",
 ]

@@ -110,14 +110,23 @@ class CsrRows(NamedTuple):
         return dense
 
 
+class Pairs(NamedTuple):
+    """Ratings one by one: `users, items, values, negatives = batch.x`."""
+
+    users: Any  #: int64 (pairs,): rows of the source
+    items: Any  #: int64 (pairs,): columns
+    values: Any  #: float32 (pairs,): ratings
+    negatives: Any  #: int64 (pairs, negatives): columns that the user has neither in x nor held out
+
+
 class SparseBatch(Tuple[Any, Any]):
     """A batch of rows of a user-item matrix: `x, held_out = batch`.
 
     x         (rows, columns) float32, float16 or uint8; or CsrRows; or sequences, int64 (rows, length): items by time, behind
-              the padding column_count
-    held_out  the held-out ratings of the same rows, in the same form; None where there are none
+              the padding column_count; or Pairs
+    held_out  the held-out ratings of the same rows, in the same form; None where there are none, and with Pairs
     labels    float32 (rows, label columns), or None
-    rows      uint64 (rows,): which rows of the source these are
+    rows      uint64 (rows,): which rows of the source these are; format="pairs": of each pair
     epoch     which epoch this is of
     index     its number in the epoch, of this rank
     times     format="csr": int64 (entries of x,), where the pack keeps times; "sequences": int64 (rows, length), 0 where x is padding
@@ -166,7 +175,12 @@ class SparseBatch(Tuple[Any, Any]):
 
 def times_of(matrix: Any) -> Any:
     """The times of a matrix as the binding hands it out."""
-    return matrix[3] if isinstance(matrix, tuple) else None
+    return matrix[3] if isinstance(matrix, tuple) and not is_pairs(matrix) else None
+
+
+def is_pairs(matrix: Any) -> bool:
+    """Whether the binding hands out pairs: (None, users, items, values, negatives, block)."""
+    return isinstance(matrix, tuple) and matrix[0] is None
 
 
 def is_sequences(matrix: Any) -> bool:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from . import _chunkhit
 from . import _types as types
-from ._batches import CsrRows, ImageBatch, SparseBatch, is_sequences, lengths_of, times_of
+from ._batches import CsrRows, ImageBatch, Pairs, SparseBatch, is_pairs, is_sequences, lengths_of, times_of
 from ._datasets import ImageDataset
 from ._error import ArgumentError, Error, counted
 from ._ids import Ids
@@ -166,7 +166,8 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
         return writable, True
 
     def _summary(self) -> str:
-        return f"{self._count('row')} of {counted(self.column_count, 'column')}"
+        thing = "rating" if self._options["format"] == "pairs" else "row"
+        return f"{self._count(thing)} of {counted(self.column_count, 'column')}"
 
     @property
     def column_count(self) -> int:
@@ -189,6 +190,8 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
     def _matrix(self, found: Any, rows: int) -> Any:
         if not isinstance(found, tuple):
             return found
+        if is_pairs(found):
+            return Pairs(*found[1:5])
         if is_sequences(found):
             return found[0]
         indptr, indices, values, times, _ = found

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _chunkhit
-from ._batches import SparseBatch
+from ._batches import Pairs, SparseBatch
 from ._error import Error, whole_number
 
 RowItems = Union[NDArray[Any], Tuple[NDArray[Any], NDArray[Any]], None]
@@ -54,6 +54,8 @@ def row_items(name: str, matrix: Any, lengths: Any = None) -> RowItems:
     """What the binding takes for rows: (indptr, indices), dense cells, or None."""
     if matrix is None:
         return None
+    if isinstance(matrix, Pairs):
+        raise Error(f"{name}: expected rows, found pairs; SparseLoader(format=\"pairs\", negatives=...) draws theirs", "usage")
     if "sparse_csr" in str(getattr(matrix, "layout", "")):  # a tensor
         return csr_items(host_array(matrix.crow_indices()), host_array(matrix.col_indices()))
     if hasattr(matrix, "indptr"):

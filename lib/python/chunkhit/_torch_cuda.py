@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 import torch
 
-from ._batches import is_sequences
+from ._batches import Pairs, is_pairs, is_sequences
 from ._error import Error
 from ._info import ImageInfo
 from ._types import Normalize
@@ -78,8 +78,8 @@ class DeviceRows:
     HALF_OVERFLOW = 65520  # numbers from here on become infinite as halves
 
     def __init__(self, device: torch.device, format: str, columns: int) -> None:
-        if format not in ("csr", "sequences", *self.TYPES):
-            raise Error(f"format: {format} is not made on a device; expected csr, sequences, dense_f32 or dense_f16", "usage")
+        if format not in ("csr", "sequences", "pairs", *self.TYPES):
+            raise Error(f"format: {format} is not made on a device; expected csr, sequences, pairs, dense_f32 or dense_f16", "usage")
         self._device = device
         self._type = self.TYPES.get(format)
         self._columns = columns
@@ -88,6 +88,11 @@ class DeviceRows:
         """The matrix, the times of its entries, and the lengths of sequences."""
         if found is None:
             return None, None, None
+        if is_pairs(found):
+            *arrays, block = found[1:]
+            copied = to_device(block, self._device)
+            kinds = {np.dtype(np.int64): torch.int64, np.dtype(np.float32): torch.float32}
+            return Pairs(*(piece(copied, block, each, kinds[each.dtype]).view(each.shape) for each in arrays)), None, None
         if is_sequences(found):
             items, lengths, _, times, block = found
             copied = to_device(block, self._device)

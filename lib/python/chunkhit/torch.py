@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from . import _datasets, _loaders
 from . import _types as types
-from ._batches import ImageBatch, SparseBatch, is_sequences, lengths_of, times_of
+from ._batches import ImageBatch, Pairs, SparseBatch, is_pairs, is_sequences, lengths_of, times_of
 from ._chunkhit import LoaderStats
 from ._error import ArgumentError, Error, whole_number
 from ._loaders import dtype_name
@@ -224,6 +224,8 @@ class SparseRows:
     def _matrix(self, found: Any, rows: int) -> Any:
         if not isinstance(found, tuple):
             return tensor(found)
+        if is_pairs(found):
+            return Pairs(*map(tensor, found[1:5]))
         if is_sequences(found):
             return tensor(found[0])
         indptr, indices, values = (torch.from_numpy(each) for each in found[:3])
@@ -237,8 +239,8 @@ class SparseRows:
 
 @has_options("sparse_loader", _loaders.SparseLoader, elsewhere=_loaders.OF_ROWS)
 class SparseLoader(TensorLoader, _loaders.SparseLoader):
-    """chunkhit.SparseLoader, whose batches are tensors: x and held_out dense, torch.sparse_csr_tensor with format="csr", or int64
-    (rows, length) with format="sequences".
+    """chunkhit.SparseLoader, whose batches are tensors: x and held_out dense, torch.sparse_csr_tensor with format="csr", int64
+    (rows, length) with format="sequences", or Pairs of tensors with format="pairs".
 
     writable  False: the caller promises to change no dense tensor in place, and gets them cleared at a fraction of the
               price. Tensors cannot be read-only: nobody notices when the promise is broken, until later batches show
@@ -257,7 +259,7 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
         share_of_work(options)
         target = cuda_device(device)
         if target:
-            options.update(format=format if format == "sequences" else "csr",
+            options.update(format=format if format in ("sequences", "pairs") else "csr",
                            times=options.get("times", True) and format in ("csr", "sequences"),
                            allocator=options.get("allocator") or pinned_memory)
         super().__init__(paths, writable=writable, **options)
