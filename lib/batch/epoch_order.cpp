@@ -313,8 +313,9 @@ MixingInfo mixing_of(const ChunkGrid& grid, const OrderSpec& spec) {
   if (grid.sample_count() < 2) return info;
   const auto samples = static_cast<double>(grid.sample_count());
   const auto chunks = static_cast<double>(info.chunks);
-  // Read in sequence, only the last sample of a chunk is followed by one of another chunk.
-  const double unmixed = (samples - chunks) / (samples - 1);
+  // Read in sequence, only the last sample of a chunk is followed by one of another chunk. More chunks than
+  // samples have some without any.
+  const double unmixed = std::max(0.0, (samples - chunks) / (samples - 1));
   // In a window of n samples a position's successor is any other sample alike: Σ c (c - 1) / n such pairs for
   // chunks of c.
   const std::uint64_t windows = (info.chunks + info.chunks_in_window - 1) / info.chunks_in_window;

@@ -84,11 +84,16 @@ class SparseBatchAssembler final : public BatchAssembler {
   BatchSamples samples_;
   std::array<EntryValues, 2> values_;
   PairWriter pair_writer_;
-  std::vector<StoredRow> rows_;            // of one matrix, in the batch's order
-  std::vector<RatedPair> pairs_;           // the same, of pairs
-  std::vector<std::uint64_t> first_rows_;  // of each chunk, and the number of all; of pairs
-  std::uint64_t bytes_ = 0;                // that the batch in work hands out
-  std::uint64_t corrupt_samples_ = 0;      // left out of it
+  std::vector<StoredRow> rows_;   // of one matrix, in the batch's order
+  std::vector<RatedPair> pairs_;  // the same, of pairs
+  /// The first row and the first rating of a chunk.
+  struct ChunkStart {
+    std::uint64_t row;
+    std::uint64_t rating;
+  };
+  std::vector<ChunkStart> chunks_;     // and the number of all; of pairs
+  std::uint64_t bytes_ = 0;            // that the batch in work hands out
+  std::uint64_t corrupt_samples_ = 0;  // left out of it
 };
 
 namespace {
@@ -218,8 +223,8 @@ SparseBatchAssembler::SparseBatchAssembler(const SparseBatchContext& context)
   pairs_.reserve(context.chunks.slice_samples);
   const ChunkSet& chunks = context.source.chunks();
   for (std::size_t chunk = 0; chunk < chunks.chunk_count(); ++chunk)
-    first_rows_.push_back(chunks.first_sample(chunks.find(chunk)));
-  first_rows_.push_back(chunks.sample_count());
+    chunks_.push_back({chunks.first_sample(chunks.find(chunk)), context.grid.first_sample(chunk)});
+  chunks_.push_back({chunks.sample_count(), chunks.epoch_count()});
 }
 
 void SparseBatchAssembler::make(const BatchTask& task, std::size_t slot) {
@@ -291,8 +296,8 @@ void SparseBatchAssembler::find_pairs(const BatchTask& task, const EpochBatches:
   pairs_.resize(samples_.all().size());
   for (const BatchSamples::Sample& each : samples_.all()) {
     const DecodedRows x(each.decoded, shape, 0);
-    const std::uint64_t first_row = first_rows_[each.chunk];
-    const std::uint64_t row_count = first_rows_[each.chunk + 1] - first_row;
+    const ChunkStart& start = chunks_[each.chunk];
+    const std::uint64_t row_count = chunks_[each.chunk + 1].row - start.row;
     const std::size_t row = x.find_row(each.in_chunk, row_count);
     if (row == row_count)
       throw_bad_data(context_.source.info().path + ": has fewer ratings than a chunk's header says");
@@ -300,9 +305,10 @@ void SparseBatchAssembler::find_pairs(const BatchTask& task, const EpochBatches:
     pair.row = x.row(row);
     pair.entry = each.in_chunk - x.first_entry(row);
     pair.held_out = format.excludes_held_out ? DecodedRows(each.decoded, shape, 1).row(row) : StoredRow();
-    pair.use = index_of(SampleUse{format.pairs.seed, task.epoch, samples_.number(each),
-                                  batch.pass + format.echo * each.repeat});
-    made.rows[each.at] = first_row + row;
+    if (format.pairs.negatives != 0)
+      pair.use = index_of(SampleUse{format.pairs.seed, task.epoch, start.rating + each.in_chunk,
+                                    batch.pass + format.echo * each.repeat});
+    made.rows[each.at] = start.row + row;
   }
 }
 

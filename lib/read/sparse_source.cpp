@@ -275,14 +275,25 @@ std::vector<std::uint64_t> sum_item_counts(const std::vector<PackSource>& source
   return sums;
 }
 
+/// Read of a chunk for its header; most headers take less.
+constexpr std::uint64_t kHeaderRead = 4096;
+
+/// Asks servers for the headers of some chunks at a time.
+void ask_for_headers(const ChunkReader& part, std::size_t index) {
+  constexpr std::size_t kAsked = 16;
+  if (part.file().remote() == nullptr || index % kAsked != 0) return;
+  for (std::size_t at = index; at < std::min(index + kAsked, part.chunks().size()); ++at)
+    part.file().read_ahead(part.chunks()[at].offset,
+                           std::min<std::uint64_t>(kHeaderRead, part.chunks()[at].stored_bytes));
+}
+
 /// Reads as much of a chunk as its header takes.
 std::uint64_t count_ratings(const ChunkReader& part, std::size_t index) {
-  constexpr std::uint64_t kFirstRead = 4096;
   const StoredChunk& chunk = part.chunks()[index];
   const MatrixShape& shape = part.spec().rows().matrix;
   ByteBuffer header(row_block_header_bytes(shape));
   ByteBuffer stored;
-  for (std::uint64_t bytes = kFirstRead;; bytes *= 4) {
+  for (std::uint64_t bytes = kHeaderRead;; bytes *= 4) {
     // A raw block is its header's bytes; what frames need for them is not known before.
     const bool is_raw = part.stored_raw(index);
     stored.resize(std::min<std::uint64_t>(is_raw ? header.size() : bytes, chunk.stored_bytes));
@@ -301,6 +312,7 @@ std::vector<std::uint64_t> count_ratings(const ChunkSet& chunks) {
     for (std::size_t chunk = 0; chunk < part->chunks().size(); ++chunk) {
       const StoredChunk& stored = part->chunks()[chunk];
       try {
+        ask_for_headers(*part, chunk);
         const std::uint64_t count = count_ratings(*part, chunk);
         if (count > max_block_entries(chunks.matrix(), stored.sample_count, stored.raw_bytes))
           throw_bad_data("row block: " + std::to_string(count) + " entries in " +

@@ -163,6 +163,17 @@ def test_negatives_are_those_described_and_never_of_the_user(ratings, path, powe
         assert owned[wanted[0][:, None], wanted[3]].any()
 
 
+def test_columns_of_four_bytes(tmp_path):
+    matrix = sp.random(40, 70_000, 0.0005, random_state=7, format="csr", dtype=np.float32)
+    matrix.sort_indices()
+    write_matrix(tmp_path / "wide.h5ad", matrix)
+    found = pairs_of(chunkhit.SparseLoader(tmp_path / "wide.h5ad", format="pairs", negatives=4, seed=2))
+    assert_ratings(found, matrix, range(matrix.nnz))
+    users, _, _, negatives = joined(found)
+    for rating in range(0, matrix.nnz, 100):
+        assert negatives[rating].tolist() == negatives_of(matrix[users[rating]].indices.tolist(), 70_000, 4, 2, 0, rating)
+
+
 @pytest.mark.parametrize("power", [0, 1])
 def test_negatives_have_their_distribution(ratings, power):
     """Of each user, by chi-square; the seed is fixed."""

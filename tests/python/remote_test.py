@@ -66,6 +66,11 @@ def test_gives_rows_of_remote_matrices(ratings, nginx, tmp_path, container):
         np.testing.assert_array_equal(one.rows, other.rows)
         np.testing.assert_array_equal(one.x, other.x)
     assert remote.row_id(3) == local.row_id(3)
+    pairs = [chunkhit.SparseLoader(path, format="pairs", shuffle="window", window_chunks=3, negatives=2)
+             for path in (folder / f"as-{container}", f"{nginx.url}/ratings/as-{container}")]
+    for one, other in zip(*pairs, strict=True):
+        for found, expected in zip(one.x, other.x):
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_takes_parts_manifests_lists_and_datasets(packs, nginx):

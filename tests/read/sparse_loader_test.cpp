@@ -6,7 +6,9 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "loaded_rows.h"
@@ -127,6 +129,39 @@ TEST(SparseLoader, BinarizesScalesAndNormalizesXAndNeverNormalizesWhatIsHeldOut)
         EXPECT_EQ(csr.values[static_cast<std::size_t>(at)], 3 / static_cast<float>(std::sqrt(9 * count)));
       }
     for (const float value : batch.held_out.csr().values) EXPECT_EQ(value, 3);
+  }
+}
+
+TEST(SparseLoader, GivesEveryRatingOnceAsAPairWithNegativesOfNeitherMatrix) {
+  for (const ValueType type : {ValueType::none, ValueType::u8, ValueType::u16, ValueType::f32}) {
+    const TemporaryFolder folder;
+    const MatrixShape shape = known_shape(type, 2);
+    const std::string path = write_shard(folder, shape, "zstd", 2);
+    SparseLoader loader(path, {.batch_size = 50,
+                               .shuffle = Shuffle::window,
+                               .window_chunks = 3,
+                               .format = SparseFormat::pairs,
+                               .negatives = 2});
+    std::set<std::pair<std::int64_t, std::int64_t>> seen;
+    for (const SparseBatch& batch : loader.epoch(1)) {
+      const PairBatch& pairs = batch.pairs();
+      ASSERT_EQ(pairs.negatives.size(), 2 * pairs.items.size());
+      ASSERT_EQ(batch.labels.size(), 2 * pairs.items.size());
+      EXPECT_EQ(batch.held_out.row_count(), 0u);
+      for (std::size_t at = 0; at < pairs.items.size(); ++at) {
+        const std::uint64_t row = batch.rows[at];
+        ASSERT_EQ(pairs.users[at], static_cast<std::int64_t>(row));
+        ASSERT_EQ(pairs.values[at], known_cell(row, static_cast<std::uint64_t>(pairs.items[at]), 0, shape));
+        ASSERT_TRUE(seen.emplace(pairs.users[at], pairs.items[at]).second);
+        for (const std::int64_t item : pairs.negatives.subspan(2 * at, 2))
+          for (const int matrix : {0, 1})
+            ASSERT_NE(known_matrix(row, static_cast<std::uint64_t>(item)), matrix);
+      }
+      EXPECT_THROW(static_cast<void>(batch.csr()), Error);
+      EXPECT_THROW(static_cast<void>(RowItems(batch)), Error);
+    }
+    EXPECT_EQ(seen.size(), known_rows(shape, 0, 0, kRows).nnz());
+    EXPECT_EQ(seen.size(), loader.size());
   }
 }
 
