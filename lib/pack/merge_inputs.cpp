@@ -42,6 +42,18 @@ bool are_same(const std::string& a, const std::string& b) {
   return fs::equivalent(a, b, error) && !error;
 }
 
+/// Whether the output is named among the packs before anything was merged into it.
+bool is_empty_output(const std::string& folder, const std::string& output) {
+  std::error_code error;
+  const auto whole = [&](const std::string& path) { return fs::weakly_canonical(path, error); };
+  if (whole(folder) != whole(output) || error) return false;
+  if (!fs::exists(folder, error)) return true;
+  return fs::is_directory(folder, error) &&
+         std::ranges::none_of(folder_entries(folder), [&](const std::string& name) {
+           return fs::exists(fs::path(folder) / name / kManifestName, error);
+         });
+}
+
 /// Throws bad_data where a part is missing, has another size, or has not the record that the manifest lists.
 void check_parts(MergeInput& input) {
   const PackManifest& manifest = input.manifest();
@@ -81,10 +93,12 @@ std::vector<MergeInput> open_merge_inputs(const MergeOptions& options) {
   for (const std::string& path : options.packs) {
     const std::string folder = pack_folder_of(path);
     std::optional<AnyManifest> pack = find_manifest(folder);
+    if (!pack && options.packs.size() > 1 && is_empty_output(folder, options.output)) continue;
     if (!pack) refuse_input(folder, options.output);
     inputs.push_back({*std::move(pack), folder, are_same(folder, options.output)});
     check_same_kind(inputs.back(), inputs.front());
   }
+  if (inputs.empty()) refuse_input(options.packs.front(), options.output);
   return inputs;
 }
 

@@ -266,7 +266,7 @@ bool is_done(const MergeOptions& options, std::span<const MergeInput> inputs, Me
   }
   const std::vector<std::uint64_t> found = content_ids(held->manifest());
   const bool has_all =
-      is_behind ? found.size() > before.size() + after.size() : found.size() == before.size();
+      is_behind ? found.size() >= before.size() + after.size() : found.size() == before.size();
   if (!has_all || !std::equal(before.begin(), before.end(), found.begin()) ||
       !std::equal(after.rbegin(), after.rend(), found.rbegin()))
     return false;
@@ -289,6 +289,8 @@ MergeReport merge_packs(const MergeOptions& given) {
   MergeReport report;
   report.path = options.output;
   std::vector<MergeInput> inputs = open_merge_inputs(options);
+  if (inputs.size() < options.packs.size())
+    report.notices.push_back(options.output + " holds no pack yet: it is taken as empty");
   if (inputs.size() == 1 && inputs.front().is_output) {  // another id would cost states and caches
     describe(inputs.front().manifest(), report);
     report.packs = std::max<std::uint64_t>(report.packs, 1);

@@ -121,6 +121,17 @@ def test_a_pack_merged_into_itself_stays_as_it_is(tmp_path):
     assert (tmp_path / "a/manifest.json").read_bytes() == before
 
 
+def test_the_first_append_takes_a_missing_output_as_empty(tmp_path, day_packs, caplog):
+    day, feed = day_packs[0], tmp_path / "feed"
+    chunkhit.merge_packs([feed, day], feed)
+    assert "holds no pack yet: it is taken as empty" in caplog.text
+    assert chunkhit.pack_info(feed)["samples"] == chunkhit.pack_info(day)["samples"]
+    chunkhit.merge_packs([feed, day], feed)  # the same command again: nothing is left to do
+    assert chunkhit.pack_info(feed)["samples"] == chunkhit.pack_info(day)["samples"]
+    with pytest.raises(chunkhit.Error, match="no such folder"):
+        chunkhit.merge_packs([tmp_path / "feeed", day], feed)
+
+
 def test_says_which_classes_a_merge_adds(tmp_path, logs):
     pack_classes(tmp_path, "a", ["cat", "dog"])
     pack_classes(tmp_path, "b", ["ant", "dog"])

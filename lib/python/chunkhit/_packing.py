@@ -360,7 +360,7 @@ def merge_packs(packs: Paths, output: Path) -> Info:
 
     packs     one folder or several, in this order; classes are joined by name, the first pack's ids stay. Ratings: all
               have the same items, and no user is in two of them
-    output    folder of the merged pack; named among `packs`, the others are appended to it
+    output    folder of the merged pack; named among `packs`, the others are appended to it, also where it is not there yet
 
     The same call resumes, and does nothing for what is merged already, or for one pack that is the output. Logs warnings
     (`chunkhit.pack`) of what `pack-merge` notes: classes that are added, say. Returns what `pack_info` says of the pack, with
