@@ -164,12 +164,9 @@ class ClassFolders {
       std::error_code error;
       return std::filesystem::exists(joined_path(path, name), error);
     };
-    if (has("metadata.csv"))
-      return "`labels` " + joined_path(path, "metadata.csv") + " `file_column` file_name";
-    if (!has("metadata.jsonl")) return "`labels` FILE.csv";
-    return "`labels` " + joined_path(path, "metadata.csv") +
-           " `file_column` file_name; pandas makes it of metadata.jsonl: "
-           "pandas.read_json(\"metadata.jsonl\", lines=True).to_csv(\"metadata.csv\", index=False)";
+    for (const char* const name : {"metadata.csv", "metadata.jsonl"})
+      if (has(name)) return "`labels` " + joined_path(path, name) + " `file_column` file_name";
+    return "`labels` FILE.csv";
   }
 
   [[noreturn]] void fail_without_files(const std::string& folder) const {
@@ -181,7 +178,7 @@ class ClassFolders {
       throw_bad_data(path + ": no files to pack in sub-folders, which are the classes, but " +
                      count_text(beside_classes_, "file") +
                      " in the folder itself; for images without class folders give their labels with " +
-                     labels_advice(folder));
+                     labels_advice(folder) + "; `label_type` none packs them without labels");
     if (!has_classes_) throw_bad_data(path + ": no files to pack");
     throw_bad_data(
         path + ": no files to pack in sub-folders; a class is a sub-folder (or give a list with `labels`)");

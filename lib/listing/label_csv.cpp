@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/text_stream.h"
 #include "base/throw_error.h"
+#include "listing/json_lines.h"
 #include "listing/label_header.h"
 #include "listing/label_rows.h"
 #include "listing/sample_list.h"
@@ -136,8 +137,11 @@ SampleList list_label_rows(CsvReader& table, const LabelColumns& columns) {
 
 SampleList list_label_csv(const std::string& path, const LabelColumns& spec, const std::atomic<bool>* stop) {
   TextStream stream(path, stop);
+  const bool is_json = is_json_lines(stream.head());
+  JsonLines lines(stream, spec);
   CsvReader table(
-      stream.name(), [&](MutableBytes out) { return stream.read(out); }, 0);
+      stream.name(), [&](MutableBytes out) { return is_json ? lines.read(out) : stream.read(out); },
+      is_json ? ',' : '\0');
   return list_label_rows(table, spec);
 }
 

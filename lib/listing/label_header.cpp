@@ -125,15 +125,17 @@ class LabelHeader {
   }
 
   [[noreturn]] void fail_missing(const std::string& name, const char* flag) const {
-    if (header_[0].starts_with('{'))
-      throw_bad_data(table_.name() +
-                     ": holds JSON, expected CSV; pandas makes it of JSON lines: "
-                     "pandas.read_json(\"x.jsonl\", lines=True).to_csv(\"x.csv\", index=False)");
+    if (header_[0].starts_with('['))
+      throw_bad_data(
+          table_.name() +
+          ": holds a JSON array, expected CSV, or JSON lines: an object on each line; pandas writes "
+          "these: pandas.read_json(\"x.json\").to_json(\"x.jsonl\", orient=\"records\", lines=True)");
     const std::vector<std::string> names(header_.begin(), header_.end());
     const std::string near = did_you_mean(name, names);
     throw_bad_data(location_of(table_) + "expected a header with a column \"" + name + "\" for " + flag +
                    ", found " + columns_text(header_) +
-                   (near.empty() ? column_advice(header_, spec_) : near) + line_end_advice(header_));
+                   (near.empty() ? column_advice(header_, spec_) : near) + line_end_advice(header_) +
+                   (name == spec_.label_column[0] ? "; `label_type` none packs without labels" : ""));
   }
 
   const CsvReader& table_;
@@ -176,10 +178,11 @@ UsedFields read_label_header(CsvReader& table, LabelColumns& spec) {
   const LabelHeader columns(table, header, spec);
   UsedFields used;
   std::vector<std::string> labels;
-  const bool is_unlabelled = lacks_labels(header, spec);
-  if (is_unlabelled)
+  const bool has_none = spec.label_type == LabelType::none;
+  const bool is_unlabelled = has_none || lacks_labels(header, spec);
+  if (is_unlabelled && !has_none)
     used.label_advice = likely_column(header, spec.label_column[0], "`label_column`", kLabelNames);
-  else
+  if (!is_unlabelled)
     for (const std::string& name : spec.label_column) columns.add_labels(name, labels);
   used.of_pack = header.front() == "row" && (header.back() == "reason" || header.back() == "warning");
   used.column_count = header.size();

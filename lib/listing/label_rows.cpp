@@ -1,6 +1,7 @@
 #include "listing/label_rows.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
 #include "base/words.h"
@@ -13,6 +14,13 @@ std::string form_error(LabelForm form) {
   if (form == LabelForm::not_finite) return "label is not a finite number";
   if (form == LabelForm::not_utf8) return "label is not UTF-8";
   return "label is not a number that a 32-bit float holds";
+}
+
+/// A number, or one of the truth values that pandas and JSON write.
+std::optional<float> parse_value(std::string_view text) {
+  if (text == "True" || text == "true") return 1.0f;
+  if (text == "False" || text == "false") return 0.0f;
+  return parse_number(text);
 }
 
 /// A class may be called NA: Namibia's code, say.
@@ -62,13 +70,13 @@ std::string LabelRows::take_label(std::string_view text) {
 std::string LabelRows::take_numbers(std::span<const std::string_view> labels) {
   const std::size_t before = list_.values.size();
   for (std::size_t column = 0; column < labels.size(); ++column) {
-    const auto value = parse_number(labels[column]);
+    const auto value = parse_value(labels[column]);
     if (!value) {
       list_.values.resize(before);
       return "column \"" + list_.label_columns[column] + "\": " + form_error(label_form(labels[column]));
     }
     list_.values.push_back(*value);
-    rounded_.check(labels[column], *value);
+    if (parse_number(labels[column])) rounded_.check(labels[column], *value);
   }
   return "";
 }

@@ -320,6 +320,15 @@ FolderReader::FolderReader(int root_fd, const std::string& root, const std::stri
 
 FolderReader::~FolderReader() { ::closedir(static_cast<DIR*>(stream_)); }
 
+namespace {
+
+/// Whether a folder is one that systems leave beside files: of Synology, Windows, Linux and macOS.
+bool is_of_a_system(std::string_view name) {
+  return name == "@eaDir" || name == "$RECYCLE.BIN" || name == "lost+found" || name == "__MACOSX";
+}
+
+}  // namespace
+
 bool FolderReader::next(std::string_view& name, EntryKind& kind) {
   for (;;) {
     errno = 0;
@@ -329,6 +338,7 @@ bool FolderReader::next(std::string_view& name, EntryKind& kind) {
     if (entry->d_name[0] == '.') continue;
     name = entry->d_name;
     kind = kind_of(entry->d_name, entry->d_type);
+    if (kind == EntryKind::folder && is_of_a_system(name)) continue;
     return true;
   }
 }

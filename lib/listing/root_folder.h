@@ -116,7 +116,8 @@ struct FolderId {
   bool operator==(const FolderId&) const = default;
 };
 
-/// Reads the entries of one folder that are not hidden (no leading dot), in the kernel's order.
+/// Reads the entries of one folder that are not hidden (no leading dot) and no folder that a system
+/// leaves beside files (@eaDir, $RECYCLE.BIN, lost+found, __MACOSX), in the kernel's order.
 class FolderReader {
  public:
   /// Opens `relative_path` below the folder `root_fd` (named `root` in messages); throws bad_data when it

@@ -77,7 +77,11 @@ std::string kind_error(TarKind kind) {
 class TarGroups {
  public:
   TarGroups(const SampleContainer& container, const TarInput& input, const LabelColumns& columns)
-      : container_(container), input_(input), keys_(columns.label_column), keep_(columns.keep_columns) {}
+      : container_(container),
+        input_(input),
+        keys_(columns.label_column),
+        keep_(columns.keep_columns),
+        separator_(columns.label_separator) {}
 
   void take(const TarMember& member) {
     if (member.kind == TarKind::folder || member.name.empty() || is_hidden(member.name)) return;
@@ -115,7 +119,7 @@ class TarGroups {
     if (!is_label) return;
     group.label_from = extension;
     group.label = !error.empty() ? LabelTexts{{}, error}
-                  : is_json      ? json_labels(text, keys_)
+                  : is_json      ? json_labels(text, keys_, separator_)
                                  : cls_label(text);
   }
 
@@ -151,6 +155,7 @@ class TarGroups {
   const TarInput& input_;
   std::span<const std::string> keys_;
   std::span<const std::string> keep_;
+  std::string_view separator_;
   std::unordered_map<std::string, std::size_t> by_key_;
   std::unordered_map<std::string, FileRange> ranges_;  // of files, by name
   std::vector<TarGroup> groups_;
@@ -174,7 +179,8 @@ TarSamples::TarSamples(SampleList& list, const LabelColumns& columns, std::vecto
       file_names_(include_),
       rows_(list, columns),
       keep_columns_(columns.keep_columns),
-      has_kept_(columns.keep_columns.size()) {
+      has_kept_(columns.keep_columns.size()),
+      is_unlabelled_(columns.label_type == LabelType::none) {
   check_columns(columns);
   for (FieldPlace& field : fields_) {
     if (field.place.starts_with('.') || field.place.find('/') != std::string::npos)
@@ -237,7 +243,7 @@ void TarSamples::find_source(const TarInput& input, const std::vector<TarGroup>&
       has_columns || labelled != groups.end() ? LabelSource::members : LabelSource::folders;
   if (!source_) {
     source_ = list_.labels_from = found;
-  } else if (found == LabelSource::members && source_ == LabelSource::folders) {
+  } else if (found == LabelSource::members && source_ == LabelSource::folders && !is_unlabelled_) {
     throw_bad_data(input.name + ": " + printable_text(labelled->key) + "." + labelled->label_from +
                    " is the label of an image, but " + inputs_.front() +
                    " has no labels beside its images; pack them by themselves");
@@ -317,12 +323,12 @@ std::string TarSamples::problem_of(const TarGroup& group, const std::vector<cons
     if (!fields[at]->error.empty())
       return "its " + field.name + " " + printable_text(fields[at]->name) + ": " + fields[at]->error;
   }
-  if (source_ == LabelSource::members && !has_label)
+  if (has_labels() && !has_label)
     return "has no label: expected " +
            (dot_advice.empty() ? ".cls or .json of the same name"
                                : printable_text(group.key) + ".cls or .json") +
            " beside it" + dot_advice + std::string(has_text(group.images) ? kTextAdvice : "");
-  if (source_ == LabelSource::members && !group.label.error.empty()) return group.label.error;
+  if (has_labels() && !group.label.error.empty()) return group.label.error;
   return group.kept.error;
 }
 
@@ -331,9 +337,9 @@ void TarSamples::add_group(const TarInput& input, const TarGroup& group) {
   const std::vector<const TarImage*> images = images_of(group);
   const std::vector<const TarImage*> fields = fields_of(group);
   const bool has_fields = std::ranges::any_of(fields, [](const TarImage* at) { return at != nullptr; });
-  if (images.empty() && !has_fields && group.label_from.empty()) return;  // a README, say
+  if (images.empty() && !has_fields && (group.label_from.empty() || is_unlabelled_)) return;  // a README, say
   const std::string file = input.name + "/" + (images.empty() ? group.key : images.front()->name);
-  const bool has_label = source_ == LabelSource::members;
+  const bool has_label = has_labels();
   std::vector<std::string> texts;
   if (has_label && group.label.error.empty()) texts = group.label.labels;
   if (std::string problem = problem_of(group, images); !problem.empty())
@@ -375,10 +381,10 @@ void TarSamples::reject(const std::string& file, std::vector<std::string> labels
 
 void TarSamples::finish() {
   check_kept();
-  if (source_ == LabelSource::members) rows_.finish();
+  if (has_labels()) rows_.finish();
   const std::vector<std::uint32_t> rows = list_.rows;
   // What pixels show is said by masks: folders need not be classes.
-  const bool has_classes = source_ == LabelSource::folders && fields_.empty();
+  const bool has_classes = source_ == LabelSource::folders && fields_.empty() && !is_unlabelled_;
   const bool are_tars = has_classes && tars_are_classes();
   if (has_classes && !are_tars) reject_without_folder();
   for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
@@ -387,14 +393,15 @@ void TarSamples::finish() {
     throw_bad_data(tars + ": holds no images" + (list_.notices.empty() ? "" : ": " + list_.notices.front()));
   if (list_.size() == 0)
     throw_bad_data(tars + ": none of the " + count_text(list_.row_count, "sample") +
-                   " can be used; the first: " + list_.rejects[0].file + ": " + list_.rejects[0].reason);
-  if (source_ == LabelSource::members && has_class_names_)
+                   " can be used; the first: " + list_.rejects[0].file + ": " + list_.rejects[0].reason +
+                   (has_classes ? "; `label_type` none packs images without labels" : ""));
+  if (has_labels() && has_class_names_)
     list_.notices.emplace_back(
         "labels are the ids in .cls; the .json beside them have the names of their classes: `label_column` "
         "class takes these");
   if (has_classes) number_classes(are_tars);
-  if (source_ == LabelSource::folders && !has_classes) list_.class_ids.assign(list_.size(), -1);
-  if (source_ == LabelSource::folders) rows_.finish_unlabelled(rows);
+  if (!has_labels() && !has_classes) list_.class_ids.assign(list_.size(), -1);
+  if (!has_labels()) rows_.finish_unlabelled(rows);
 }
 
 /// Whether each tar is a class: no image is in a folder, and the names of several tars differ in more than

@@ -31,7 +31,8 @@ struct ColumnTexts {
 };
 
 /// Takes the texts and numbers that a JSON object has under `keys`.
-[[nodiscard]] LabelTexts json_labels(std::string_view text, std::span<const std::string> keys);
+[[nodiscard]] LabelTexts json_labels(std::string_view text, std::span<const std::string> keys,
+                                     std::string_view separator = {});
 
 /// Takes the texts, numbers and truth values ("true", "false") that a JSON object has under `keys`. A key
 /// that it lacks, or that is null, is a missing value.
@@ -80,6 +81,8 @@ class TarSamples {
   void finish();
 
  private:
+  /// Whether labels lie beside the images, and are wanted.
+  [[nodiscard]] bool has_labels() const { return source_ == LabelSource::members && !is_unlabelled_; }
   void find_source(const TarInput& input, const std::vector<TarGroup>& groups);
   void take_kept(const TarGroup& group);
   void check_kept() const;
@@ -107,6 +110,7 @@ class TarSamples {
   std::vector<bool> has_kept_;          ///< by column: a .json has it
   std::vector<std::string> json_keys_;  ///< of the first .json that lacks one
   std::optional<LabelSource> source_;   // once a tar has shown it
+  bool is_unlabelled_;                  ///< by `label_type`
   bool has_class_names_ = false;        ///< a .json names the class whose id was taken
   bool has_texts_ = false;              ///< a .txt stands beside an image
   std::string dotted_label_;            // a label whose extension has a second dot

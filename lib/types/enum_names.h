@@ -69,7 +69,7 @@ constexpr Words<6> words_of(Filter) {
 }
 constexpr Words<3> words_of(TableHeader) { return {"auto", "yes", "no"}; }
 constexpr Words<3> words_of(ItemOrder) { return {"popularity", "first", "sorted"}; }
-constexpr Words<3> words_of(LabelType) { return {"auto", "classes", "numbers"}; }
+constexpr Words<4> words_of(LabelType) { return {"auto", "classes", "numbers", "none"}; }
 constexpr Words<2> words_of(Layout) { return {"nhwc", "nchw"}; }
 constexpr Words<2> words_of(OnCorrupt) { return {"fail", "skip"}; }
 constexpr Words<2> words_of(OnError) { return {"skip", "fail"}; }

@@ -182,9 +182,10 @@ def test_messages_named_the_wrong_cause(space):
     shutil.copytree(space("more/ant"), space("hub"))
     open(space("hub/metadata.jsonl"), "w").write('{"file_name": "1.png", "label": "ant"}\n')
     text = pack(space("hub"), space("none"), expect=65)
-    check("metadata.csv --file-column file_name; pandas makes it of metadata.jsonl" in text, text)
+    check("metadata.jsonl --file-column file_name; --label-type none packs them without labels" in text, text)
     text = pack(space("hub"), space("none"), "--labels", space("hub/metadata.jsonl"), expect=65)
-    check("metadata.jsonl: holds JSON, expected CSV" in text, text)
+    check('expected a header with a column "file" for --file-column' in text, text)
+    check("give --file-column file_name" in text, text)
     names = sorted(os.listdir(space("more/ant")))
     labels = ["cat", "dog", "cat|dog", "dog|eel", "eel"]
     with open(space("joined.csv"), "w") as file:

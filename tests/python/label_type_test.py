@@ -125,7 +125,7 @@ def test_a_label_of_idx_that_is_no_number_is_a_reject(tmp_path):
     (dict(label_type="numbers"), "label_type: is for a CSV or for .json files in tars, found class folders"),
     (dict(label_type="numbers", labels=True, classes=True), "label_type numbers: excludes classes"),
     (dict(label_type="classes", labels=True, label_column=["x", "y"]), "label_type classes: is for one label_column"),
-    (dict(label_type="floats"), "label_type: expected auto, classes, numbers, found 'floats'"),
+    (dict(label_type="floats"), "label_type: expected auto, classes, numbers, none, found 'floats'"),
 ])
 def test_types_that_make_no_sense_are_errors(packs, tmp_path, options, message):
     if "labels" in options:

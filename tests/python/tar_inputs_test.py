@@ -96,7 +96,8 @@ def test_tars_without_labels_and_folders_are_the_classes(packs, tmp_path):
 def test_numbered_shards_and_a_lone_tar_are_no_classes(packs, tmp_path, names):
     tars = [flat(packs, tmp_path / name, FILES[:4]) for name in names]
     code, said = command(*tars, "-o", tmp_path / "out")
-    assert code == 65 and ("has no class: expected .cls or .json of the same name beside it, or a folder above it\n") in said
+    assert code == 65 and ("has no class: expected .cls or .json of the same name beside it, or a folder above it; "
+                            "--label-type none packs images without labels\n") in said
 
 
 def test_an_image_without_folder_among_class_folders_is_a_reject(packs, tmp_path):
@@ -110,7 +111,7 @@ def test_an_image_without_folder_among_class_folders_is_a_reject(packs, tmp_path
 def test_texts_beside_images_are_no_labels(packs, tmp_path):
     texts = {f"{n:03}.txt": b"cat" for n in range(10)}
     code, said = command(flat(packs, tmp_path / "a.tar", FILES, texts), "-o", tmp_path / "out")
-    assert code == 65 and "or a folder above it; a .txt beside an image is not read as its label\n" in said
+    assert code == 65 and "or a folder above it; a .txt beside an image is not read as its label; --label-type none" in said
     labelled = {**texts, "000.cls": b"1"}
     code, said = command(flat(packs, tmp_path / "b.tar", FILES[:2], labelled), "-o", tmp_path / "out", "--max-errors", "9")
     assert code == 0, said

@@ -13,8 +13,9 @@
 namespace chunkhit {
 
 /// What the labels of one column are. automatic: whole numbers are class ids, other numbers are numbers,
-/// other texts are names of classes; classes: ids (7.0 is 7) or names; numbers: 32-bit floats.
-enum class LabelType { automatic, classes, numbers };
+/// other texts are names of classes; classes: ids (7.0 is 7) or names; numbers: 32-bit floats;
+/// none: samples have no labels, all class ids are -1.
+enum class LabelType { automatic, classes, numbers, none };
 
 /// What becomes of samples without a name, where cells hold several: labels that are all 0, or rejects.
 enum class EmptyLabels { zeros, reject };

@@ -115,6 +115,17 @@ std::string relative_name(const PackImagesOptions& options, const std::string& p
   return path == "-" ? "stdin" : whole(path).lexically_relative(whole(options.root)).string();
 }
 
+/// The keys that "a,b" stands for: no header says which there are.
+std::vector<std::string> split_names_of(const std::vector<std::string>& names) {
+  std::vector<std::string> keys;
+  for (const std::string& name : names)
+    for (std::size_t begin = 0, end = 0; end != name.npos; begin = end + 1) {
+      end = name.find(',', begin);
+      keys.push_back(name.substr(begin, end == name.npos ? end : end - begin));
+    }
+  return keys;
+}
+
 /// Lists the samples of tars.
 class TarList {
  public:
@@ -126,6 +137,7 @@ class TarList {
         spool_(list_, existing_folder(run.options.output)) {}
 
   SampleList list() {
+    columns_.label_column = split_names_of(columns_.label_column);
     TarSamples samples(list_, columns_, spec_.folders.include);
     const auto add = [&](const TarInput& input, const auto& groups) { samples.add(input, groups); };
     if (spec_.folders.split_folders.empty()) read("", add);

@@ -122,9 +122,10 @@ template <class Spec, class Fields>
 void show_labels(Spec& spec, Fields& fields) {
   auto& columns = spec.columns;
   fields.group("Input");
-  fields(Field{"labels", "CSV of files and labels, - for stdin; labels of an IDX file", "FILE.csv"}
-             .that_may_differ(),
-         spec.labels, PathForm{});
+  fields(
+      Field{"labels", "CSV or JSON lines of files and labels, - for stdin; labels of an IDX file", "FILE.csv"}
+          .that_may_differ(),
+      spec.labels, PathForm{});
   fields.record_if(!spec.labels.empty(),
                    Field{"file_column", "CSV column of the file paths, below ROOT", "NAME"}.that_may_differ(),
                    columns.file_column, TextForm{});

@@ -50,7 +50,8 @@ SampleList list_source(const ImageRun& run) {
   if (std::holds_alternative<CsvSource>(source))
     return list_label_csv(spec.labels, LabelColumns{spec.columns, !spec.classes.empty()}, options.stop);
   // What pixels show is said by the masks: folders need not be classes.
-  return list_class_folders(options.root, spec.folders, {spec.follow_symlinks, spec.pair.empty()});
+  const bool has_classes = spec.pair.empty() && spec.columns.label_type != LabelType::none;
+  return list_class_folders(options.root, spec.folders, {spec.follow_symlinks, has_classes});
 }
 
 SampleList list_samples(const ImageRun& run) {

@@ -147,9 +147,11 @@ void check_folder_columns(const PackImagesSpec& spec, const std::string& root) {
         "`mask_column`: is for a CSV or for tars, found class folders: give the CSV with `labels`; masks of "
         "the images' names are found by `pair` alone");
   const LabelCsvSpec plain;
+  const LabelType type = spec.columns.label_type;
+  const bool has_type = type != plain.label_type && type != LabelType::none;
   const char* given = spec.columns.label_column != plain.label_column ? "`label_column`"
                       : !spec.columns.keep_columns.empty()            ? "`keep_columns`"
-                      : spec.columns.label_type != plain.label_type   ? "`label_type`"
+                      : has_type                                      ? "`label_type`"
                       : !spec.columns.label_separator.empty()         ? "`label_separator`"
                                                                       : nullptr;
   constexpr const char* kAdvice =
@@ -188,6 +190,8 @@ ImageSource find_source(const PackImagesSpec& spec, const PackImagesOptions& opt
   std::error_code error;
   if (!has_labels || !fs::is_regular_file(archives[0], error) || is_tar_file(archives[0]))
     return TarSource{std::move(archives), has_labels};
+  if (spec.columns.label_type == LabelType::none)
+    throw_usage("`label_type` none: excludes `labels` of an IDX file, which holds nothing but labels");
   if (archives.size() > 1)
     throw_usage("`labels`: belongs to one IDX file, found " + count_text(archives.size(), "input"));
   return IdxSource{archives[0]};

@@ -66,6 +66,11 @@ void check_classes(const PackImagesSpec& spec) {
   const LabelType type = spec.columns.label_type;
   if (type == LabelType::numbers && !spec.classes.empty())
     throw_usage("`label_type` numbers: excludes `classes`, which takes labels as names");
+  if (type == LabelType::none && !spec.classes.empty())
+    throw_usage("`label_type` none: excludes `classes`, samples have no labels then");
+  if (type == LabelType::none && spec.columns.label_column != LabelCsvSpec().label_column)
+    throw_usage(
+        "`label_type` none: excludes `label_column`; `keep_columns` stores a column beside the images");
   if (type != LabelType::automatic && !spec.columns.label_separator.empty())
     throw_usage("`label_type`: excludes `label_separator`, which takes labels as names");
   if (spec.columns.empty_labels != EmptyLabels::zeros && spec.columns.label_separator.empty())
