@@ -83,8 +83,7 @@ def table_rows(page):
 
 def warnings(page):
     """Those at the top."""
-    listed = re.search(r'id="warnings">(.*?)</div>', page, re.DOTALL)
-    lines = re.findall("<li>(.*?)</li>", listed.group(1)) if listed else []
+    lines = re.findall('<p class="what">(.*?)</p>', page)
     return [html.unescape(re.sub("<[^>]*>", "", line)) for line in lines]
 
 
@@ -175,7 +174,7 @@ def test_warns_of_what_is_odd(page):
 def test_says_what_was_checked_and_no_more(photos, packs, page, tmp_path):
     """What the warnings of the page are of is listed; what the options leave out is not."""
     def checks(text):
-        return html.unescape(re.search('id="checks">Checked: (.*?)[.] Nothing else was', text).group(1)).split("; ")
+        return html.unescape(re.search('id="checks">Checked: (.*?)[.]</p>', text).group(1)).split("; ")
 
     assert {"rejects", "classes that a pack lacks", "equal images in two packs", "near-duplicates between packs"} <= set(checks(page))
     found = write_report(packs / "numbers", tmp_path / "report.html", duplicates="none")
@@ -183,7 +182,10 @@ def test_says_what_was_checked_and_no_more(photos, packs, page, tmp_path):
         "sizes of the packs' files and hashes of the chunks that were read",
         "images that were squeezed by more than 1.5 to 1, lost more than 50% to the crop, alpha or further frames, or have 16 bits of a "
         "low range",
-        "images of one color, channels of one value", "rejects"]
+        "channels of one value", "rejects", "images that are nearly black or white, of one color, blurred, or narrow"]
+    left_out = html.unescape(re.search('id="unchecked">Not checked: (.*?)[.]</p>', (tmp_path / "report.html").read_text()).group(1))
+    assert left_out.split("; ") == ["wrong labels, as labels are no classes", "equal images", "near-duplicates",
+                                    "whatever is not listed here"]
     assert found == warnings((tmp_path / "report.html").read_text())
 
 
@@ -210,7 +212,7 @@ def test_nothing_is_wider_than_the_page(photos, width):
 def test_does_not_warn_of_a_good_pack(packs, tmp_path):
     write_report(packs / "hdf5", tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
-    assert warnings(text) == [] and "Nothing odd was found." in text
+    assert warnings(text) == [] and "Nothing odd was found in what was checked." in text
     assert ["hdf5", "png", "100", "8", "6", "1.33", "8 x 6, unchanged"] in table_rows(text)
 
 
@@ -322,7 +324,7 @@ def test_a_report_has_no_section_that_says_nothing(packs, tmp_path):
     write_report(packs / "shard", tmp_path / "classes.html")
     write_report(packs / "numbers", tmp_path / "numbers.html", duplicates="none")
     anchors = [re.findall(r'<section id="([a-z-]+)">', (tmp_path / f"{name}.html").read_text()) for name in ("classes", "numbers")]
-    assert anchors == [["packs", "classes", "sheet", "sizes", "brightness", "duplicates", "chunks"],
+    assert anchors == [["packs", "classes", "sheet", "sizes", "brightness", "duplicates", "near-duplicates", "chunks"],
                        ["packs", "labels", "sheet", "sizes", "brightness", "chunks"]]
 
 
@@ -462,7 +464,7 @@ def command(*arguments, program=COMMAND, before=(), **environment):
 
 def test_command_ends_with_the_documented_codes(packs, tmp_path):
     page = tmp_path / "report.html"
-    assert command(packs / "hdf5", "-o", page) == (0, f"{page}: 0 warnings\n") and page.exists()
+    assert command(packs / "hdf5", "-o", page) == (0, f"{page}: 0 findings\n") and page.exists()
     code, text = command("-c", f"{COMMAND} {packs / 'hdf5'} -o {page} > /dev/full", program="sh")
     assert code == 73 and "standard output cannot be written: No space left" in text
     code, text = command("nothing", "-o", page)

@@ -10,7 +10,9 @@ import numpy as np
 
 from ._pages import shown
 
-MAX_PIXELS = 65536  # of an image: larger ones are shrunk for the page
+MAX_SIDE = 256  # of an image on the page: those of more pixels than its square are shrunk
+MAX_PIXELS = MAX_SIDE * MAX_SIDE
+PNG_PIXELS = 4096  # of an image, up to which the page has its exact pixels; larger ones are JPEG
 MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 Array = np.ndarray[Any, Any]
@@ -28,6 +30,7 @@ class Figure(NamedTuple):
     detail: str = ""
     mask: str = ""  #: data URI of colors that are laid over it
     fields: Sequence[Tuple[str, str]] = ()  #: names and data URIs of the sample's further fields, shown below it
+    label: str = ""  #: below the caption
 
 
 def mask_colors() -> List[str]:
@@ -41,36 +44,41 @@ def upright(image: Array, info: Dict[str, Any]) -> Array:
     return image.transpose(1, 2, 0) if info["sample"]["layout"] == "nchw" else image
 
 
-def encode(image: Array) -> Tuple[str, bool]:
-    """A data URI of the image, and whether it was shrunk. Of other channels than an image has the first is shown."""
+def encode(image: Array, side: int = MAX_SIDE) -> Tuple[str, str]:
+    """A data URI of the image, and what was done to it. Of other channels than an image has the first is shown."""
     from PIL import Image  # type: ignore
 
     channels = image.shape[2]
     mode = MODES.get(channels, "L")
     pixels = image[..., 0] if mode == "L" else image
     pil_image = Image.fromarray(np.ascontiguousarray(pixels), mode)
-    is_shrunk = pil_image.width * pil_image.height > MAX_PIXELS
+    is_shrunk = pil_image.width * pil_image.height > side * side
+    is_photo = mode in ("L", "RGB") and pil_image.width * pil_image.height > PNG_PIXELS
     if is_shrunk:
-        pil_image.thumbnail((256, 256), Image.LANCZOS)
+        pil_image.thumbnail((side, side), Image.LANCZOS)
     written = io.BytesIO()
-    if is_shrunk and mode in ("L", "RGB"):
-        pil_image.save(written, "JPEG", quality=88)
-        return "data:image/jpeg;base64," + base64.b64encode(written.getvalue()).decode(), True
+    if is_photo:
+        pil_image.save(written, "JPEG", quality=90)
+        return data_uri("jpeg", written), "shrunk for this page" if is_shrunk else "as JPEG for this page"
     pil_image.save(written, "PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode(), is_shrunk
+    return data_uri("png", written), "shrunk for this page" if is_shrunk else "as stored"
 
 
-def encode_mask(mask: Array) -> str:
+def data_uri(kind: str, written: io.BytesIO) -> str:
+    return f"data:image/{kind};base64," + base64.b64encode(written.getvalue()).decode()
+
+
+def encode_mask(mask: Array, side: int = MAX_SIDE) -> str:
     """A data URI of the mask in mask_colors; 0 is transparent. It is shrunk as its image."""
     from PIL import Image
 
     pil_image = Image.fromarray(mask)
-    if mask.size > MAX_PIXELS:
-        pil_image.thumbnail((256, 256), Image.NEAREST)
+    if mask.size > side * side:
+        pil_image.thumbnail((side, side), Image.NEAREST)
     pil_image.putpalette(bytes.fromhex("".join(mask_colors()).replace("#", "")))
     written = io.BytesIO()
     pil_image.save(written, "PNG", optimize=True, transparency=0)
-    return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode()
+    return data_uri("png", written)
 
 
 def fields_below(info: Dict[str, Any]) -> List[str]:
@@ -91,8 +99,9 @@ def label_text(row: Any, classes: Sequence[str]) -> str:
     return ", ".join(f"{value:g}" for value in row[:4]) + (", …" if len(row) > 4 else "")
 
 
-def figures_in(name: str, dataset: Any, info: Any, samples: Sequence[int], prefix: str) -> List[Figure]:
-    """Figures of these samples, with their numbers and files; `prefix` tells figures of the same sample apart."""
+def figures_in(name: str, dataset: Any, info: Any, samples: Sequence[int], prefix: str, side: int = MAX_SIDE) -> List[Figure]:
+    """Figures of these samples, with their numbers and files; `prefix` tells figures of the same sample apart. Images of more pixels than
+    the square of `side` are shrunk."""
     samples = [int(sample) for sample in samples]
     if not samples:
         return []
@@ -103,16 +112,16 @@ def figures_in(name: str, dataset: Any, info: Any, samples: Sequence[int], prefi
     figures = []
     for at, (sample, image, label, key) in enumerate(zip(samples, images, labels, dataset.keys(samples))):
         pixels = upright(image, info)
-        source, is_shrunk = encode(pixels)
+        source, how = encode(pixels, side)
         height, width = pixels.shape[:2]
-        detail = f"{name}, {width} x {height}" + (", shrunk for this page" if is_shrunk else ", as stored")
+        detail = f"{name}, {width} x {height}, {how}"
         detail += "".join(f"; {field} " + ", ".join(map(str, np.unique(fields[field][at])))
                           for field, role in roles.items() if role == "mask")
-        if np.ndim(label):
-            detail += "; " + label_text(label, dataset.classes)
-        sources = {field: encode_mask(fields[field][at]) if role == "mask" else encode(upright(fields[field][at], info))[0]
+        labels_of = label_text(label, dataset.classes) if np.ndim(label) else ""
+        detail += f"; {labels_of}" if labels_of else ""
+        sources = {field: encode_mask(fields[field][at], side) if role == "mask" else encode(upright(fields[field][at], info), side)[0]
                    for field, role in roles.items()}
         mask = sources.pop(first_mask(roles), "")
         figures.append(Figure(f"{prefix}-{sample}", source, width, height, f"#{sample}", shown(key), detail, mask,
-                              list(sources.items())))
+                              list(sources.items()), labels_of))
     return figures

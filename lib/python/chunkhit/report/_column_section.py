@@ -10,11 +10,13 @@ from .._error import counted
 from .._pages import shown
 from . import _charts as charts
 from ._charts import Panel, Series
+from ._image_findings import finding_figures
 from ._image_scan import ImageScan
-from ._page import Block, Section
+from ._page import LEAK, Block, Finding, Row, Section
 
 MAX_VALUES = 24  # of whole numbers that are shown one by one
 TOP_TEXTS = 12
+SHOWN_IDS = 6  # that packs have in common
 
 
 class Column(NamedTuple):
@@ -48,13 +50,16 @@ def column_section(scans: Sequence[ImageScan]) -> Section:
     specs = {scan.name: scan.info.get("spec", {}) for scan in scans}
     split = {name for name, spec in specs.items() if "split-name" in spec or spec.get("split-folders", "none") != "none"}
     of_split = {name: [column for column in own if column.pack in split] for name, own in columns.items()}
-    warnings = [text for name, own in of_split.items() if own for text in shared_ids(name, own)]
-    checks = ["values of columns of ids that packs of a split have in common"] if len(split) > 1 and columns and not warnings else []
-    return Section("columns", "Kept columns", column_blocks(columns, "column"), warnings=warnings, checks=checks)
+    findings = [finding for name, own in of_split.items() if own for finding in shared_ids(scans, name, own)]
+    section = Section("columns", "Kept columns", column_blocks(columns, "column"), findings=findings)
+    if len(split) > 1:
+        section.checks += ["values of columns of ids that packs of a split have in common"] if columns else []
+        section.unchecked += [] if columns else ["groups that packs share, as patients: no column is kept (--keep-columns)"]
+    return section
 
 
-def shared_ids(name: str, columns: Sequence[Column]) -> List[str]:
-    """A warning where packs have ids in common."""
+def shared_ids(scans: Sequence[ImageScan], name: str, columns: Sequence[Column]) -> List[Finding]:
+    """A finding where packs have ids in common, with an image of each pack."""
     known = [set(column.known.tolist()) for column in columns]
     every = set().union(*known)
     shared = [value for value in every if sum(value in values for values in known) > 1]
@@ -63,9 +68,20 @@ def shared_ids(name: str, columns: Sequence[Column]) -> List[str]:
     count = sum(len(column.known) for column in columns)
     if not shared or not is_counted or not may_be_ids(name, values.dtype == object, len(every), count):
         return []
-    return [f"Column {shown(name)}: {len(shared):,} of {counted(len(every), 'value')} {'is' if len(shared) == 1 else 'are'} in several "
+    rows = [Row(f"{shown(name)} {shown(str(value))}", group_figures(scans, columns, value, f"group{number}"))
+            for number, value in enumerate(sorted(shared)[:SHOWN_IDS])]
+    text = (f"Column {shown(name)}: {len(shared):,} of {counted(len(every), 'value')} {'is' if len(shared) == 1 else 'are'} in several "
             f"packs of the split, as {shown(str(min(shared)))}. A model is tested on what it was trained on; pack-images "
-            f"--split-group {shown(name)} keeps the images of a value in one pack."]
+            f"--split-group {shown(name)} keeps the images of a value in one pack.")
+    return [Finding(LEAK, text, rows)]
+
+
+def group_figures(scans: Sequence[ImageScan], columns: Sequence[Column], value: Any, prefix: str) -> List[Any]:
+    """The first image of this value of each of two packs."""
+    of_packs = {scan.name: (number, scan) for number, scan in enumerate(scans)}
+    found = [(of_packs[column.pack], np.flatnonzero(column.values == value)) for column in columns]
+    return [figure for (number, scan), samples in [pair for pair in found if len(pair[1])][:2]
+            for figure in finding_figures(scan, samples[:1].tolist(), f"{prefix}-{number}")]
 
 
 def column_blocks(columns: Dict[str, List[Column]], chart: str) -> List[Block]:
@@ -98,6 +114,8 @@ def text_block(name: str, columns: Sequence[Column], missing: str, chart: str) -
         tables.append(dict(zip(values.tolist(), numbers.tolist())))
         for value, number in tables[-1].items():
             counts[value] = counts.get(value, 0) + number
+    if len(counts) > TOP_TEXTS and max(counts.values()) == 1:
+        return Block(shown(name), f"{counted(len(counts), 'text')}, no two of them equal, as {shown(min(counts))}. {missing}")
     top = sorted(counts, key=lambda value: (-counts[value], value))[:TOP_TEXTS]
     panels = [Series(column.pack, [table.get(value, 0) for value in top], charts.pack_color(index))
               for index, (column, table) in enumerate(zip(columns, tables))]

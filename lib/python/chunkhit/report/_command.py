@@ -11,9 +11,10 @@ from .. import __version__
 from .._error import Error, counted, parse_flags, print_error, whole_number
 from .._packing import Progress, pack_info, packs_in, with_progress
 from .._pages import page_path, shown, write_page
-from .._paths import Path, Paths, path_list
-from ._image_scan import LookOptions, Report, scan_images
-from ._page import Section, page_text
+from .._paths import Path, Paths, native_path, path_list
+from ._card import card_path, draw_card, write_card
+from ._image_scan import LABEL_IMAGES, NEAR_IMAGES, LookOptions, Report, scan_images
+from ._page import Section, all_findings, page_text
 
 DEFAULT_SAMPLES = 10_000
 SPLITS = ("train", "validation", "val", "test")
@@ -69,16 +70,18 @@ def check_libraries() -> None:
 
 
 def image_sections(packs: Sequence[Tuple[str, str]], options: LookOptions) -> List[Section]:
-    from . import _column_section, _duplicate_sections, _image_sections, _mask_section, _size_section
+    from . import _column_section, _duplicate_sections, _image_findings, _image_sections, _mask_section, _size_section
 
     scans = [scan_images(name, path, options) for name, path in packs]
     sections = [_image_sections.overview(scans), _image_sections.class_section(scans), _column_section.label_section(scans),
                 _column_section.column_section(scans), *_mask_section.mask_sections(scans),
                 _image_sections.sheet_section(scans, options.seed),
                 _size_section.size_section(scans), _image_sections.brightness_section(scans),
-                _image_sections.reject_section(scans)]
-    sections += [_duplicate_sections.duplicate_section(scans)] if options.duplicates != "none" else []
-    sections += [_duplicate_sections.near_section(scans)] if options.near_duplicates else []
+                _image_sections.reject_section(scans), _image_findings.look_section(scans), _image_findings.suspect_section(scans)]
+    sections.append(_duplicate_sections.duplicate_section(scans) if options.duplicates != "none" else
+                    Section("duplicates", "Exact duplicates", unchecked=["equal images"]))
+    sections.append(_duplicate_sections.near_section(scans) if options.near_duplicates else
+                    _duplicate_sections.without_near(sum(scan.total for scan in scans)))
     return sections + [_image_sections.chunk_section(scans)]
 
 
@@ -92,8 +95,9 @@ def rating_sections(packs: Sequence[Tuple[str, str]], samples: int, seed: int) -
 
 
 def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, samples: Optional[int] = None, seed: int = 0,
-                 duplicates: str = "auto", near_duplicates: bool = False, progress: Progress = False) -> List[str]:
-    """Writes a page of what packs hold, of images, of ratings, or of both. Returns its warnings.
+                 duplicates: str = "auto", near_duplicates: Optional[bool] = None, progress: Progress = False,
+                 card: Optional[Path] = None) -> List[str]:
+    """Writes a page of what packs hold, of images, of ratings, or of both. Returns its findings, the worst first.
 
     packs            packs, parts, folders of splits or HDF5 files, one or several; URLs, too
     output           the HTML file, FILE.html; one that is there is replaced
@@ -103,12 +107,15 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
     seed             draws them; equal seeds draw the same
     duplicates       whose images are compared for equal pixels: "auto", all of a pack with at most 10 GB of pixels, else
                      those that are looked at; "all", whatever that takes; "none"
-    near_duplicates  also look for images that are alike, by a perceptual hash, among those that are compared
+    near_duplicates  whether to look for images that are alike, by a perceptual hash, among those that are compared; None: where all packs
+                     have at most 200,000 images
+    card             a PNG file of 1200 x 630 pixels to write, too: title, images, the three worst findings
     progress         True: a line on stderr, None: where that is a terminal; or a function, as of `pack_images`
 
     Raises Error "usage", where matplotlib or jinja2 is missing, too; "bad_data", "cannot_write" or "try_again".
     """
     target = page_path("output", output)
+    card_target = None if card is None else card_path(os.fsdecode(native_path(card, "card")))
     named = named_packs(packs)
     if samples is not None:
         whole_number("`samples`", samples)
@@ -124,8 +131,11 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
     if kinds[False]:
         most = DEFAULT_SAMPLES if samples is None else samples
 
+        total = sum(int(pack_info(path)["samples"]) for _, path in kinds[False])
+        is_near = total <= NEAR_IMAGES and duplicates != "none" if near_duplicates is None else near_duplicates
+
         def look(report: Report) -> List[Section]:
-            return image_sections(kinds[False], LookOptions(most, seed, duplicates, near_duplicates, report))
+            return image_sections(kinds[False], LookOptions(most, seed, duplicates, is_near, report, LABEL_IMAGES // len(kinds[False])))
 
         sections += with_progress(progress, look)
     if kinds[True]:
@@ -135,8 +145,11 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
 
         sections.append(bench_section(os.fsdecode(bench)))
     note = subtitle(bool(kinds[False]), bool(kinds[True]), samples, seed)
-    write_page(target, page_text(page_title([path for _, path in named]), note, sections, __version__))
-    return [f"{section.title}: {warning}" for section in sections for warning in section.warnings]
+    title = page_title([path for _, path in named])
+    write_page(target, page_text(title, note, sections, __version__))
+    if card_target is not None:
+        write_card(card_target, draw_card(title, sections, all_findings(sections)))
+    return [f"{section.title}: {finding.text}" for section, finding in all_findings(sections)]
 
 
 def page_title(paths: Sequence[str]) -> str:
@@ -167,7 +180,9 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--duplicates", choices=DUPLICATES, default="auto",
                        help="images compared for equal pixels: auto is all of packs with up to 10 GB of pixels, else those "
                             "looked at (auto)")
-    flags.add_argument("--near-duplicates", action="store_true", help="look for images that are nearly equal among these, too")
+    flags.add_argument("--near-duplicates", action="store_true", default=None,
+                       help="look for images that are nearly equal among these, also of more than 200,000 in all")
+    flags.add_argument("--card", metavar="FILE.png", help="write title, images and the three worst findings as PNG of 1200 x 630, too")
     flags.add_argument("--version", action="version", version=f"pack-report {__version__}")
     return flags
 
@@ -177,8 +192,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     options = parse_flags(parser(), arguments)
     try:
         found = write_report(options.packs, options.output, bench=options.bench, samples=options.samples, seed=options.seed,
-                             duplicates=options.duplicates, near_duplicates=options.near_duplicates, progress=None)
-        print(f"{shown(options.output)}: {counted(len(found), 'warning')}", flush=True)
+                             duplicates=options.duplicates, near_duplicates=options.near_duplicates, progress=None,
+                             card=options.card)
+        print(f"{shown(options.output)}: {counted(len(found), 'finding')}", flush=True)
     except Error as error:
         print_error("pack-report", shown(error._flag_text), error.code)
         return error.exit_code

@@ -8,18 +8,25 @@ from typing import Dict, List, Sequence, Tuple
 import numpy as np
 
 from .._error import counted
-from .._figures import MAX_PIXELS, Figure, fields_below, figures_in
+from .._figures import MAX_PIXELS, MAX_SIDE, Figure, data_uri, fields_below, figures_in
 from ._image_scan import ImageScan, chosen_of_classes
 from ._page import Block
 
 MAX_CLASSES = 24
 MAX_OF_CLASS = 12
 PLAIN = 36  # of a pack without classes
-PAGE_PIXELS = 4_000_000  # of all images of a page
+PAGE_PIXELS = 1_500_000  # of all images of a sheet
+MIN_SIDE = 112  # to which images are shrunk so that more fit
 
 
-def figures_of(scan: ImageScan, samples: Sequence[int], prefix: str) -> List[Figure]:
-    return figures_in(scan.name, scan.dataset, scan.info, samples, prefix)
+def figures_of(scan: ImageScan, samples: Sequence[int], prefix: str, side: int = MAX_SIDE) -> List[Figure]:
+    return figures_in(scan.name, scan.dataset, scan.info, samples, prefix, side)
+
+
+def side_of(scans: Sequence[ImageScan], count: int) -> int:
+    """To which so many images are shrunk."""
+    fields = max(1 + len(fields_below(scan.info)) for scan in scans)
+    return int(np.clip((PAGE_PIXELS / max(1, count * fields)) ** 0.5, MIN_SIDE, MAX_SIDE))
 
 
 def images_a_class(scans: Sequence[ImageScan], class_count: int) -> int:
@@ -36,7 +43,7 @@ def plain_block(scan: ImageScan, number: int, seed: int) -> Block:
     edges = np.linspace(0, len(scan.looked), min(PLAIN, len(scan.looked)) + 1).astype(int)
     samples = scan.looked[np.random.default_rng(seed).integers(edges[:-1], edges[1:])]
     return Block(scan.name, f"{len(samples)} of {counted(scan.total, 'image')}",
-                 figures=figures_of(scan, samples.tolist(), f"sheet{number}"))
+                 figures=figures_of(scan, samples.tolist(), f"sheet{number}", side_of([scan], len(samples))))
 
 
 def sheet_blocks(scans: Sequence[ImageScan], seed: int) -> List[Block]:
@@ -45,12 +52,13 @@ def sheet_blocks(scans: Sequence[ImageScan], seed: int) -> List[Block]:
     filled = {scan.names[entry["id"]]: None for _, scan in classed for entry in scan.info["classes"] if entry["samples"]}
     names = [list(filled)[at] for at in np.linspace(0, len(filled) - 1, min(MAX_CLASSES, len(filled))).astype(int)]
     count = images_a_class(scans, len(names))
+    side = side_of(scans, count * len(names) * len(scans))
     found: Dict[str, List[Tuple[str, List[Figure]]]] = {name: [] for name in names}
     for number, scan in classed:
         ids = [entry["id"] for entry in scan.info["classes"] if entry["samples"] and scan.names[entry["id"]] in found]
         for class_id, samples in chosen_of_classes(scan, ids, count, seed):
             own = int(np.count_nonzero(scan.labels == class_id))
-            figures = figures_of(scan, samples.tolist(), f"sheet{number}")
+            figures = figures_of(scan, samples.tolist(), f"sheet{number}", side)
             if len(scans) > 1:
                 figures = [figure._replace(caption=f"{scan.name} {figure.caption}") for figure in figures]
             found[scan.names[class_id]].append((f"{len(samples)} of {counted(own, 'image')} of {scan.name}", figures))
@@ -67,7 +75,7 @@ def tile(figure: Figure) -> str:
     pil_image.thumbnail((96, 96), Image.LANCZOS)
     written = io.BytesIO()
     pil_image.save(written, "JPEG", quality=82)
-    return "data:image/jpeg;base64," + base64.b64encode(written.getvalue()).decode()
+    return data_uri("jpeg", written)
 
 
 def sheet_note(scans: Sequence[ImageScan], class_count: int) -> str:

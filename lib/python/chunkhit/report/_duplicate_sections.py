@@ -2,21 +2,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
 from .._error import counted
-from .._figures import Figure
 from .._pages import shown
 from ._contact_sheet import figures_of
-from ._image_scan import DUPLICATE_BYTES, ImageScan, keys_of
-from ._page import Block, Section, bytes_text, looked_at
+from ._image_findings import SIDE, finding_figures
+from ._image_scan import DUPLICATE_BYTES, NEAR_IMAGES, ImageScan, keys_of
+from ._page import LEAK, MISLABELED, Block, Finding, Row, Section, bytes_text, looked_at
 from ._perceptual import FLAT, MAX_BITS, near_groups
 
 SHOWN_GROUPS = 100
 SHOWN_OF_GROUP = 6
-SHOWN_PAIRS = 24
+SHOWN_PAIRS = 6  # side by side
+MIN_ALIKE = 0.99  # correlation of thumbnails of near-duplicates
 
 
 class Found(NamedTuple):
@@ -88,12 +89,27 @@ def pairs_of_packs(scans: Sequence[ImageScan], groups: Sequence[Sequence[Found]]
     return dict(counts)
 
 
+def one_of_each(group: Sequence[Found], kind: Callable[[Found], Any] = lambda found: found.scan) -> List[Found]:
+    """The first of each kind, which is the pack unless another is given."""
+    return list({kind(found): found for found in reversed(group)}.values())[::-1]
+
+
+def side_by_side(scans: Sequence[ImageScan], groups: Sequence[Sequence[Found]], prefix: str) -> List[Row]:
+    """Images of the first groups, a row each."""
+    return [Row("", [figure for found in group[:3]
+                     for figure in finding_figures(scans[found.scan], [found.sample], f"{prefix}{number}-{found.scan}")])
+            for number, group in enumerate(groups[:SHOWN_PAIRS])]
+
+
+def label_of(scans: Sequence[ImageScan], found: Found) -> Any:
+    """What tells the image's label from others."""
+    scan = scans[found.scan]
+    label: Any = scan.labels[found.sample]
+    return tuple(label.tolist()) if scan.labels.ndim == 2 else scan.names.get(int(label), str(label))
+
+
 def has_other_labels(scans: Sequence[ImageScan], group: Sequence[Found]) -> bool:
-    labels = set()
-    for found in group:
-        scan = scans[found.scan]
-        label: Any = scan.labels[found.sample]
-        labels.add(tuple(label.tolist()) if scan.labels.ndim == 2 else scan.names.get(int(label), str(label)))
+    labels = {label_of(scans, found) for found in group}
     return len(labels - {"-1"}) > 1  # -1: none
 
 
@@ -101,17 +117,22 @@ def duplicate_section(scans: Sequence[ImageScan]) -> Section:
     section = Section("duplicates", "Exact duplicates", checks=["equal images of different labels"])
     section.checks += ["equal images in two packs"] if len(scans) > 1 else []
     groups = equal_groups(scans)
+    section.unchecked += [f"copies of {missing:,} images" for missing in [sum(scan.total - len(scan.hashes.samples) for scan in scans)]
+                          if missing]
     if not groups:
         section.blocks.append(Block("", f"No two images have equal pixels. {coverage(scans)}"))
         return section
     for (first, second), count in pairs_of_packs(scans, groups).items():
-        section.warnings.append(f"{scans[first].name} and {scans[second].name} have {counted(count, 'image')} in common: "
-                                "what is learned from one is measured on the other")
+        both = [group for group in groups if {first, second} <= {found.scan for found in group}]
+        section.findings.append(Finding(
+            LEAK, f"{scans[first].name} and {scans[second].name} have {counted(count, 'image')} in common: "
+            "what is learned from one is measured on the other", side_by_side(scans, [one_of_each(group) for group in both], "shared")))
     others = [group for group in groups if has_other_labels(scans, group)]
     if others:
-        section.warnings.append(f"{counted(len(others), 'group')} of equal images "
-                                f"{'has' if len(others) == 1 else 'have'} different labels: "
-                                + "; ".join(named(scans, found) for found in others[0][:3]))
+        section.findings.append(Finding(
+            MISLABELED, f"{counted(len(others), 'group')} of equal images {'has' if len(others) == 1 else 'have'} different labels: "
+            + "; ".join(named(scans, found) for found in others[0][:3]),
+            side_by_side(scans, [one_of_each(group, lambda found: label_of(scans, found)) for group in others], "conflict")))
     section.blocks.append(group_block(scans, groups))
     return section
 
@@ -130,49 +151,71 @@ def group_block(scans: Sequence[ImageScan], groups: Sequence[Sequence[Found]]) -
     if len(groups) > SHOWN_GROUPS:
         note += f" {SHOWN_GROUPS} of {counted(len(groups), 'group')} are listed."
     figures = [figure for group in groups[:12]
-               for figure in figures_of(scans[group[0].scan], [group[0].sample], f"equal{group[0].scan}")]
+               for figure in figures_of(scans[group[0].scan], [group[0].sample], f"equal{group[0].scan}", SIDE)]
     have = "has" if len(groups) == 1 else "have"
     note = f"{counted(surplus, 'image')} could be left out: {counted(len(groups), 'group')} of images {have} equal pixels. {note}"
     return Block("", note, header=("images", "where", "labels", "samples and files"), rows=rows, figures=figures)
 
 
+def confirmed(thumbs: np.ndarray[Any, Any], pairs: Sequence[Tuple[int, int, int]]) -> List[Tuple[int, int, int]]:
+    """Pairs whose thumbnails are alike whatever their brightness and contrast: hashes of plain scenes agree by chance."""
+    kept = []
+    for begin in range(0, len(pairs), 4096):
+        part = pairs[begin:begin + 4096]
+        first, second = (thumbs[[pair[side] for pair in part]].astype(np.float32) for side in (0, 1))
+        first, second = (one - one.mean(axis=1, keepdims=True) for one in (first, second))
+        lengths = np.sqrt((first * first).sum(axis=1) * (second * second).sum(axis=1)) + 1e-6
+        alike = (first * second).sum(axis=1) / lengths >= MIN_ALIKE
+        kept += [pair for pair, is_alike in zip(part, alike) if is_alike]
+    return kept
+
+
 def near_section(scans: Sequence[ImageScan]) -> Section:
     """Near-duplicates; the scans have perceptual hashes."""
-    section = Section("near-duplicates", "Near-duplicates", checks=["near-duplicates between packs"] if len(scans) > 1 else [])
+    section = Section("near-duplicates", "Near-duplicates", checks=["near-duplicates of different labels"])
+    section.checks += ["near-duplicates between packs"] if len(scans) > 1 else []
     compared = Compared(scans)
-    hashes = np.concatenate([scan.hashes.perceptual for scan in scans])
-    contrast = np.concatenate([scan.hashes.contrast for scan in scans])
+    hashes, contrast, thumbs = (np.concatenate([getattr(scan.hashes, key) for scan in scans])
+                                for key in ("perceptual", "contrast", "thumbs"))
     near, flat, is_cut = near_groups(hashes, contrast, compared.digests)
-    pairs = [(compared.found(first), compared.found(second), bits) for first, second, bits in near]
-    note = (f"{coverage(scans)} Hashes of brightness gradients (128 bits) that differ in at most {MAX_BITS} bits; look at the "
-            f"pairs, as plain scenes may resemble each other. {counted(flat, 'image')} of a contrast below {FLAT:g} "
-            f"{'is' if flat == 1 else 'are'} left out.")
+    pairs = [(compared.found(first), compared.found(second), bits) for first, second, bits in confirmed(thumbs, near)]
+    section.unchecked += [f"near-duplicates beyond the first {len(near):,} pairs"] if is_cut else []
+    note = (f"{coverage(scans)} Hashes of brightness gradients (128 bits) that differ in at most {MAX_BITS} bits, of images whose "
+            f"thumbnails correlate by {MIN_ALIKE:g}; plain scenes may resemble each other. {counted(flat, 'image')} of a contrast below "
+            f"{FLAT:g} {'is' if flat == 1 else 'are'} left out.")
     if not pairs:
         section.blocks.append(Block("", f"No two images look alike. {note}"))
         return section
     between = [pair for pair in pairs if pair[0].scan != pair[1].scan]
-    if between:
-        first, second = (named(scans, found) for found in between[0][:2])
-        section.warnings.append(f"{counted(len(between), 'pair')} of near-duplicates {'is' if len(between) == 1 else 'are'} "
-                                f"between packs: {first}; {second}")
     within = [pair for pair in pairs if pair[0].scan == pair[1].scan]
+    section.findings += near_findings(scans, between, [pair for pair in pairs if has_other_labels(scans, pair[:2])])
     section.blocks.append(near_block(scans, between + within, note, is_cut))
     return section
 
 
+def near_findings(scans: Sequence[ImageScan], between: Sequence[Tuple[Found, Found, int]],
+                  others: Sequence[Tuple[Found, Found, int]]) -> List[Finding]:
+    """Of pairs between packs, and of pairs of different labels."""
+    findings = []
+    for cost, pairs, text, prefix in ((LEAK, between, "between packs", "leak"), (MISLABELED, others, "of different labels", "differ")):
+        if pairs:
+            first, second = (named(scans, found) for found in pairs[0][:2])
+            findings.append(Finding(cost, f"{counted(len(pairs), 'pair')} of near-duplicates {'is' if len(pairs) == 1 else 'are'} "
+                                    f"{text}: {first}; {second}", side_by_side(scans, [pair[:2] for pair in pairs], prefix)))
+    return findings
+
+
 def near_block(scans: Sequence[ImageScan], pairs: Sequence[Tuple[Found, Found, int]], note: str, is_cut: bool) -> Block:
-    rows, figures = [], []
-    for number, (first, second, bits) in enumerate(pairs[:SHOWN_GROUPS]):
-        rows.append((f"{bits}", named(scans, first), named(scans, second)))
-        if number < SHOWN_PAIRS:
-            figures += [pair_figure(scans, found, number) for found in (first, second)]
+    rows = [(f"{bits}", named(scans, first), named(scans, second)) for first, second, bits in pairs[:SHOWN_GROUPS]]
     if len(pairs) > SHOWN_GROUPS:
-        note += f" {SHOWN_GROUPS} of {len(pairs):,} pairs are listed, {SHOWN_PAIRS} shown."
+        note += f" {SHOWN_GROUPS} of {len(pairs):,} pairs are listed."
     title = f"{counted(len(pairs), 'pair')} of images {'looks' if len(pairs) == 1 else 'look'} alike"
     note = f"{'At least ' if is_cut else ''}{title}. {note}"
-    return Block("", note, header=("different bits", "image", "image"), rows=rows, figures=figures)
+    return Block("", note, header=("different bits", "image", "image"), rows=rows)
 
 
-def pair_figure(scans: Sequence[ImageScan], found: Found, number: int) -> Figure:
-    figure = figures_of(scans[found.scan], [found.sample], f"near{number}-{found.scan}")[0]
-    return figure._replace(caption=f"pair {number + 1}: {figure.caption}")
+def without_near(total: int) -> Section:
+    """What is said where near-duplicates are not looked for."""
+    return Section("near-duplicates", "Near-duplicates", unchecked=[
+        f"near-duplicates, as there are {total:,} images; --near-duplicates compares more than {NEAR_IMAGES:,}" if total > NEAR_IMAGES
+        else "near-duplicates"])

@@ -14,13 +14,18 @@ import numpy as np
 from .._datasets import ImageDataset
 from .._figures import upright
 from .._pages import shown
-from ._perceptual import perceptual_hash
+from ._label_errors import FEATURES, features
+from ._perceptual import perceptual_hash, shrink
 
 GROUP_BYTES = 16 << 20
 CACHE_BYTES = 128 << 20  # of a pack's chunks
 MAX_PIXELS_COUNTED = 16384  # of an image, for brightness
 RUN = 16  # neighbors that are read together
 DUPLICATE_BYTES = 10_000_000_000  # of a pack's pixels, up to which all its images are compared
+NEAR_IMAGES = 200_000  # of all packs, up to which near-duplicates are looked for
+LABEL_IMAGES = 20_000  # of all packs, among which label errors are looked for
+NO_SAMPLE = np.iinfo(np.int64).max
+THUMB = 16  # pixels of a side of the thumbnails by which near-duplicates are confirmed
 
 Array = np.ndarray[Any, Any]
 Report = Optional[Callable[[Dict[str, Any]], None]]
@@ -34,6 +39,7 @@ class LookOptions(NamedTuple):
     duplicates: str = "auto"  # whose hashes are compared: "auto", "all" or "none"
     near_duplicates: bool = False
     on_progress: Report = None
+    label_images: int = 0  # whose features are kept
 
 
 class Glance(NamedTuple):
@@ -43,6 +49,9 @@ class Glance(NamedTuple):
     width: int
     brightness: float  # mean of its pixels, 0 to 255
     contrast: float  # standard deviation of the channel that varies most
+    darkest: float  # brightness that a hundredth of the pixels is below
+    lightest: float  # and above
+    sharpness: float  # mean difference of neighboring pixels, of their standard deviation
 
 
 @dataclass
@@ -53,21 +62,22 @@ class Hashes:
     digests: Array  # uint64 (n, 2): of shape and pixels
     perceptual: Array  # uint64 (n, 2); empty without near-duplicates
     contrast: Array  # float32 (n,): standard deviation of brightness; empty without near-duplicates
+    thumbs: Array  # uint8 (n, THUMB * THUMB): brightness; empty without near-duplicates
 
     @staticmethod
     def room(samples: Array, near_duplicates: bool) -> "Hashes":
         count = len(samples) if near_duplicates else 0
         return Hashes(samples, np.zeros((len(samples), 2), np.uint64), np.zeros((count, 2), np.uint64),
-                      np.zeros(count, np.float32))
+                      np.zeros(count, np.float32), np.zeros((count, THUMB * THUMB), np.uint8))
 
-    def add(self, at: int, image: Array) -> None:
-        """Hashes (height, width, channels) as the sample at this position."""
+    def add(self, at: int, image: Array, gray: Array) -> None:
+        """Hashes (height, width, channels), whose brightness is `gray`, as the sample at this position."""
         shape = struct.pack("<IIII", *image.shape, 0)
         digest = hashlib.blake2b(np.ascontiguousarray(image).data, digest_size=16, salt=shape).digest()
         self.digests[at] = np.frombuffer(digest, np.uint64)
         if len(self.contrast):
-            gray = luma(image)
             self.perceptual[at] = perceptual_hash(gray)
+            self.thumbs[at] = np.rint(shrink(gray, THUMB, THUMB)).ravel()
             self.contrast[at] = gray.std()
 
 
@@ -85,9 +95,15 @@ class ImageScan:
     sizes: Array  # (n, 2): height, width
     brightness: Array
     contrast: Array
+    darkest: Array
+    lightest: Array
+    sharpness: Array
     counts: Array  # (channels, 256)
     masks: Dict[str, Array]  # (3, 256) of each field of masks by its name, as mask_counts
+    first_with: Dict[str, Array]  # (256,) of each field of masks: the first sample with the value, -1 without
     hashes: Hashes
+    probed: Array  # samples whose features are known, ascending
+    features: Array  # float32 (n, FEATURES)
 
     @property
     def total(self) -> int:
@@ -139,14 +155,18 @@ def luma(image: Array) -> Array:
     return np.asarray(image[..., 0], np.float32)
 
 
-def glance(image: Array, counts: Array) -> Glance:
-    """Looks at (height, width, channels); adds how many pixels have each value to `counts` (channels, 256)."""
+def glance(image: Array, gray: Array, counts: Array) -> Glance:
+    """Looks at (height, width, channels), whose brightness is `gray`; adds how many pixels have each value to `counts` (channels, 256)."""
     height, width, channels = image.shape
     step = max(1, int(np.ceil(np.sqrt(height * width / MAX_PIXELS_COUNTED))))
     some = image[step // 2::step, step // 2::step]
     for channel in range(channels):
         counts[channel] += np.bincount(some[..., channel].ravel(), minlength=256)
-    return Glance(height, width, float(luma(some).mean()), float(some.std(axis=(0, 1)).max()))
+    levels = np.sort(gray[step // 2::step, step // 2::step], axis=None)
+    last = len(levels) - 1
+    edges = sum(float(np.abs(np.diff(gray, axis=axis)).mean()) for axis in (0, 1) if gray.shape[axis] > 1)
+    return Glance(height, width, float(levels.mean()), float(some.std(axis=(0, 1)).max()), float(levels[last // 100]),
+                  float(levels[last - last // 100]), edges / (float(levels.std()) + 1))
 
 
 def mask_counts(mask: Array) -> Array:
@@ -174,55 +194,90 @@ class Progress:
                       "seconds_left": left})
 
 
-def read_images(dataset: ImageDataset, info: Dict[str, Any], looked: Array, hashes: Hashes,
-                progress: Progress) -> Tuple[List[Glance], Array, Dict[str, Array]]:
-    """Looks at some samples and hashes some, in groups, by as many threads as there are CPUs; no more than a group each
-    is in memory. Returns also the sums of how many pixels have each value, (channels, 256), and of mask_counts by field."""
+@dataclass
+class Seen:
+    """What a group of images adds up to."""
+
+    glances: List[Glance]
+    features: List[Array]
+    counts: Array  # (channels, 256): how many pixels have each value
+    masks: Array  # (fields, 3, 256): sums of mask_counts
+    first_with: Array  # (fields, 256)
+
+    @staticmethod
+    def nothing(channels: int, fields: int) -> "Seen":
+        return Seen([], [], np.zeros((channels, 256), np.int64), np.zeros((fields, 3, 256), np.int64),
+                    np.full((fields, 256), NO_SAMPLE))
+
+    def add(self, other: "Seen") -> None:
+        self.glances += other.glances
+        self.features += other.features
+        self.counts += other.counts
+        self.masks += other.masks
+        self.first_with = np.minimum(self.first_with, other.first_with)
+
+    def add_mask(self, field: int, mask: Array, sample: int) -> None:
+        found = mask_counts(mask)
+        self.masks[field] += found
+        self.first_with[field, found[1] > 0] = np.minimum(self.first_with[field, found[1] > 0], sample)
+
+
+def read_images(dataset: ImageDataset, info: Dict[str, Any], looked: Array, probed: Array, hashes: Hashes, progress: Progress) -> Seen:
+    """Looks at some samples, keeps features of some of these and hashes some, in groups, by as many threads as there are CPUs; no more
+    than a group each is in memory."""
     size = info["sample"]
     image_bytes = size.get("height", 0) * size.get("width", 0) * size["channels"] or 1 << 20
     group = max(1, min(256, GROUP_BYTES // image_bytes))
     samples = np.union1d(looked, hashes.samples)
-    is_looked, is_hashed = np.isin(samples, looked), np.isin(samples, hashes.samples)
+    is_looked, is_hashed, is_probed = (np.isin(samples, chosen) for chosen in (looked, hashes.samples, probed))
     hash_at = np.cumsum(is_hashed) - 1
-    names = [name for name, role in info.get("fields", {}).items() if role == "mask"]
+    names = mask_names(info)
 
-    def read(begin: int) -> Tuple[List[Glance], Array, Array]:
-        counts, masks = np.zeros((size["channels"], 256), np.int64), np.zeros((len(names), 3, 256), np.int64)
+    def read(begin: int) -> Seen:
+        seen = Seen.nothing(size["channels"], len(names))
         images = dataset[samples[begin:begin + group]][0]
         of_images = [dataset.field(name, samples[begin:begin + group]) for name in names]
-        seen = []
         for at, image in enumerate((upright(image, info) for image in images), begin):
+            gray = luma(image) if is_looked[at] or len(hashes.contrast) else np.empty(0, np.float32)
             if is_hashed[at]:
-                hashes.add(int(hash_at[at]), image)
+                hashes.add(int(hash_at[at]), image, gray)
             if is_looked[at]:
-                seen.append(glance(image, counts))
-                for of_field, found in zip(masks, of_images):
-                    of_field += mask_counts(found[at - begin])
+                seen.glances.append(glance(image, gray, seen.counts))
+                for field, found in enumerate(of_images):
+                    seen.add_mask(field, found[at - begin], int(samples[at]))
+            if is_probed[at]:
+                seen.features.append(features(image, gray))
         progress.add(len(images))
-        return seen, counts, masks
+        return seen
 
-    seen: List[Glance] = []
-    counts, masks = np.zeros((size["channels"], 256), np.int64), np.zeros((len(names), 3, 256), np.int64)
+    seen = Seen.nothing(size["channels"], len(names))
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for group_seen, group_counts, group_masks in pool.map(read, range(0, len(samples), group)):
-            seen += group_seen
-            counts += group_counts
-            masks += group_masks
-    return seen, counts, dict(zip(names, masks))
+        for of_group in pool.map(read, range(0, len(samples), group)):
+            seen.add(of_group)
+    return seen
+
+
+def mask_names(info: Dict[str, Any]) -> List[str]:
+    return [name for name, role in info.get("fields", {}).items() if role == "mask"]
 
 
 def scan_images(name: str, path: str, options: LookOptions) -> ImageScan:
     """Looks at images of a pack, and hashes those that are compared."""
     dataset = ImageDataset(path, cache_bytes=CACHE_BYTES)
     info: Any = dataset.info
+    labels: Any = dataset.labels()
     looked = spread_samples(len(dataset), options.samples, options.seed)
+    known = looked[labels[looked] >= 0] if labels.ndim == 1 else looked[:0]
+    probed = known[np.unique(np.linspace(0, len(known) - 1, min(options.label_images, len(known))).astype(int))]
     hashes = Hashes.room(hashed_samples(info, len(dataset), looked, options.duplicates), options.near_duplicates)
     progress = Progress(name, max(len(looked), len(hashes.samples)), options.on_progress)
-    seen, counts, masks = read_images(dataset, info, looked, hashes, progress)
-    sizes = np.array([(one.height, one.width) for one in seen])
+    seen = read_images(dataset, info, looked, probed, hashes, progress)
+    first_with = np.where(seen.first_with == NO_SAMPLE, -1, seen.first_with)
+    columns = {key: np.array([getattr(one, key) for one in seen.glances]) for key in Glance._fields}
     return ImageScan(
-        name, path, info, class_names(info), dataset, dataset.labels(), looked, sizes,
-        np.array([one.brightness for one in seen]), np.array([one.contrast for one in seen]), counts, masks, hashes)
+        name, path, info, class_names(info), dataset, labels, looked, np.stack([columns.pop("height"), columns.pop("width")], axis=1),
+        counts=seen.counts, masks=dict(zip(mask_names(info), seen.masks)), first_with=dict(zip(mask_names(info), first_with)),
+        hashes=hashes, probed=probed, features=np.array(seen.features, np.float32).reshape(-1, FEATURES), **columns)
 
 
 def class_names(info: Dict[str, Any]) -> Dict[int, str]:

@@ -10,13 +10,15 @@ from .._error import Error, counted
 from .._pages import shown
 from ._charts import Panel, Series
 from ._contact_sheet import sheet_blocks, sheet_note, tile
-from ._image_scan import ImageScan
+from ._image_findings import small_class_findings
+from ._image_scan import ImageScan, mask_names
 from ._pack_tables import Reason, reasons_of, run_of
 from ._page import Block, Section, bytes_text, looked_at, share_text
 
 MAX_RATIO = 10  # of the largest class to the smallest before it is a warning
 SHOWN_CLASSES = 30
 TILES = 48
+MAX_FILTERS = 8  # packs that page.html can show alone
 ORDERS = ("sequential", "windowed", "random")
 CHECKS = ["sizes of the packs' files and hashes of the chunks that were read"]
 DARK, LIGHT, FLAT = 16, 239, 2.0
@@ -53,7 +55,8 @@ def key_figures(scans: Sequence[ImageScan]) -> List[Tuple[str, str]]:
 def label_text(info: Dict[str, Any]) -> str:
     if info["labels"]["kind"] == "numbers":
         return counted(len(info["labels"]["columns"]), "number") + (" of 0 and 1" if info.get("label_counts") else "")
-    return counted(sum(entry["id"] != -1 for entry in info["classes"]), "class")
+    classes = sum(entry["id"] != -1 for entry in info["classes"])
+    return "masks" if not classes and mask_names(info) else counted(classes, "class")
 
 
 def origin(scan: ImageScan) -> str:
@@ -61,7 +64,7 @@ def origin(scan: ImageScan) -> str:
     if scan.info.get("external"):
         return f"{scan.name}: an external file, which does not say how it was made"
     run = run_of(scan.path)
-    roots = sorted({str(root) for root in dict(run.get("roots") or {}).values()})
+    roots = sorted({str(root).rstrip("/").rsplit("/", 1)[-1] for root in dict(run.get("roots") or {}).values()})
     made = f"{scan.name}: made by {scan.info.get('tool') or 'an unknown version'}"
     return made + (f" of {', '.join(shown(root) for root in roots)}" if roots else ", of a folder that is not recorded")
 
@@ -84,8 +87,8 @@ def class_section(scans: Sequence[ImageScan]) -> Section:
     section.checks += [f"classes that are uneven by more than {MAX_RATIO} to 1"] + (["classes that a pack lacks"] if len(scans) > 1 else [])
     tables = [scan.label_sets or counts_by_class(scan) for scan in scans]
     names: Dict[str, None] = {name: None for table in tables for name in table}
-    section.warnings += [warning for scan, table in zip(scans, tables) for warning in ratio_warnings(scan, table)]
-    section.warnings += missing_classes(scans, tables)
+    texts = [(number, *found) for number, (scan, table) in enumerate(zip(scans, tables)) for found in ratio_warnings(scan, table)]
+    section.findings += small_class_findings(scans, texts + missing_classes(scans, tables))
     section.blocks.append(class_block(scans, tables, list(names)))
     return section
 
@@ -122,24 +125,26 @@ def largest_ratio(table: Dict[str, int]) -> float:
     return max(counts) / min(counts) if counts else 1.0
 
 
-def ratio_warnings(scan: ImageScan, table: Dict[str, int]) -> List[str]:
+def ratio_warnings(scan: ImageScan, table: Dict[str, int]) -> List[Tuple[str, str]]:
+    """A text with its smallest class, where classes are uneven."""
     if largest_ratio(table) <= MAX_RATIO:
         return []
     filled = {label: count for label, count in table.items() if count}
     most, least = max(filled, key=lambda label: filled[label]), min(filled, key=lambda label: filled[label])
     advice = '; sampler="balanced" draws each class as often' if scan.has_classes and scan.is_for_training else ""
-    return [f"{scan.name}: {most} has {filled[most]:,} images, {least} {filled[least]:,}: more than {MAX_RATIO} to 1{advice}"]
+    return [(f"{scan.name}: {most} has {filled[most]:,} images, {least} {filled[least]:,}: more than {MAX_RATIO} to 1{advice}", least)]
 
 
-def missing_classes(scans: Sequence[ImageScan], tables: List[Dict[str, int]]) -> List[str]:
-    """Warnings of classes that one pack has and another of the same data set lacks."""
+def missing_classes(scans: Sequence[ImageScan], tables: List[Dict[str, int]]) -> List[Tuple[int, str, str]]:
+    """Classes that one pack has and another of the same data set lacks: positions of packs, texts, and the first class."""
     found = []
-    for scan, table in zip(scans, tables):
+    for number, (scan, table) in enumerate(zip(scans, tables)):
         related = [other for other in tables if has_same_classes(table, other)]
         lacking = sorted({name for other in related for name, count in other.items() if count and not table.get(name)})
         if lacking:
             shown_names = ", ".join(lacking[:5]) + (", …" if len(lacking) > 5 else "")
-            found.append(f"{scan.name}: has no image of {counted(len(lacking), 'class')} that other packs have: {shown_names}")
+            text = f"{scan.name}: has no image of {counted(len(lacking), 'class')} that other packs have: {shown_names}"
+            found.append((number, text, lacking[0]))
     return found
 
 
@@ -154,20 +159,17 @@ def sheet_section(scans: Sequence[ImageScan], seed: int) -> Section:
     figures = [figure for block in blocks for figure in block.figures]
     some = [figures[at] for at in np.linspace(0, len(figures) - 1, min(TILES, len(figures))).astype(int)]
     return Section("sheet", "Contact sheet", [Block("", sheet_note(scans, most)), *blocks],
+                   filters=[(scan.name, number) for number, scan in enumerate(scans[:MAX_FILTERS])] if len(scans) > 1 else [],
                    tiles=[(tile(figure), figure.anchor) for figure in some])
 
 
 def brightness_section(scans: Sequence[ImageScan]) -> Section:
-    section = Section("brightness", "Brightness and channels", checks=["images of one color, channels of one value"])
+    section = Section("brightness", "Brightness and channels", checks=["channels of one value"])
     rows = []
     for scan in scans:
-        flat = np.flatnonzero(scan.contrast < FLAT)
         rows.append((scan.name, looked_at(len(scan.looked), scan.total, "image"), f"{np.median(scan.brightness):.0f}",
                      *(share_text(float(np.mean(found))) for found in (
                          scan.brightness < DARK, scan.brightness > LIGHT, scan.contrast < FLAT))))
-        if len(flat) > max(1, 0.01 * len(scan.looked)):
-            section.warnings.append(f"{scan.name}: {len(flat):,} of {counted(len(scan.looked), 'image')} are of one color, "
-                                    f"the first is sample {int(scan.looked[flat[0]])}")
         section.warnings += clipped_warnings(scan)
     edges = np.linspace(0, 256, 65)
     means = [Series(scan.name, np.histogram(scan.brightness, edges)[0], charts.pack_color(index))

@@ -10,10 +10,12 @@ from .._figures import mask_colors
 from . import _charts as charts
 from ._charts import Series
 from ._image_scan import ImageScan
+from ._image_findings import finding_figures
 from ._page import Block, Section, looked_at, share_text
 
 NAMES = {0: "0 (not colored)", 255: "255 (often: ignore)"}
 SHOWN_VALUES = 30
+SHOWN_RARE = 10
 RARE = 3  # masks
 ENOUGH = 10 * RARE  # masks that are looked at before a value can be rare
 
@@ -23,7 +25,9 @@ def mask_sections(scans: Sequence[ImageScan]) -> List[Section]:
     sections = []
     for name in {name: None for scan in scans for name in scan.masks}:
         section = Section("masks", "Masks") if name == "mask" else Section(f"masks-{name}", f"Masks ({name})")
-        section.blocks = [mask_block(scan, name) for scan in scans if name in scan.masks]
+        own = [scan for scan in scans if name in scan.masks]
+        section.blocks = [mask_block(own[0], name)] if len(own) == 1 else [masks_block(own, name, scans)]
+        section.blocks += rare_blocks(own, name)
         section.warnings = [warning for scan in scans if name in scan.masks for warning in mask_warnings(scan, name)]
         sections.append(section)
     if sections:
@@ -46,6 +50,38 @@ def mask_block(scan: ImageScan, name: str) -> Block:
               for name, counts, total in (("pixels", pixels, pixels.sum()), ("masks", masks, len(scan.looked)))]
     return Block(f"{scan.name}: {counted(len(values), 'value')}", note,
                  bars=[charts.bars([NAMES.get(value, str(value)) for value in shown], series, " %")])
+
+
+def masks_block(scans: Sequence[ImageScan], name: str, packs: Sequence[ImageScan]) -> Block:
+    """Values of several packs in common charts: shares of pixels, then shares of masks."""
+    pixels = [scan.masks[name][0] for scan in scans]
+    total = np.sum(pixels, axis=0)
+    values = np.flatnonzero(total)
+    shown = np.sort(values[np.argsort(-total[values], kind="stable")][:SHOWN_VALUES])
+    labels = [NAMES.get(value, str(value)) for value in shown]
+    of_pixels, of_masks = (
+        charts.bars(labels, [Series(f"{scan.name}, {what}", 100 * scan.masks[name][row][shown] / max(1, total_of(scan)),
+                                    charts.pack_color(packs.index(scan))) for scan in scans], " %")
+        for what, row, total_of in (("of pixels", 0, lambda scan: int(scan.masks[name][0].sum())), ("of masks", 1, lambda scan: len(scan.looked))))
+    left_out = f" The {SHOWN_VALUES} values of most pixels are shown." if len(values) > SHOWN_VALUES else ""
+    note = "; ".join(f"{scan.name}: {looked_at(len(scan.looked), scan.total, 'mask').lower()}, {counted(int(scan.masks[name][2].sum()), 'mask')} "
+                     "with one value in all pixels" for scan in scans)
+    return Block(counted(len(values), "value"), f"{note}.{left_out}", bars=[of_pixels, of_masks])
+
+
+def rare_blocks(scans: Sequence[ImageScan], name: str) -> List[Block]:
+    """The values of the fewest masks, each with an image; none where there are few values."""
+    masks = np.sum([scan.masks[name][1] for scan in scans], axis=0)
+    values = np.flatnonzero(masks)
+    rare = sorted(values[np.argsort(masks[values], kind="stable")][:SHOWN_RARE].tolist(), key=lambda value: (masks[value], value))
+    if len(values) < 3:
+        return []
+    figures = []
+    for value in rare:
+        number, scan = next((at, scan) for at, scan in enumerate(scans) if scan.first_with[name][value] >= 0)
+        figure = finding_figures(scan, [int(scan.first_with[name][value])], f"rare-{name}-{value}-{number}")[0]
+        figures.append(figure._replace(caption=f"{value}: in {counted(int(masks[value]), 'mask')}", label=figure.caption))
+    return [Block("Rarest values", "", figures=figures)]
 
 
 def mask_warnings(scan: ImageScan, name: str) -> List[str]:

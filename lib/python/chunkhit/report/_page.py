@@ -37,17 +37,46 @@ class Block(NamedTuple):
     figures: Sequence[Figure] = ()
 
 
+class Row(NamedTuple):
+    """Images side by side, with what they have in common."""
+
+    note: str
+    figures: Sequence[Figure]
+
+
+class Finding(NamedTuple):
+    """What is wrong, with the images that show it. The top of the page has all, those of the least cost first."""
+
+    cost: int
+    text: str
+    rows: Sequence[Row] = ()
+
+
+# What findings cost, the worst first: figures of merit that are wrong, wrong lessons, lost data, odd images.
+LEAK, MISLABELED, LOST, UNEVEN, ODD = range(5)
+
+
 @dataclass
 class Section:
-    """A part of the page. Its key figures, tiles, warnings and checks stand at the top."""
+    """A part of the page. Its key figures, tiles, findings and checks stand at the top."""
 
     anchor: str
     title: str
     blocks: List[Block] = field(default_factory=list)
-    warnings: List[str] = field(default_factory=list)
-    checks: List[str] = field(default_factory=list)  #: what would have been a warning
+    warnings: List[str] = field(default_factory=list)  #: findings of LOST that have no images
+    findings: List[Finding] = field(default_factory=list)
+    checks: List[str] = field(default_factory=list)  #: what would have been a finding
+    unchecked: List[str] = field(default_factory=list)  #: what was not looked for, or not everywhere, and why
     keys: List[Tuple[str, str]] = field(default_factory=list)  #: numbers, and what they count
+    filters: List[Tuple[str, int]] = field(default_factory=list)  #: names of packs, and their numbers in anchors of figures
     tiles: List[Tuple[str, str]] = field(default_factory=list)  #: small images as data URIs, and anchors of figures
+
+
+def all_findings(sections: Sequence[Section]) -> List[Tuple[Section, Finding]]:
+    """Those of all sections, the worst first."""
+    found = [(section, finding) for section in sections
+             for finding in [*section.findings, *(Finding(LOST, warning) for warning in section.warnings)]]
+    return sorted(found, key=lambda pair: pair[1].cost)
 
 
 def short_name(file: str, most: int = 30) -> str:
@@ -97,4 +126,4 @@ def page_text(title: str, subtitle: str, sections: Sequence[Section], version: s
                                      undefined=jinja2.StrictUndefined)
     environment.filters["file_name"] = file_name
     template = environment.get_template("page.html")
-    return template.render(title=title, subtitle=subtitle, sections=sections, version=version)
+    return template.render(title=title, subtitle=subtitle, sections=sections, findings=all_findings(sections), version=version)
