@@ -2,6 +2,7 @@
 import base64
 import io
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -93,3 +94,29 @@ def test_a_view_alone_stands_below_its_image(folders, tmp_path):  # noqa: F811
     write_report(tmp_path / "pack", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert page.count('alt="view"') == COUNT and "<h2>Masks" not in page and 'class="mask"' not in page
+
+
+def test_packs_share_a_chart_and_the_rarest_values_have_images(masked, tmp_path):
+    write_report(masked / "pack", tmp_path / "one.html")
+    page = (tmp_path / "one.html").read_text()
+    rare = re.findall(r'<figure id="rare-mask-(\d+)-0-\d+">.*?<figcaption[^>]*>([^<]*)<', page, re.DOTALL)
+    masks = chunkhit.ImageDataset(masked / "pack").masks(slice(None))
+    counts = {value: sum(bool((mask == value).any()) for mask in masks) for value in (9, 1, 4, 255, 0)}
+    assert dict((int(value), caption) for value, caption in rare) == {
+        value: f"{value}: in {count} mask{'s' * (count > 1)}" for value, count in counts.items()}
+    assert rare[0][0] == "9"
+    shutil.copytree(masked / "pack", tmp_path / "other")
+    write_report([masked / "pack", tmp_path / "other"], tmp_path / "two.html", duplicates="none")
+    section = (tmp_path / "two.html").read_text().split('<section id="masks">')[1].split("</section>")[0]
+    assert "<h3>5 values</h3>" in section and section.count('class="bars') == 2
+    assert {"pack, of pixels", "other, of pixels", "pack, of masks", "other, of masks"} <= set(texts(f"<body>{section}"))
+
+
+def test_a_pack_of_masks_has_masks_for_labels(masked, tmp_path):
+    for kind in ("images", "masks"):
+        for path in (masked / kind).rglob("*.*"):
+            (tmp_path / kind).mkdir(exist_ok=True)
+            shutil.copyfile(path, tmp_path / kind / path.name)
+    chunkhit.pack_images(tmp_path / "images", tmp_path / "pack", pair=tmp_path / "masks", sizes="own", progress=False)
+    write_report(tmp_path / "pack", tmp_path / "report.html")
+    assert "masks" in texts((tmp_path / "report.html").read_text()) and "0 classes" not in texts((tmp_path / "report.html").read_text())

@@ -87,11 +87,12 @@ def image_sections(packs: Sequence[Tuple[str, str]], options: LookOptions) -> Li
 
 def rating_sections(packs: Sequence[Tuple[str, str]], samples: int, seed: int) -> List[Section]:
     from . import _rating_sections as ratings
+    from ._rating_findings import rating_findings
     from ._rating_scan import scan_ratings
 
     scans = [scan_ratings(name, path, samples, seed) for name, path in packs]
     return [ratings.overview(scans), ratings.value_section(scans), ratings.activity_section(scans), ratings.time_section(scans),
-            ratings.step_section(scans)]
+            ratings.step_section(scans), rating_findings(scans)]
 
 
 def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, samples: Optional[int] = None, seed: int = 0,

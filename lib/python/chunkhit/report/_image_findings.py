@@ -103,9 +103,15 @@ def far_below(values: Array) -> Array:
     return np.asarray(logs < half - FAR * max(MIN_SPREAD, 1.4826 * float(np.median(np.abs(logs - half)))))
 
 
+def has_deep(scan: ImageScan) -> bool:
+    """Whether any input has 16 bits."""
+    return bool((scan.info.get("inputs") or {}).get("deep"))
+
+
 def odd_looks(scan: ImageScan) -> List[Tuple[str, str, Array, Array]]:
     """Looks that stand out: an anchor, a text, whether images have it, and by what they are ordered, ascending."""
-    flat = scan.contrast < FLAT
+    is_black = (scan.lightest < DARK) & has_deep(scan)  # whatever their contrast, which 16 bits lost
+    flat = (scan.contrast < FLAT) & ~is_black
     ratio = scan.sizes[:, 1] / scan.sizes[:, 0]
     lengths = np.maximum(ratio, 1 / ratio)
     return [("dark", "nearly black", ~flat & (scan.lightest < DARK), scan.lightest),
@@ -122,7 +128,7 @@ def look_section(scans: Sequence[ImageScan]) -> Section:
             section.unchecked.append(f"looks of {scan.total - len(scan.looked):,} of {scan.total:,} images of {scan.name}")
     for number, scan in enumerate(scans):
         for anchor, text, is_so, order in odd_looks(scan):
-            has_lost = anchor == "dark" and bool((scan.info.get("inputs") or {}).get("deep"))
+            has_lost = anchor == "dark" and has_deep(scan)
             share = float(np.mean(is_so)) if len(is_so) else 0.0
             is_normal = share > MAX_NORMAL and anchor != "flat"
             if not is_so.any() or ((is_normal or len(is_so) < MIN_LOOKED) and not has_lost):
@@ -146,7 +152,7 @@ def lost_text(scan: ImageScan, has_lost: bool) -> str:
 
 def small_class_findings(scans: Sequence[ImageScan], texts: Sequence[Tuple[int, str, str]]) -> List[Finding]:
     """Findings of classes: positions of packs, texts, and names of the classes, of which images are shown."""
-    findings = []
+    findings: List[Finding] = []
     for number, text, name in texts:
         holders = [(at, scan, scan.labels == class_id) for at, scan in enumerate(scans) if scan.has_classes
                    for class_id, own in scan.names.items() if own == name and (scan.labels == class_id).any()]

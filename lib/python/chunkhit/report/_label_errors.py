@@ -50,8 +50,8 @@ def features(image: Array, gray: Array) -> Array:
     step = max(1, int(np.sqrt(image.shape[0] * image.shape[1] / 16384)))
     some = image[::step, ::step].astype(np.float32)
     colors = [shrink(some[..., channel if image.shape[2] >= 3 else 0], 4, 4).ravel() for channel in range(3)]
-    return np.concatenate([histogram / (np.linalg.norm(histogram) + 1e-3), (shrink(small, 8, 8).ravel() / 255 - 0.5) / 4,
-                           np.concatenate(colors) * (0.35 / 255)]).astype(np.float32)
+    return np.asarray(np.concatenate([histogram / (np.linalg.norm(histogram) + 1e-3), (shrink(small, 8, 8).ravel() / 255 - 0.5) / 4,
+                                      np.concatenate(colors) * (0.35 / 255)]), np.float32)
 
 
 def principal(points: Array) -> Array:
@@ -71,7 +71,7 @@ def nearest(points: Array, count: int) -> Array:
         distances[own, begin + own] = np.inf
         picks = np.argpartition(distances, count - 1, axis=1)[:, :count]
         order = np.argsort(np.take_along_axis(distances, picks, axis=1), axis=1, kind="stable")
-        return np.take_along_axis(picks, order, axis=1)
+        return np.asarray(np.take_along_axis(picks, order, axis=1))
 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return np.concatenate(list(pool.map(of_rows, range(0, len(points), ROWS))))

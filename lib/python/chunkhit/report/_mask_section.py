@@ -59,14 +59,14 @@ def masks_block(scans: Sequence[ImageScan], name: str, packs: Sequence[ImageScan
     values = np.flatnonzero(total)
     shown = np.sort(values[np.argsort(-total[values], kind="stable")][:SHOWN_VALUES])
     labels = [NAMES.get(value, str(value)) for value in shown]
-    of_pixels, of_masks = (
-        charts.bars(labels, [Series(f"{scan.name}, {what}", 100 * scan.masks[name][row][shown] / max(1, total_of(scan)),
-                                    charts.pack_color(packs.index(scan))) for scan in scans], " %")
-        for what, row, total_of in (("of pixels", 0, lambda scan: int(scan.masks[name][0].sum())), ("of masks", 1, lambda scan: len(scan.looked))))
+    shares = [(100 * counts[shown] / max(1, counts.sum()), 100 * masks[shown] / len(scan.looked))
+              for scan in scans for counts, masks in [scan.masks[name][:2]]]
+    both = [charts.bars(labels, [Series(f"{scan.name}, {what}", found[at], charts.pack_color(packs.index(scan)))
+                                 for scan, found in zip(scans, shares)], " %") for at, what in enumerate(("of pixels", "of masks"))]
     left_out = f" The {SHOWN_VALUES} values of most pixels are shown." if len(values) > SHOWN_VALUES else ""
     note = "; ".join(f"{scan.name}: {looked_at(len(scan.looked), scan.total, 'mask').lower()}, {counted(int(scan.masks[name][2].sum()), 'mask')} "
                      "with one value in all pixels" for scan in scans)
-    return Block(counted(len(values), "value"), f"{note}.{left_out}", bars=[of_pixels, of_masks])
+    return Block(counted(len(values), "value"), f"{note}.{left_out}", bars=both)
 
 
 def rare_blocks(scans: Sequence[ImageScan], name: str) -> List[Block]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from ._image_scan import spread_samples
 
 DEFAULT_RATINGS = 50_000_000  # that are looked at where no number of users is given
 GROUP_RATINGS = 4_000_000
+BURST_RATINGS = 5_000_000  # whose items and times are kept
+BOT_RATINGS = 100  # of a user in a second
 CELLS = 48  # of the sparsity map, on each side
 DAY = {"seconds": 86_400, "milliseconds": 86_400 * 10 ** 3, "microseconds": 86_400 * 10 ** 6, "nanoseconds": 86_400 * 10 ** 9}
 
@@ -32,6 +34,10 @@ class RatingScan:
     cells: np.ndarray[Any, Any]  # (at most CELLS, at most CELLS): ratings in each area of rows and columns
     row_ids: Any
     column_ids: Any
+    held_items: np.ndarray[Any, Any]  # held-out ratings of each column; zeros without
+    most_at_once: np.ndarray[Any, Any]  # the most ratings of each row within a second; zeros without times
+    burst_items: np.ndarray[Any, Any]  # columns and times of ratings of every so many rows
+    burst_times: np.ndarray[Any, Any]
     days: Counter[int] = field(default_factory=Counter)  # since 1970, of the ratings; of those held out where there are any
 
     @property
@@ -64,16 +70,39 @@ def scan_ratings(name: str, path: str, samples: int, seed: int) -> RatingScan:
     cells = np.zeros((min(CELLS, len(looked)), min(CELLS, dataset.column_count)), np.int64)
     scan = RatingScan(name, info, dataset, looked, np.zeros(len(looked), np.int64), np.zeros(dataset.column_count, np.int64),
                       held_counts, {}, cells,
-                      ids_or_none(dataset.row_ids), ids_or_none(dataset.column_ids))
+                      ids_or_none(dataset.row_ids), ids_or_none(dataset.column_ids),
+                      np.zeros(dataset.column_count, np.int64), np.zeros(len(looked), np.int64), np.empty(0, np.int64),
+                      np.empty(0, np.int64))
     group = max(1, int(GROUP_RATINGS / max(1.0, nnz_of(info) / max(1, len(dataset)))))
+    step = -(-int(nnz_of(info) * len(looked) / max(1, len(dataset))) // BURST_RATINGS) or 1
+    bursts: List[Any] = []
     for begin in range(0, len(looked), group):
         read = dataset[looked[begin:begin + group]]
         parts = read if isinstance(read, tuple) and not hasattr(read, "indptr") else (read,)
         add_rows(scan, begin, parts[0])
         if dataset.has_held_out:
             scan.held_counts[begin:begin + group] = np.diff(parts[1].indptr)
+            scan.held_items += np.bincount(parts[1].indices, minlength=scan.columns)
         add_times(scan, parts[dataset.has_held_out].times)
+        if scan.info.get("times") in DAY:
+            bursts += [add_bursts(scan, begin, part, step) for part in parts if part.times is not None and len(part.times)]
+    if bursts:
+        scan.burst_items, scan.burst_times = (np.concatenate(found) for found in zip(*bursts))
     return scan
+
+
+def add_bursts(scan: RatingScan, begin: int, part: Any, step: int) -> Any:
+    """Counts the most ratings of each row within a second; returns columns and times of the ratings of every `step`-th row."""
+    counts = np.diff(part.indptr)
+    rows = begin + np.repeat(np.arange(len(counts)), counts)
+    times = np.asarray(part.times).astype(np.int64)
+    order = np.lexsort((times, rows))
+    seconds = times[order] // (DAY[scan.info["times"]] // 86_400)
+    is_new = np.append(True, (np.diff(rows[order]) != 0) | (np.diff(seconds) != 0))
+    begins = np.flatnonzero(is_new)
+    np.maximum.at(scan.most_at_once, rows[order][begins], np.diff(np.append(begins, len(order))))
+    kept = rows % step == 0
+    return part.indices[kept].astype(np.int64), times[kept]
 
 
 def add_times(scan: RatingScan, times: Any) -> None:

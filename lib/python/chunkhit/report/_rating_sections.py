@@ -254,6 +254,8 @@ def step_block(scan: RatingScan, stats: Dict[str, Any]) -> Block:
     counts = ("ratings", "users", "items")
     rows = [(steps[0]["name"], *(f"{steps[0][count]:,}" for count in counts), "–", "–", "–")]
     for before, step in zip(steps, steps[1:]):
+        if all(before[count] == step[count] for count in counts):
+            continue
         rows.append((step["name"], *(f"{step[count]:,}" for count in counts),
                      *(f"{before[count] - step[count]:,}" for count in counts)))
     left = steps[-1]["ratings"] / max(1, steps[0]["ratings"])
