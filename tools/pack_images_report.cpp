@@ -205,7 +205,8 @@ void print_preview(const PackImagesSpec& spec, const PackImagesOptions& options,
                 preview.channels);
   else
     std::printf(
-        "samples: %u wide x %u high x %u channels, uint8, as %s gives them (most others are not opened yet)\n",
+        "samples: %u wide x %u high x %u channels, uint8, as %s gives them (most others are not opened "
+        "yet)\n",
         preview.width, preview.height, preview.channels, printable_text(preview.first_file).c_str());
   for (const PackImagesPlan& plan : preview.packs) print_plan(plan, preview.codec);
   print_space(options.output, preview);

@@ -138,7 +138,7 @@ struct SheetImage {
 /// What pack_images would write.
 struct PackImagesPreview {
   std::uint64_t rows = 0;
-  std::uint64_t rejected = 0;  ///< while listing; images are not opened yet, except the first
+  std::uint64_t rejected = 0;         ///< while listing; images are not opened yet, except the first
   std::vector<std::string> findings;  ///< the worst three: rejects, classes, enlarged images
   std::vector<std::string> notices;
   LabelSummary labels;
