@@ -1,12 +1,16 @@
 // Writers of what a program has in memory: arrays and lists of texts → views.
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <chrono>
 
+#include "arrow_table.h"
+#include "base/text.h"
 #include "binding_ids.h"
 #include "binding_pack.h"
 #include "chunkhit/image_writer.h"
 #include "chunkhit/rating_writer.h"
+#include "ratings/rating_names.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -86,11 +90,16 @@ class BoundWriter {
   }
   template <class... What>
   void add_all(const What&... what) {
+    add_by([&](Writer& writer) { writer.add(what...); });
+  }
+  /// Calls `add` with the writer, without the GIL.
+  template <class Add>
+  void add_by(const Add& add) {
     {
       const Turn turn(is_in_use_, "writer");
       Writer& writer = open_writer();
       const ReleasedGil release;
-      writer.add(what...);
+      add(writer);
     }
     const auto now = std::chrono::steady_clock::now();
     if (now - shown_ < kSignalInterval) return;
@@ -110,6 +119,52 @@ class BoundWriter {
   std::chrono::steady_clock::time_point shown_;
 };
 
+/// What a capsule holds, which is empty then; throws usage for one of another kind, or one that was read.
+template <class Struct>
+ArrowOwned<Struct> taken_from(const py::object& capsule, const char* name) {
+  if (PyCapsule_IsValid(capsule.ptr(), name) == 0)
+    throw Error(ErrorCode::usage, std::string("table: expected a capsule of ") + name + ", found " +
+                                      py::repr(capsule).cast<std::string>());
+  auto* const held = static_cast<Struct*>(PyCapsule_GetPointer(capsule.ptr(), name));
+  if (held->release == nullptr)
+    throw Error(ErrorCode::usage, "table: its batches were read before, and it gives them once");
+  return ArrowOwned<Struct>(*held);
+}
+
+/// Ends without the GIL: a producer may ask for it in another thread.
+class BoundArrowTable {
+ public:
+  explicit BoundArrowTable(const py::object& stream) {
+    auto taken = taken_from<ArrowArrayStream>(stream, "arrow_array_stream");
+    const ReleasedGil release;
+    table_ = std::make_unique<ArrowTable>(std::move(taken));
+  }
+  BoundArrowTable(const py::object& schema, const py::object& batch) {
+    auto type = taken_from<ArrowSchema>(schema, "arrow_schema");
+    auto taken = taken_from<ArrowArray>(batch, "arrow_array");
+    const ReleasedGil release;
+    table_ = std::make_unique<ArrowTable>(std::move(type), std::move(taken));
+  }
+  BoundArrowTable(const BoundArrowTable&) = delete;
+  BoundArrowTable& operator=(const BoundArrowTable&) = delete;
+  // NOLINTNEXTLINE(bugprone-exception-escape): giving the GIL up does not throw
+  ~BoundArrowTable() { end(); }
+  /// Releases what the producer gave.
+  void end() { end_without_gil(table_); }
+  [[nodiscard]] py::list names() const {
+    py::list names;
+    for (const std::string& name : get().names()) names.append(text_of(name));
+    return names;
+  }
+  [[nodiscard]] ArrowTable& get() const {
+    if (!table_) throw Error(ErrorCode::usage, "table: was read before");
+    return *table_;
+  }
+
+ private:
+  std::unique_ptr<ArrowTable> table_;
+};
+
 class BoundRatingWriter : public BoundWriter<RatingWriter, PackSparseProgress> {
  public:
   BoundRatingWriter(const py::dict& keywords, py::object on_progress) : BoundWriter(std::move(on_progress)) {
@@ -120,11 +175,35 @@ class BoundRatingWriter : public BoundWriter<RatingWriter, PackSparseProgress> {
     open(std::move(spec), std::move(options));
   }
   void add(const py::object& users, const py::object& items, const py::object& values,
-           const py::object& times) {
+           const py::object& times, std::uint64_t first_entry) {
     const HeldIds held_users(users, "users");
     const HeldIds held_items(items, "items");
-    add_all(
-        RatingEntries{held_users.get(), held_items.get(), values_of(values), span_of<std::int64_t>(times)});
+    add_all(RatingEntries{held_users.get(), held_items.get(), values_of(values), span_of<std::int64_t>(times),
+                          first_entry});
+  }
+  /// Adds all rows of a table, whose first one has the number `first_row`, and returns their count.
+  std::uint64_t add_table(BoundArrowTable& bound, const ArrowColumns& columns, std::uint64_t first_row) {
+    constexpr std::size_t kRows = std::size_t{1} << 16;  // their ids and values stay in the CPU's cache
+    struct End {
+      BoundArrowTable& bound;
+      // NOLINTNEXTLINE(bugprone-exception-escape): giving the GIL up does not throw
+      ~End() { bound.end(); }
+    } const end_of_table{bound};
+    ArrowTable& table = bound.get();
+    table.choose(columns);
+    std::uint64_t row = first_row;
+    bool has_batch = true;
+    while (has_batch) {
+      add_by([&](RatingWriter&) { has_batch = table.next(); });
+      const std::size_t end = has_batch ? table.row_count() : 0;
+      for (std::size_t first = 0; first < end; first += kRows) {
+        const std::size_t count = std::min(kRows, end - first);
+        add_by([&](RatingWriter& writer) { writer.add(table.entries(first, count, row)); });
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+        row += count;
+      }
+    }
+    return row - first_row;
   }
   void add_rows(const py::object& users, const IndexArray& indptr, const py::object& items,
                 const py::object& values) {
@@ -193,13 +272,43 @@ class BoundImageWriter : public BoundWriter<ImageWriter, PackProgress> {
   }
 };
 
+void bind_tables(py::module_& module) {
+  py::class_<BoundArrowTable>(module, "ArrowTable")
+      .def(py::init<const py::object&>(), py::arg("stream"))
+      .def(py::init<const py::object&, const py::object&>(), py::arg("schema"), py::arg("batch"))
+      .def_property_readonly("names", &BoundArrowTable::names)
+      .def(
+          "has_times",
+          [](const BoundArrowTable& table, std::size_t column) { return table.get().has_times(column); },
+          py::arg("column"));
+  module.def("usual_columns", [](const std::vector<std::string>& names, const std::string& field) {
+    for (const std::string_view usual :
+         usual_names(enum_of<RatingField>(field).value_or(RatingField::other))) {
+      std::vector<std::size_t> found;
+      for (std::size_t column = 0; column < names.size(); ++column)
+        if (plain_name(names[column]) == usual) found.push_back(column);
+      if (!found.empty()) return found;
+    }
+    return std::vector<std::size_t>();
+  });
+}
+
 }  // namespace
 
 void bind_writers(py::module_& module) {
+  bind_tables(module);
   py::class_<BoundRatingWriter>(module, "RatingWriter")
       .def(py::init<const py::dict&, py::object>(), py::arg("options"), py::arg("on_progress"))
       .def("add", &BoundRatingWriter::add, py::arg("users"), py::arg("items"), py::arg("values"),
-           py::arg("times"))
+           py::arg("times"), py::arg("first_entry") = 0)
+      .def(
+          "add_table",
+          [](BoundRatingWriter& self, BoundArrowTable& table, std::size_t user, std::size_t item,
+             std::optional<std::size_t> value, std::optional<std::size_t> time, std::uint64_t first_row) {
+            return self.add_table(table, {user, item, value, time}, first_row);
+          },
+          py::arg("table"), py::arg("user"), py::arg("item"), py::arg("value"), py::arg("time"),
+          py::arg("first_row"))
       .def("add_rows", &BoundRatingWriter::add_rows, py::arg("users"), py::arg("indptr"), py::arg("items"),
            py::arg("values"))
       .def("finish", &BoundRatingWriter::finish)

@@ -16,7 +16,7 @@ ROOT, TOOLS = map(os.path.abspath, sys.argv[1:3])
 GUIDES = [os.path.relpath(path, ROOT) for folder in ("tools", "lib", "lib/python") for path in glob.glob(f"{ROOT}/{folder}/*.md")]
 PAGES = ["README.md", *sorted(set(GUIDES) - {"lib/README.md", "lib/CHANGELOG.md"})]
 # Blocks of Python that download a dataset, ask a database or a server, or need a GPU or libraries that Debian 12 has not, are only compiled.
-COMPILED = re.compile(r"load_dataset|read_sql|import v2|device=\"cuda\"|s3://|import (lightning|jax|tensorflow)|from (accelerate|transformers) ")
+COMPILED = re.compile(r"load_dataset|read_sql|pyarrow|duckdb|import v2|device=\"cuda\"|s3://|import (lightning|jax|tensorflow)|from (accelerate|transformers) ")
 # Begin a block of shell.
 SHELL = re.compile(r"pack-|bash |cmake |aws |for |jq |tasks=|parts=")
 # A line that is only parsed; a loop, whose block is.

@@ -25,7 +25,7 @@ def mypy(*arguments, folder):
 @needs_mypy
 def test_stubs_say_what_the_binding_has(tmp_path):
     # Classes of pybind11 have a metaclass of its own; those that Python cannot make have the constructor of all objects.
-    names = "ImageDataset|ImageLoader|ImageWriter|PopularitySampler|RatingWriter|SparseDataset|SparseLoader|(LoaderStats|MixingInfo)(.__init__)?"
+    names = "ArrowTable|ImageDataset|ImageLoader|ImageWriter|PopularitySampler|RatingWriter|SparseDataset|SparseLoader|(LoaderStats|MixingInfo)(.__init__)?"
     (tmp_path / "allowed").write_text(f"chunkhit._chunkhit.({names})")
     mypy("mypy.stubtest", "chunkhit._chunkhit", "--allowlist", "allowed", "--ignore-unused-allowlist", folder=tmp_path)
 

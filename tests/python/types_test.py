@@ -93,6 +93,7 @@ with chunkhit.ImageWriter("out", resize=64, crop=(64, 64), container="shard", cl
 with chunkhit.RatingWriter("out", preset="vae-cf", values="u8:0.5") as ratings:
     ratings.add([1, 2], ["a", "b"], [0.5, 1])
 print(chunkhit.pack_dataset([(b"", 0)], "out", workers=2, label="labels", split={"train": 0.9, "val": 0.1})["train"])
+print(chunkhit.pack_ratings({"user": [1], "item": [2]}, "out", value="none", time=4, keep_times=True)["pack_id"])
 print(chunkhit.run_plan("out", task=range(3)), chunkhit.merge_packs(["a", "b"], "c")["samples"])
 """
 
@@ -144,6 +145,7 @@ chunkhit.ImageWriter("a", labels="labels.csv")
 chunkhit.RatingWriter("a", split_by="user")
 chunkhit.RatingWriter("a", delimiter=",")
 chunkhit.pack_dataset([], "a", worker=2)
+chunkhit.pack_ratings({}, "a", delimiter=",")
 """
 
 
@@ -180,6 +182,6 @@ def test_right_uses_of_the_package_pass_mypy_strict(findings):
 
 def test_mypy_finds_each_wrong_use(findings):
     uses = [number for number, line in enumerate(WRONG.splitlines(), 1) if line.startswith("chunkhit")]
-    assert len(uses) == 41
+    assert len(uses) == 42
     found = findings(PACKAGE, "--follow-imports=silent", "wrong.py")
     assert sorted({int(line) for _, line, _ in found}) == uses

@@ -25,6 +25,7 @@ struct RatingEntries {
   RatingIds items;
   RatingValues values{};                  ///< empty: every value is 1
   std::span<const std::int64_t> times{};  ///< empty: there are none; since 1970, in one unit
+  std::uint64_t first_entry = 0;          ///< number of the first entry in errors
 };
 
 /// Ratings as compressed rows (CSR).

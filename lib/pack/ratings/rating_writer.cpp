@@ -98,37 +98,38 @@ RatingEntries part_of(const RatingEntries& all, std::size_t first, std::size_t c
           part_of(all.values, first, count), part_of(all.times, first, count)};
 }
 
-[[noreturn]] void refuse_entry(std::size_t entry, const std::string& what) {
+[[noreturn]] void refuse_entry(std::uint64_t entry, const std::string& what) {
   throw_bad_data("entry " + std::to_string(entry) + ", counted from 0: " + what);
 }
 
-void check_ids(const RatingIds& ids, const char* what) {
+void check_ids(const RatingIds& ids, const char* what, std::uint64_t first_entry) {
   const auto* const texts = std::get_if<std::span<const std::string_view>>(&ids);
   if (texts == nullptr) return;
   for (std::size_t at = 0; at < texts->size(); ++at) {
     const std::string_view id = (*texts)[at];
     if (!is_utf8(id) || id.find('\0') != std::string_view::npos)
-      refuse_entry(at,
+      refuse_entry(first_entry + at,
                    std::string(what) + ": expected UTF-8 without NUL, found \"" + printable_text(id) + "\"");
     if (is_missing_id(id))
-      refuse_entry(at, std::string(what) + ": expected an id, found " +
-                           (id.empty() ? "nothing" : "\"" + std::string(id) + "\""));
+      refuse_entry(first_entry + at, std::string(what) + ": expected an id, found " +
+                                         (id.empty() ? "nothing" : "\"" + std::string(id) + "\""));
   }
 }
 
 /// Values that are no rating in any file are errors here, too.
-void check_values(const RatingValues& values, bool rounds) {
+void check_values(const RatingValues& values, bool rounds, std::uint64_t first_entry) {
   std::visit(
       [&](const auto& all) {
         for (std::size_t at = 0; at < all.size(); ++at) {
           const auto nearest = static_cast<float>(all[at]);
           if (!std::isfinite(nearest))
-            refuse_entry(at, "value: expected a finite number that a 32-bit float can hold, found " +
-                                 number_text(static_cast<double>(all[at])));
+            refuse_entry(first_entry + at,
+                         "value: expected a finite number that a 32-bit float can hold, found " +
+                             number_text(static_cast<double>(all[at])));
           if (!rounds && is_lost(all[at], nearest))
-            refuse_entry(at, "value: expected a number that a 32-bit float holds, found " +
-                                 number_text(static_cast<double>(all[at])) +
-                                 "; `values` f32 takes the nearest");
+            refuse_entry(first_entry + at, "value: expected a number that a 32-bit float holds, found " +
+                                               number_text(static_cast<double>(all[at])) +
+                                               "; `values` f32 takes the nearest");
         }
       },
       values);
@@ -211,9 +212,9 @@ struct RatingWriter::Impl {
     check_length("items", size_of(entries.items), count, false);
     check_length("values", size_of(entries.values), count, true);
     check_length("times", entries.times.size(), count, true);
-    check_ids(entries.users, "user");
-    check_ids(entries.items, "item");
-    check_values(entries.values, spec.packs.rules.rounds_values());
+    check_ids(entries.users, "user", entries.first_entry);
+    check_ids(entries.items, "item", entries.first_entry);
+    check_values(entries.values, spec.packs.rules.rounds_values(), entries.first_entry);
     if (count == 0) return;
     if (has_times.value_or(!entries.times.empty()) != !entries.times.empty())
       throw_usage("times: expected for all entries or for none");

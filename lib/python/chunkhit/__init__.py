@@ -24,21 +24,23 @@ from ._types import EpochRecord
 if TYPE_CHECKING:
     from ._export import export_pack
     from ._pack_dataset import pack_dataset
+    from ._pack_ratings import pack_ratings
     from ._packing import count_items, merge_packs, pack_images, pack_info, pack_sparse, plan_status, run_plan, verify_pack
     from ._sheet import Sheet
     from ._show import show
     from ._writers import ImageWriter, RatingWriter
 
 # What training does not need is loaded once it is named.
-_MODULES = {"_export": ["export_pack"], "_pack_dataset": ["pack_dataset"], "_sheet": ["Sheet"], "_show": ["show"],
+_MODULES = {"_export": ["export_pack"], "_pack_dataset": ["pack_dataset"], "_pack_ratings": ["pack_ratings"], "_sheet": ["Sheet"],
+           "_show": ["show"],
            "_packing": ["count_items", "merge_packs", "pack_images", "pack_info", "pack_sparse", "plan_status", "run_plan", "verify_pack"],
            "_writers": ["ImageWriter", "RatingWriter"]}
 
 __all__ = [
     "CsrRows", "Epoch", "EpochRecord", "Error", "ImageBatch", "ImageDataset", "ImageInfo", "ImageLoader", "ImageWriter",
     "LoaderStats", "MixingInfo", "PackInfo", "Pairs", "PopularitySampler", "RatingInfo", "RatingWriter", "Sheet", "SparseBatch", "SparseDataset",
-    "SparseLoader", "__version__", "count_items", "export_pack", "merge_packs", "pack_dataset", "pack_images", "pack_info", "pack_sparse",
-    "plan_status", "run_plan", "show", "verify_pack",
+    "SparseLoader", "__version__", "count_items", "export_pack", "merge_packs", "pack_dataset", "pack_images", "pack_info", "pack_ratings",
+    "pack_sparse", "plan_status", "run_plan", "show", "verify_pack",
 ]
 
 

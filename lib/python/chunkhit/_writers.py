@@ -345,26 +345,26 @@ def numbers_column(name: str, values: Any) -> Optional[NDArray[Any]]:
     return np.ascontiguousarray(array, np.float32 if array.dtype in (np.float32, np.float16) else np.float64)
 
 
-def times_column(times: Any) -> Optional[NDArray[Any]]:
+def times_column(times: Any, name: str = "times") -> Optional[NDArray[Any]]:
     """int64 (n,); of dates seconds since 1970."""
     if times is None:
         return None
     has_zone = getattr(getattr(times, "dtype", None), "tz", None) is not None  # of pandas
-    array = column("times", np.asarray(times, "datetime64[ns]") if has_zone else times)
+    array = column(name, np.asarray(times, "datetime64[ns]") if has_zone else times)
     if array.dtype.kind not in "iufM":
-        raise Error(f"times: expected numbers or datetime64, found {array.dtype}; pandas.to_datetime(times) makes "
+        raise Error(f"{name}: expected numbers or datetime64, found {array.dtype}; pandas.to_datetime(times) makes "
                     "datetime64 of texts and dates", "usage")
     missing = np.isnat(array) if array.dtype.kind == "M" else ~np.isfinite(array)
     if missing.any():
-        raise Error(f"times[{missing.argmax()}]: expected a time, found {array[missing.argmax()]}", "bad_data")
+        raise Error(f"{name}[{missing.argmax()}]: expected a time, found {array[missing.argmax()]}", "bad_data")
     whole = array.astype("datetime64[s]") if array.dtype.kind == "M" else np.floor(array) if array.dtype.kind == "f" else array
     is_cut = whole != array
     if is_cut.any():
-        advice = ('times.astype("datetime64[ms]").astype("int64") keeps milliseconds' if array.dtype.kind == "M"
+        advice = ('.astype("datetime64[ms]").astype("int64") keeps milliseconds' if array.dtype.kind == "M"
                   else "whole milliseconds keep fractions")
-        raise Error(f"times[{is_cut.argmax()}]: expected whole seconds, found {array[is_cut.argmax()]}; {advice}", "bad_data")
+        raise Error(f"{name}[{is_cut.argmax()}]: expected whole seconds, found {array[is_cut.argmax()]}; {advice}", "bad_data")
     if array.dtype.kind in "uf" and len(whole) and not (-(2**63) <= int(whole.min()) and int(whole.max()) < 2**63):
-        raise Error("times: expected numbers of 64 bits, found larger ones", "bad_data")
+        raise Error(f"{name}: expected numbers of 64 bits, found larger ones", "bad_data")
     return np.ascontiguousarray(whole, np.int64)
 
 
