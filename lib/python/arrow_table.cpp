@@ -32,9 +32,9 @@ bool is_value(std::string_view format) {
 std::int64_t units_of(std::string_view format) {
   if (is_one_of(format, kIntegers) || is_one_of(format, "fg")) return 1;
   if (format == "tdD" || format.starts_with("tss:")) return 1;
-  if (format == "tdm" || format.starts_with("tsm:")) return 1000;
-  if (format.starts_with("tsu:")) return 1000 * 1000;
-  if (format.starts_with("tsn:")) return 1000 * 1000 * 1000;
+  if (format == "tdm" || format.starts_with("tsm:")) return 1'000;
+  if (format.starts_with("tsu:")) return 1'000'000;
+  if (format.starts_with("tsn:")) return 1'000'000'000;
   return 0;
 }
 
@@ -350,18 +350,18 @@ RatingIds ArrowTable::read_ids(const Rows& rows, Ids& ids) {
   if (rows.type->index_format.empty()) {
     read_plain_ids(rows, ids.numbers, ids.texts, ids.digits);
   } else {
-    const std::size_t word_count = std::max(ids.words.size(), ids.word_numbers.size());
+    const auto word_count = static_cast<std::int64_t>(std::max(ids.words.size(), ids.word_numbers.size()));
     with_numbers(rows.type->index_format, rows.array->buffers[1], rows.first, rows.count, [&](auto span) {
       for (std::size_t at = 0; at < span.size(); ++at) {
-        const auto index = static_cast<std::uint64_t>(span[at]);  // of a negative one more than any count
-        if (index >= word_count)
+        const auto index = static_cast<std::int64_t>(+span[at]);  // of 64 bits at least
+        if (index < 0 || index >= word_count)
           refuse_row(rows, at,
                      "expected an index below " + std::to_string(word_count) +
                          ", as its dictionary has, found " + number_text(span[at]));
         if (ids.words.empty())
-          ids.numbers.push_back(ids.word_numbers[index]);
+          ids.numbers.push_back(ids.word_numbers[static_cast<std::size_t>(index)]);
         else
-          ids.texts.push_back(ids.words[index]);
+          ids.texts.push_back(ids.words[static_cast<std::size_t>(index)]);
       }
     });
   }
