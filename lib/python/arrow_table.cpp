@@ -353,7 +353,7 @@ RatingIds ArrowTable::read_ids(const Rows& rows, Ids& ids) {
     const auto word_count = static_cast<std::int64_t>(std::max(ids.words.size(), ids.word_numbers.size()));
     with_numbers(rows.type->index_format, rows.array->buffers[1], rows.first, rows.count, [&](auto span) {
       for (std::size_t at = 0; at < span.size(); ++at) {
-        const auto index = static_cast<std::int64_t>(+span[at]);  // of 64 bits at least
+        const auto index = static_cast<std::int64_t>(+span[at]);  // + makes a number of int8
         if (index < 0 || index >= word_count)
           refuse_row(rows, at,
                      "expected an index below " + std::to_string(word_count) +

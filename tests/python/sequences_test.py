@@ -129,6 +129,19 @@ def test_merged_and_repacked_packs_keep_the_order(table, csv, pack, tmp_path):
         assert sequences(chunkhit.SparseLoader(paths, format="sequences", length=LENGTH)) == last(histories(table))
 
 
+def test_an_exported_table_has_the_order(table, csv, tmp_path):
+    chunkhit.pack_sparse(csv, tmp_path / "out", keep_times=True, split_by="leave-one-out", chunk_rows=16)
+    chunkhit.export_pack(tmp_path / "out" / "test", tmp_path / "back.csv")
+    rows = pd.concat([pd.read_csv(tmp_path / name) for name in ("back.csv", "back.held_out.csv")])
+    expected = {user: history for user, history in histories(table).items() if len(history[0]) > 1}
+    assert {user: (own["item"].tolist(), own["time"].tolist()) for user, own in rows.groupby("user")} == expected
+    values = table.set_index(["user", "item"])["rating"]
+    assert (rows.set_index(["user", "item"])["value"].to_numpy() == values[list(zip(rows["user"], rows["item"]))].to_numpy()).all()
+    chunkhit.pack_sparse(tmp_path / "back.csv", tmp_path / "again", keep_times=True)
+    again = sequences(chunkhit.SparseLoader(tmp_path / "again", format="sequences", length=200))
+    assert again == {user: (items[:-1], times[:-1]) for user, (items, times) in expected.items()}
+
+
 def test_a_writer_and_duplicates_keep_the_order(tmp_path):
     with chunkhit.RatingWriter(tmp_path / "out", keep_times=True, duplicates="last") as writer:
         writer.add([1, 1, 1, 1], [30, 20, 10, 30], None, [5, 5, 5, 5])

@@ -86,7 +86,7 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
         rows = SparseDataset(source, format="csr", cache="none")
         matrices = 1 + rows.has_held_out
         files = with_progress(progress, lambda on_progress: export_ratings(
-            rows, target, force, Counter(matrices * len(rows), on_progress), plain))
+            source, rows, target, force, Counter(matrices * len(rows), on_progress), plain))
         return {"rows": len(rows), "files": files}
     dataset = ImageDataset(source, cache="none", images=images, labels=labels)  # each chunk is read once
     samples = np.arange(len(dataset)) if classes is None else samples_of_classes(dataset, classes)
