@@ -1,4 +1,5 @@
 """Sequences of SparseLoader beside pandas: each user's items by time, equal times as in the input, cut to a length."""
+import os
 import sys
 
 import numpy as np
@@ -6,6 +7,9 @@ import pandas as pd
 import pytest
 
 import chunkhit
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from described_order import sequence_window  # noqa: E402
 
 LENGTH = 12
 
@@ -196,6 +200,18 @@ def test_random_cuts_depend_on_seed_epoch_and_row_alone(table, pack):
     assert 0.4 < np.mean(begins) < 0.6 and {0, 1} < set(begins)
     assert first == cuts(0, seed=1, batch_size=7, threads=3, shuffle="global", cache="none")
     assert first != cuts(1, seed=1) != cuts(0, seed=2) != first
+
+
+@pytest.mark.parametrize("cut", ["last", "sliding", "random"])
+@pytest.mark.parametrize("length", [1, 2, LENGTH, 500])
+def test_windows_are_those_that_the_page_describes(table, pack, cut, length):
+    loader = chunkhit.SparseLoader(pack, format="sequences", length=length, cut=cut, seed=11, batch_size=37, shuffle="global")
+    whole = {user: list(zip(*history)) for user, history in histories(table).items()}
+    for epoch in (0, 1, 2, 9, 40):
+        found = sequences(loader, epoch)
+        for row, user in enumerate(loader.row_ids()):
+            begin, end = sequence_window(len(whole[user]), length, cut, 11, epoch, row)
+            assert list(zip(*found[user])) == whole[user][begin:end], (epoch, user)
 
 
 def test_ranks_and_a_resumed_state_give_the_same_sequences(pack):

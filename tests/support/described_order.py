@@ -7,7 +7,7 @@ import math
 BITS = (1 << 64) - 1
 STRIDE = 0x9E3779B97F4A7C15
 EPOCH_ORDER, WINDOW_ORDER, ECHO_ORDER, FLIP, CROP, RESIZED_CROP, DRAW, CHOICE, MIXTURE = 3, 4, 5, 6, 7, 12, 14, 15, 16
-RANK_ORDER, STREAM_ORDER, FLIP_VERTICAL, QUARTER_TURNS = 17, 18, 19, 20
+RANK_ORDER, STREAM_ORDER, FLIP_VERTICAL, QUARTER_TURNS, SEQUENCE_CUT = 17, 18, 19, 20, 21
 NEGATIVES, RARE_NEGATIVES, PAIR_NEGATIVES = 10, 11, 22
 
 
@@ -362,3 +362,14 @@ def negatives_of(own, columns, count, seed, epoch, rating, echo_pass=0, tables=N
     draws = ((tables.draw(key, 64 * j + t) for t in range(64)) for j in range(count))
     found = (next((item for item in each if item not in own), None) for each in draws)
     return [tables.draw_rare(own, key, j) if item is None else item for j, item in enumerate(found)]
+
+
+def sequence_window(count, length, cut, seed, epoch, row):
+    """Which items of a row of `count`, in the order of time, are its sequence: [begin, end)."""
+    end = count
+    if count > length and cut == "sliding":
+        step = max(length - 1, 1)
+        end = count - epoch % (1 - (length - count) // step) * step
+    if count > length and cut == "random":
+        end = length + below(count - length + 1, random_bits(seed, SEQUENCE_CUT, epoch), SEQUENCE_CUT, row)
+    return max(end - length, 0), end
