@@ -21,6 +21,11 @@ std::string fields_text(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " field" : " fields");
 }
 
+/// Whether a cell holds starts and lengths of runs, as Kaggle's tables do: "1 3 10 5".
+bool is_run_lengths(std::string_view text) {
+  return text.find(' ') != text.npos && text.find_first_not_of("0123456789 ") == text.npos;
+}
+
 /// Takes the rows of a table one after the other.
 class TableRows {
  public:
@@ -79,6 +84,9 @@ class TableRows {
     for (std::size_t at = 0; at < used_.fields.size(); ++at) {
       const std::string_view file = fields[used_.fields[at]];
       if (file.empty()) return list_.fields[at].field.name + " is missing";
+      if (is_run_lengths(file))
+        return list_.fields[at].field.name +
+               " is run-length encoded, expected the path of an image: write masks as PNG files first";
       if (!is_utf8(file)) return list_.fields[at].field.name + " is not UTF-8";
     }
     const std::string_view file = fields[used_.file];

@@ -9,10 +9,12 @@
 namespace chunkhit {
 namespace {
 
+constexpr const char* kNotUtf8Advice = "is not UTF-8; iconv -f cp1252 -t utf-8 converts texts of Windows";
+
 std::string form_error(LabelForm form) {
   if (form == LabelForm::missing) return "label is missing";
   if (form == LabelForm::not_finite) return "label is not a finite number";
-  if (form == LabelForm::not_utf8) return "label is not UTF-8";
+  if (form == LabelForm::not_utf8) return std::string("label ") + kNotUtf8Advice;
   return "label is not a number that a 32-bit float holds";
 }
 
@@ -38,7 +40,7 @@ void notice_na(SampleList& list) {
 std::string LabelRows::take(std::string_view file, std::span<const std::string_view> labels,
                             std::span<const KeptValue> kept) {
   if (file.empty()) return "file name is missing";
-  if (!is_utf8(file)) return "file name is not UTF-8";
+  if (!is_utf8(file)) return std::string("file name ") + kNotUtf8Advice;
   std::string error = kept_.problem(kept);
   if (error.empty()) error = labels.size() == 1 ? take_label(labels[0]) : take_numbers(labels);
   if (!error.empty()) return error;
@@ -49,7 +51,7 @@ std::string LabelRows::take(std::string_view file, std::span<const std::string_v
 
 std::string LabelRows::take_unlabelled(std::string_view file, std::span<const KeptValue> kept) {
   if (file.empty()) return "file name is missing";
-  if (!is_utf8(file)) return "file name is not UTF-8";
+  if (!is_utf8(file)) return std::string("file name ") + kNotUtf8Advice;
   std::string error = kept_.problem(kept);
   if (!error.empty()) return error;
   rows_.add(file);
@@ -90,6 +92,10 @@ void LabelRows::finish() {
     column_.finish(list_, labels_are_names_, label_type_);
   else
     list_.label_kind = LabelKind::numbers;
+  if (is_one && std::ranges::any_of(list_.classes, is_text_list))
+    list_.notices.emplace_back(
+        "labels are lists, each of which is a class of its own; `label_separator` '|' packs them as a 0 or 1 "
+        "for each name");
   list_.is_detected = label_type_ == LabelType::automatic && is_one && list_.classes.empty();
   kept_.finish(list_, rows);
   rounded_.add_notice(list_);

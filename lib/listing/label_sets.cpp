@@ -13,9 +13,29 @@ namespace {
 
 constexpr std::size_t kMaxNames = 16384;
 
+/// The texts of a list as JSON, Python and NumPy write it.
+std::vector<std::string_view> listed_texts(std::string_view list) {
+  constexpr std::string_view kBetween = ", \t";
+  std::vector<std::string_view> texts;
+  const std::size_t end = list.size() - 1;
+  for (std::size_t at = list.find_first_not_of(kBetween, 1); at < end;
+       at = list.find_first_not_of(kBetween, at)) {
+    const char first = list[at];
+    const bool is_quoted = first == '"' || first == '\'';
+    at += is_quoted ? 1 : 0;
+    const std::size_t stop =
+        std::min(end, is_quoted ? list.find(first, at) : list.find_first_of(kBetween, at));
+    if (stop > at) texts.push_back(list.substr(at, stop - at));
+    at = stop + (is_quoted ? 1 : 0);
+  }
+  return texts;
+}
+
 }  // namespace
 
 std::vector<std::string_view> LabelSets::names_in(std::string_view cell) const {
+  const std::string_view plain = without_blanks(cell);
+  if (is_text_list(plain)) return listed_texts(plain);
   std::vector<std::string_view> names;
   for (std::size_t begin = 0, end = 0; end != cell.npos; begin = end + separator_.size()) {
     end = cell.find(separator_, begin);
@@ -27,7 +47,7 @@ std::vector<std::string_view> LabelSets::names_in(std::string_view cell) const {
 
 bool LabelSets::add(std::string_view cell) {
   const std::vector<std::string_view> names = names_in(cell);
-  is_separated_ = is_separated_ || cell.find(separator_) != cell.npos;
+  is_separated_ = is_separated_ || names.size() > 1 || cell.find(separator_) != cell.npos;
   if (names.empty() && empty_labels_ == EmptyLabels::reject) return false;
   empty_count_ += names.empty() ? 1 : 0;
   for (const std::string_view name : names) found_.push_back(names_.add(name));

@@ -12,6 +12,12 @@
 
 namespace chunkhit {
 
+/// Whether a text is a list as JSON, Python or NumPy writes it: ["cat", "dog"], ['cat' 'dog'], [].
+[[nodiscard]] inline bool is_text_list(std::string_view text) {
+  return text.starts_with("[") && text.ends_with("]") && text.size() > 1 &&
+         (text.size() == 2 || text[1] == '"' || text[1] == '\'');
+}
+
 /// Gathers the names of samples, four bytes each beside their different texts, until all are known.
 class LabelSets {
  public:

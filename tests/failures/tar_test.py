@@ -188,7 +188,7 @@ def test_each_bad_sample_is_a_reject_with_a_reason(space):
     pack(path, "-o", space("bad"), "--max-errors", "20")
     found = rejects(space("bad"))
     wanted = {"000001.jpg": "the tar holds its .cls twice", "000002.jpg": "has no label: expected .cls or .json of the same name "
-              "beside it", "000003.jpg": "label is missing", "000004.jpg": "label is not UTF-8",
+              "beside it", "000003.jpg": "label is missing", "000004.jpg": "label is not UTF-8; iconv -f cp1252 -t utf-8 converts texts of Windows",
               "000005.png": "not an image of a known type", "000007.jpg": "its label has 1,048,577 bytes, expected at most 1,048,576",
               "000008.jpg": "has 2 images, 000008.jpg and 000008.png; --include chooses one", "000099": "has a label and no image",
               "000009.jpg": "has 2 images, 000009.jpg and 000009.jpg; --include chooses one",

@@ -302,3 +302,54 @@ def test_empty_labels_are_recorded_where_they_matter(folder, tmp_path):
     assert "empty-labels" not in manifest_of(tmp_path / "out")["spec"]
     said = command(folder, "--labels", ids, "--empty-labels", "reject", "-o", tmp_path / "none", code=2)
     assert "--empty-labels: needs --label-separator" in said
+
+
+@pytest.mark.parametrize("text", ['["cat","dog"]', "['cat', 'dog']", "['cat' 'dog']"])
+def test_lists_as_programs_write_them(folder, text):
+    """Of JSON, pandas and NumPy; each was one name, brackets and all."""
+    rows = [f'{number:03}.jpg,"{cell}"' for number, cell in enumerate([text.replace('"', '""'), "[]", "['bee']", "bee|cat"] * 3)]
+    labels = table(folder, "file,label", rows)
+    chunkhit.pack_images(folder, folder.parent / "lists", labels=labels, label_separator="|", order="input", force=True)
+    dataset = chunkhit.ImageDataset(folder.parent / "lists")
+    assert dataset.info["labels"]["columns"] == ["bee", "cat", "dog"]
+    assert dataset.labels()[:4].tolist() == [[0, 1, 1], [0, 0, 0], [1, 0, 0], [1, 1, 0]]
+    said = command(folder, "--labels", labels, "-o", folder.parent / "classes", "--dry-run")
+    assert "labels are lists, each of which is a class of its own; --label-separator '|' packs them" in said
+
+
+def test_paths_of_windows(folder):
+    rows = [f"train\\{number:03}.jpg,a" for number in range(12)]
+    said = command(folder.parent, "--labels", table(folder, "file,label", rows), "-o", folder.parent / "windows", "--order", "input")
+    assert "12 of 12 rows packed" in said and "paths have backslashes, as train\\000.jpg, which are taken for slashes" in said
+    assert chunkhit.ImageDataset(folder.parent / "windows").keys() == [f"train/{number:03}.jpg" for number in range(12)]
+    # A file whose name has a backslash is that file.
+    Image.new("RGB", (8, 8)).save(folder / "a\\b.jpg")
+    said = command(folder, "--labels", table(folder, "file,label", ["a\\b.jpg,a"]), "-o", folder.parent / "named")
+    assert "1 of 1 row packed" in said and "backslashes" not in said
+    os.remove(folder / "a\\b.jpg")
+
+
+def test_run_lengths_are_no_masks(folder):
+    labels = table(folder, "file,label,rle", ["000.jpg,a,1 3 10 5", "001.jpg,a,7 2"])
+    said = command(folder, "--labels", labels, "--mask-column", "rle", "-o", folder.parent / "rle", code=65)
+    assert "mask is run-length encoded, expected the path of an image: write masks as PNG files first" in said
+
+
+def test_labels_in_another_encoding(folder):
+    labels = folder.parent / "cp1252.csv"
+    labels.write_bytes("file,label\n000.jpg,a\n001.jpg,caf\u00e9\n".encode("cp1252"))
+    said = command(folder, "--labels", labels, "--max-errors", "1", "-o", folder.parent / "cp1252")
+    assert "label is not UTF-8; iconv -f cp1252 -t utf-8 converts texts of Windows" in said
+
+
+def test_imagenets_mapping_has_the_ids_of_classes(folder):
+    root = folder.parent / "synsets"
+    for name in ("n01443537", "n01440764"):
+        (root / name).mkdir(parents=True)
+        Image.new("RGB", (8, 8)).save(root / name / "x.jpg")
+    mapping = folder.parent / "LOC_synset_mapping.txt"
+    mapping.write_text("n01443537 goldfish, Carassius auratus\nn01440764 tench, Tinca tinca\n")
+    chunkhit.pack_images(root, folder.parent / "mapped", classes=mapping, order="input")
+    dataset = chunkhit.ImageDataset(folder.parent / "mapped")
+    assert list(dataset.classes) == ["n01443537", "n01440764"]
+    assert dict(zip(dataset.keys(), dataset.labels().tolist())) == {"n01440764/x.jpg": 1, "n01443537/x.jpg": 0}

@@ -107,6 +107,9 @@ def test_ratings_of_merged_packs(ratings, tmp_path):
             assert np.array_equal(batch.x, whole[own.tolist()])
     counts = chunkhit.SparseLoader(folder / "whole").item_counts()
     assert np.array_equal(chunkhit.SparseLoader(tmp_path / "all").item_counts(), counts)
+    chunkhit.merge_packs([tmp_path / "feed", tmp_path / "0"], tmp_path / "feed")  # the first day of a feed
+    chunkhit.merge_packs([tmp_path / "feed", tmp_path / "1"], tmp_path / "feed")
+    assert len(chunkhit.SparseDataset(tmp_path / "feed")) == len(whole)
     state = chunkhit.SparseLoader(tmp_path / "0", batch_size=3).state_dict()
     shutil.copytree(tmp_path / "0", tmp_path / "grown")
     chunkhit.merge_packs([tmp_path / "grown", tmp_path / "1"], tmp_path / "grown")

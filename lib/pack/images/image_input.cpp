@@ -88,6 +88,30 @@ void make_relative(SampleList& list, const RootFolder& root) {
   list.files = std::move(files);
 }
 
+/// Tables of Windows have backslashes in paths: they are taken for slashes where the first such file is then
+/// there, and was not before.
+void turn_backslashes(SampleList& list, const RootFolder& root) {
+  std::size_t first = 0;
+  while (first < list.size() && list.file(first).find('\\') == std::string_view::npos) ++first;
+  if (first == list.size() || !list.ranges.empty()) return;
+  const auto turned = [](std::string_view path) {
+    std::string file(path);
+    std::ranges::replace(file, '\\', '/');
+    return file;
+  };
+  const FileStamp missing{};
+  const std::string shown(list.file(first));
+  if (root.stamp(shown) != missing || root.stamp(turned(shown)) == missing) return;
+  const auto turn = [&](TextList& files) {
+    TextList all;
+    for (std::size_t index = 0; index < files.size(); ++index) all.add(turned(files[index]));
+    files = std::move(all);
+  };
+  turn(list.files);
+  for (ListedField& field : list.fields) turn(field.files);
+  list.notices.push_back("paths have backslashes, as " + shown + ", which are taken for slashes");
+}
+
 /// Lists, or gives nothing where the run was stopped meanwhile: a list on stdin may lack its end then.
 std::optional<SampleList> list_unless_stopped(const ImageRun& run) {
   const auto is_stopped = [&] { return run.options.stop != nullptr && *run.options.stop; };
@@ -302,7 +326,9 @@ std::optional<ImageInput> read_image_input(const ImageRun& run) {
   if (!list) return std::nullopt;
   if (std::holds_alternative<CsvSource>(run.source)) {
     const PackImagesSpec& spec = run.spec;
-    make_relative(*list, RootFolder(run.options.root, spec.follow_symlinks));
+    const RootFolder root(run.options.root, spec.follow_symlinks);
+    make_relative(*list, root);
+    turn_backslashes(*list, root);
     const std::string table = spec.labels == "-" ? "stdin" : spec.labels;
     append_extension(*list, run.options.root, table, spec.follow_symlinks);
     for (const auto& [field, folder] : pairs_of(spec))

@@ -17,6 +17,19 @@
 namespace chunkhit {
 namespace {
 
+/// Of ImageNet's LOC_synset_mapping.txt the ids alone, which are the names of its folders: n01440764 of
+/// "n01440764 tench, Tinca tinca".
+std::vector<std::string> without_words(std::vector<std::string> names) {
+  constexpr std::size_t kIdLetters = 9;
+  const auto has_id = [](const std::string& name) {
+    return name.starts_with('n') && name.find_first_not_of("0123456789", 1) == kIdLetters &&
+           name[kIdLetters] == ' ';
+  };
+  if (std::ranges::all_of(names, has_id))
+    for (std::string& name : names) name.resize(kIdLetters);
+  return names;
+}
+
 [[noreturn]] void fail_no_pack(const std::string& folder) {
   std::vector<std::string> packs;
   for (const std::string& name : folder_entries(folder))
@@ -37,7 +50,7 @@ std::vector<std::string> read_classes(const std::string& path, bool are_columns)
   if (!found && is_folder) fail_no_pack(path);
   const ByteBuffer& bytes = found ? *found : read_file(file, kMaxManifestBytes);
   if (!is_folder && std::filesystem::path(file).filename() != kManifestName)
-    return parse_class_names(as_text(bytes), file);
+    return without_words(parse_class_names(as_text(bytes), file));
   const Manifest manifest = parse_manifest(as_text(bytes), file);
   if (are_columns && !manifest.class_labels) return manifest.label_columns;
   std::vector<std::string> names;
