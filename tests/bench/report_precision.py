@@ -2,7 +2,7 @@
 """Measures what pack-report finds: wrong labels are injected into packs, and the first findings are compared with them.
 
 usage: PYTHONPATH=build/release/lib/python tests/bench/report_precision.py [WORK_FOLDER]
-Fashion-MNIST (Debian's dataset-fashion-mnist): 10,000 images of 10 classes. Photographs (Debian's wallpapers): 2,000 crops of 40
+Fashion-MNIST (Debian's dataset-fashion-mnist): the last 10,000 images of 10 classes. Photographs (Debian's wallpapers): 2,000 crops of 40
 photographs, each a class. 2 % of the labels are wrong, drawn by seed; the same packs without wrong labels show false accusations.
 """
 import glob
@@ -30,12 +30,12 @@ def fashion():
         images = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 28, 28, 1)
     with gzip.open(FASHION.format("labels", 1)) as file:
         labels = np.frombuffer(file.read(), np.uint8, offset=8)
-    return images[:10_000], labels[:10_000].astype(np.int64)
+    return images[50_000:], labels[50_000:].astype(np.int64)  # on which nothing was chosen
 
 
 def photographs():
     """Crops of 60 to 100 % of the sides of a photograph, flipped or not."""
-    random = np.random.default_rng(2)
+    random = np.random.default_rng(8)
     files = sorted(path for folder in ("wallpapers", "backgrounds") for path in glob.glob(f"/usr/share/{folder}/**/*.jpg", recursive=True)
                    if os.path.getsize(path) > 200_000)
     images, labels = [], []
@@ -53,7 +53,7 @@ def photographs():
 
 def with_wrong(labels, share):
     """Labels of which some are replaced by another class, and how many are."""
-    random = np.random.default_rng(1)
+    random = np.random.default_rng(7)
     classes = int(labels.max()) + 1
     wrong = random.choice(len(labels), int(share * len(labels)), replace=False)
     changed = labels.copy()
