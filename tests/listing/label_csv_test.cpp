@@ -307,7 +307,8 @@ TEST(LabelCsv, RejectsRowsThatLackSomething) {
   EXPECT_EQ(list.class_ids, (Ids{3, 5, 6}));
   EXPECT_EQ(reasons_of(list),
             (Texts{"1: row has 1 field, expected at least 3", "2: file name is missing",
-                   "3: label is missing", "4: label is not a finite number", "5: file name is not UTF-8; iconv -f cp1252 -t utf-8 converts texts of Windows"}));
+                   "3: label is missing", "4: label is not a finite number",
+                   "5: file name is not UTF-8; iconv -f cp1252 -t utf-8 converts texts of Windows"}));
   EXPECT_EQ(list.rejects[0].file, "b");
   EXPECT_EQ(list.rejects[0].labels, Texts{""});
   EXPECT_EQ(list.rejects[3].labels, Texts{"nan"});
@@ -347,7 +348,8 @@ TEST(LabelCsv, KeepsRowsWhenTheFirstOneIsRejected) {
 TEST(LabelCsv, RejectsALabelThatIsNotUtf8) {
   const SampleList list = list_text("file,label\na,caf\xe9\nb,cat\n");
   EXPECT_EQ(list.classes, Texts{"cat"});
-  EXPECT_EQ(reasons_of(list), Texts{"0: label is not UTF-8; iconv -f cp1252 -t utf-8 converts texts of Windows"});
+  EXPECT_EQ(reasons_of(list),
+            Texts{"0: label is not UTF-8; iconv -f cp1252 -t utf-8 converts texts of Windows"});
 }
 
 TEST(LabelCsv, FindsColumnsByNameWhateverTheDelimiter) {
