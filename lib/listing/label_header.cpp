@@ -132,10 +132,12 @@ class LabelHeader {
           "these: pandas.read_json(\"x.json\").to_json(\"x.jsonl\", orient=\"records\", lines=True)");
     const std::vector<std::string> names(header_.begin(), header_.end());
     const std::string near = did_you_mean(name, names);
+    std::string advice = line_end_advice(header_);
+    if (advice.empty() && std::ranges::find(spec_.label_column, name) != spec_.label_column.end())
+      advice = "; `label_type` none packs without labels";
     throw_bad_data(location_of(table_) + "expected a header with a column \"" + name + "\" for " + flag +
                    ", found " + columns_text(header_) +
-                   (near.empty() ? column_advice(header_, spec_) : near) + line_end_advice(header_) +
-                   (name == spec_.label_column[0] ? "; `label_type` none packs without labels" : ""));
+                   (near.empty() ? column_advice(header_, spec_) : near) + advice);
   }
 
   const CsvReader& table_;

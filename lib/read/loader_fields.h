@@ -276,7 +276,7 @@ void show(Options& options,
           Fields& fields) requires std::is_same_v<std::remove_const_t<Options>, SparseLoaderOptions> {
   show_order(options, fields);
   fields.group("Matrices");
-  fields(Field{"format", "Form of batches", "WORD",
+  fields(Field{"format", "Batches", "WORD",
                "\"dense_f32\"; \"dense_f16\" (values above 65504 are an error); \"dense_u8\" (numbers as "
                "stored: a "
                "rating is the number times `value_scale`); \"csr\"; \"sequences\": int64 (rows, length) "

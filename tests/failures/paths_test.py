@@ -49,7 +49,7 @@ REJECTED = {"loop.png": "link", "dangling.png": "no such file", "missing.png": "
             "magic/x": "no such file", "fifo.png": "not a regular file", "socket.png": "not a regular file", "folder.png": "folder", ".": "folder", "in/": "folder",
             "empty.png": "empty", "other.png": "not an image",
             "x" * 300 + ".png": "name too long", "d/" * 2500 + "a.png": "name too long", "~/a.png": "no such file",
-            "$HOME/a.png": "no such file", "in\\a.png": "no such file", "IN/A.PNG": "no such file",
+            "$HOME/a.png": "no such file", "in\\none.png": "no such file", "IN/A.PNG": "no such file",
             "file:///etc/passwd": "no such file", "http://localhost/a.png": "no such file"}
 
 

@@ -290,10 +290,9 @@ def test_all_sources_have_several_fields(folders, tmp_path, make):
             np.testing.assert_array_equal(pixels, other)
 
 
-@pytest.mark.parametrize("container", ["hdf5", "shard"])
-def test_images_of_their_own_sizes_have_several_masks(folders, tmp_path, container):
+def test_images_of_their_own_sizes_have_several_masks(folders, tmp_path):
     chunkhit.pack_images(folders / "images", tmp_path / "out", pair={"mask": folders / "masks", "parts": folders / "parts"},
-                         sizes="own", container=container, progress=False)
+                         sizes="own", progress=False)
     assert chunkhit.verify_pack(tmp_path / "out")["problems"] == []
     dataset = chunkhit.ImageDataset(tmp_path / "out", fields=["parts", "mask", "image"])
     for key, sample in zip(dataset.keys(), dataset):

@@ -330,8 +330,7 @@ def test_opening_asks_for_a_small_part_at_most_three_times(packs, container):
     assert all(parts.count(path) <= 3 for path in parts), parts
 
 
-@pytest.mark.parametrize("container", ["shard", "hdf5"])
-@pytest.mark.parametrize("sizes", ["fixed", "own"])
+@pytest.mark.parametrize("container, sizes", [("shard", "fixed"), ("hdf5", "fixed"), ("shard", "own")])
 def test_opening_a_shard_asked_for_the_padding_of_each_chunk(tmp_path, container, sizes):
     """A pack of 50 MB took 1,003 requests, because the head and the tail that opening asks for held few chunks."""
     chunk = {"chunk_samples": 2} if sizes == "fixed" else {"chunk_bytes": 20_000}
