@@ -44,7 +44,8 @@ class FlagCollector : public FieldVisitor<FlagCollector> {
   /// What was computed, or says what kind of input there was.
   [[nodiscard]] bool is_computed(std::string_view name, const std::string& value) const {
     return name.starts_with("chunk-") || name == "part-samples" || (name == "codec" && value == codec_) ||
-           (name == "labels" && value != "csv") || (name == "classes" && value == "sorted");
+           (name == "labels" && value != "csv" && value != "idx") || (name == "pair" && value == "members") ||
+           (name == "classes" && value == "sorted");
   }
 
   const Entries& recorded_;
@@ -70,7 +71,9 @@ std::string recipe_text(const PackInfo& info) {
     codec.container = recorded("container");
     return "pack-sparse INPUT" + flags_of(info.spec, plain, codec_choice(codec));
   }
-  if (!info.tool.starts_with("pack-images ")) return "";
+  const bool is_made = recorded("labels") != "writer" &&
+                       !(recorded("sizes") == "own" && recorded("container") == "hdf5");  // of 0.1.0
+  if (!info.tool.starts_with("pack-images ") || !is_made) return "";
   PackImagesSpec codec, plain;
   codec.sizes = recorded("sizes") == "own" ? Sizes::own : Sizes::fixed;
   codec.container = recorded("container");

@@ -53,10 +53,11 @@ std::uint64_t item_outside(std::span<const Id> own, std::uint64_t index) {
 }
 
 // Always inlined: GCC takes a function that only prefetches for one without effect, and drops calls of it.
-[[gnu::always_inline]] inline void prefetch_ids(const RatedPair& pair, std::size_t id_bytes, bool draws) {
+[[gnu::always_inline]] inline void prefetch_ids(const RatedPair& pair, std::size_t id_bytes,
+                                                std::size_t value_bytes, bool draws) {
   const std::uint8_t* const ids = pair.row.ids;
   __builtin_prefetch(ids + pair.entry * id_bytes);
-  if (pair.row.values != nullptr) __builtin_prefetch(pair.row.values + pair.entry);
+  if (pair.row.values != nullptr) __builtin_prefetch(pair.row.values + pair.entry * value_bytes);
   if (!draws) return;
   // A search begins in the middle, then takes that of a half.
   for (std::size_t quarter = 1; quarter < 4; ++quarter)
@@ -126,7 +127,7 @@ PairBatch PairWriter::write(std::span<const RatedPair> pairs, std::span<const st
   auto* const values = reinterpret_cast<float*>(block + offsets.values);
   for (std::size_t at = 0; at < pairs.size(); ++at) {
     if (at + kPairsAhead < pairs.size())
-      prefetch_ids(pairs[at + kPairsAhead], format_.id_bytes, format_.negatives != 0);
+      prefetch_ids(pairs[at + kPairsAhead], format_.id_bytes, stored_bytes_, format_.negatives != 0);
     const RatedPair& pair = pairs[at];
     users[at] = static_cast<std::int64_t>(rows[at]);
     items[at] = column(pair);

@@ -27,7 +27,7 @@ struct RatedPair {
   StoredRow row;
   StoredRow held_out;  ///< of the same row; no negatives either
   std::size_t entry = 0;
-  std::uint64_t use = 0;  ///< tells uses of ratings apart: `use` in schemas/order.md
+  std::uint64_t use = 0;  ///< distinguishes uses of ratings: `use` in schemas/order.md
 };
 
 /// Bytes of a block for so many pairs; throws usage above kMaxDenseBatchBytes.

@@ -132,7 +132,7 @@ void JsonLines::write_header() {
   for (Line line; probed_.size() < kProbedLines && bytes < kProbedBytes && next_line(line);) {
     bytes += line.text.size();
     const nlohmann::ordered_json object = nlohmann::ordered_json::parse(line.text, nullptr, false);
-    if (!object.is_object()) fail(line, "is no JSON object");
+    if (!object.is_object()) fail(line, is_utf8(line.text) ? "is no JSON object" : "is not UTF-8");
     for (const auto& [key, value] : object.items())
       if (keys_.size() < kMaxKeys && std::ranges::find(keys_, key) == keys_.end()) keys_.push_back(key);
     probed_.push_back(std::move(line));
@@ -144,7 +144,7 @@ void JsonLines::write_header() {
 
 void JsonLines::write_row(const Line& line) {
   const nlohmann::ordered_json object = nlohmann::ordered_json::parse(line.text, nullptr, false);
-  if (!object.is_object()) fail(line, "is no JSON object");
+  if (!object.is_object()) fail(line, is_utf8(line.text) ? "is no JSON object" : "is not UTF-8");
   for (const std::string& key : keys_) {
     const auto value = object.find(key);
     std::string text;

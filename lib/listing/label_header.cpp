@@ -133,8 +133,8 @@ class LabelHeader {
     const std::vector<std::string> names(header_.begin(), header_.end());
     const std::string near = did_you_mean(name, names);
     std::string advice = line_end_advice(header_);
-    if (advice.empty() && near.empty() &&
-        std::ranges::find(spec_.label_column, name) != spec_.label_column.end())
+    if (advice.empty() && near.empty() && spec_.label_column == LabelCsvSpec().label_column &&
+        name == spec_.label_column[0])
       advice = "; `label_type` none packs without labels";
     throw_bad_data(location_of(table_) + "expected a header with a column \"" + name + "\" for " + flag +
                    ", found " + columns_text(header_) +

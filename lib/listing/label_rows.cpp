@@ -64,6 +64,8 @@ std::string LabelRows::take_label(std::string_view text) {
     const LabelForm form = column_.add(text);
     return can_be_label(form) ? "" : form_error(form);
   }
+  if (is_text_list(without_blanks(text)) && text.find('\\') != text.npos)
+    return "label is a list with backslashes in it, expected plain names";
   const LabelForm form = label_form(text);
   if (!can_be_label(form) && !without_blanks(text).empty()) return form_error(form);
   return sets_.add(text) ? "" : form_error(LabelForm::missing);

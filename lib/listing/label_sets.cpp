@@ -15,7 +15,7 @@ constexpr std::size_t kMaxNames = 16384;
 
 /// The texts of a list as JSON, Python and NumPy write it.
 std::vector<std::string_view> listed_texts(std::string_view list) {
-  constexpr std::string_view kBetween = ", \t";
+  constexpr std::string_view kBetween = ", \t\r\n";  // NumPy wraps long ones
   std::vector<std::string_view> texts;
   const std::size_t end = list.size() - 1;
   for (std::size_t at = list.find_first_not_of(kBetween, 1); at < end;

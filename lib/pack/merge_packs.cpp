@@ -132,7 +132,10 @@ void check_left_parts(const OutputPack& folder, const PackManifest& merged) {
     const auto own = expected.find(name);
     if (own == expected.end() ||
         parse_part_manifest(as_text(read_file(path, kMaxManifestBytes)), path).pack_id != own->second)
-      throw_cannot_write(path + ": is of an unfinished pack that is not this one; give another folder");
+      throw_cannot_write(path +
+                         ": is of an unfinished pack that is not this one; run the command that began it to "
+                         "its end first, or "
+                         "give another folder");
   }
 }
 

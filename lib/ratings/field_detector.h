@@ -1,4 +1,4 @@
-// What detectors of tables and of JSON lines share: what was wished, and how they refuse.
+// What detectors of tables and of JSON lines share: the columns that are asked for, and their errors.
 #pragma once
 
 #include <array>

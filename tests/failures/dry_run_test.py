@@ -62,7 +62,7 @@ def check_findings(space):
     shutil.rmtree(f"{root}/photos/fox")
     os.remove(f"{root}/photos/ant/broken.jpg")
     lines = found("--resize", "300x300")
-    check(len(lines) == 1 and lines[0].startswith("found: 39 of 39 files that were looked at are smaller than the samples, the first"), lines)
+    check(len(lines) == 1 and lines[0].startswith("found: 39 of 39 files that were looked at are enlarged, the first"), lines)
     check(found("--resize", "8x8") == [], "nothing to find")
 
 

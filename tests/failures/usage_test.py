@@ -2,6 +2,7 @@
 import csv
 import os
 import shlex
+import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
@@ -153,7 +154,11 @@ with Workspace() as space:
     # What pack-info prints could not be pasted: spec entries of all fields, "test=0" among them.
     with open(space("ratings.csv"), "w") as file:
         file.write("user,item,rating,time\n" + "".join(f"{at % 9},{at * 7 % 40},{at % 5 + 1},{at}\n" for at in range(300)))
+    for name, dimensions, content in (("images", (20, 6, 5), bytes(range(200)) * 3), ("labels", (20,), bytes(range(20)))):
+        with open(space(f"idx-{name}"), "wb") as file:
+            file.write(struct.pack(f">I{len(dimensions)}I", 0x800 + len(dimensions), *dimensions) + content)
     for number, (command, source, flags, values) in enumerate((
+            ("pack-images", space("idx-images"), ["--labels", space("idx-labels"), "--resize", "8x8"], {"FILE.csv": space("idx-labels")}),
             ("pack-images", f"{root}/images", ["--resize", "8x8", "--seed", "3", "--split", "train=0.5,my val=0.5"], {}),
             ("pack-images", f"{root}/images", ["--sizes", "own", "--max-side", "9", "--exif", "ignore"], {}),
             ("pack-images", root, ["--labels", labels, "--label-column", "label", "--fit", "9x9", "--container", "shard"], {"FILE.csv": labels}),

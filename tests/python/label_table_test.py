@@ -304,7 +304,7 @@ def test_empty_labels_are_recorded_where_they_matter(folder, tmp_path):
     assert "--empty-labels: needs --label-separator" in said
 
 
-@pytest.mark.parametrize("text", ['["cat","dog"]', "['cat', 'dog']", "['cat' 'dog']"])
+@pytest.mark.parametrize("text", ['["cat","dog"]', "['cat', 'dog']", "['cat' 'dog']", "['cat'\n 'dog'\n]"])
 def test_lists_as_programs_write_them(folder, text):
     """Of JSON, pandas and NumPy; each was one name, brackets and all."""
     rows = [f'{number:03}.jpg,"{cell}"' for number, cell in enumerate([text.replace('"', '""'), "[]", "['bee']", "bee|cat"] * 3)]
@@ -313,6 +313,10 @@ def test_lists_as_programs_write_them(folder, text):
     dataset = chunkhit.ImageDataset(folder.parent / "lists")
     assert dataset.info["labels"]["columns"] == ["bee", "cat", "dog"]
     assert dataset.labels()[:4].tolist() == [[0, 1, 1], [0, 0, 0], [1, 0, 0], [1, 1, 0]]
+    escaped = table(folder, "file,label", ['000.jpg,"[""caf\\u00e9""]"', "001.jpg,['bee']"])
+    said = command(folder, "--labels", escaped, "--label-separator", "|", "--max-errors", "1", "-o", folder.parent / "escaped", "--force")
+    assert "label is a list with backslashes in it, expected plain names" in said
+    table(folder, "file,label", rows)
     said = command(folder, "--labels", labels, "-o", folder.parent / "classes", "--dry-run")
     assert "labels are lists, each of which is a class of its own; --label-separator '|' packs them" in said
 

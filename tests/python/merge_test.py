@@ -158,6 +158,9 @@ def test_counted_items_let_parts_be_packed_one_by_one(tmp_path):
     for part, path in enumerate(parts):
         chunkhit.pack_sparse(path, tmp_path / f"{part}", min_user=4, reuse_ids=tmp_path / "items.csv", values=found["values"])
     chunkhit.merge_packs([tmp_path / f"{part}" for part in range(3)], tmp_path / "merged")
+    # A part that the rules leave nothing: the run ended with an error of a pack that is missing.
+    assert chunkhit.pack_sparse(parts[0], tmp_path / "none", min_user=10_000, reuse_ids=tmp_path / "items.csv", values=found["values"]) == {}
+    assert not (tmp_path / "none" / "manifest.json").exists()
     chunkhit.pack_sparse(parts, tmp_path / "whole", min_user=4)
     assert (tmp_path / "whole/items.csv").read_text() == (tmp_path / "merged/items.csv").read_text()
     merged, whole = chunkhit.SparseDataset(tmp_path / "merged"), chunkhit.SparseDataset(tmp_path / "whole")

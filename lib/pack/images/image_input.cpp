@@ -88,20 +88,26 @@ void make_relative(SampleList& list, const RootFolder& root) {
   list.files = std::move(files);
 }
 
-/// Tables of Windows have backslashes in paths: they are taken for slashes where the first such file is then
-/// there, and was not before.
+/// Tables of Windows have backslashes in paths: they are taken for slashes where one of the first such files
+/// is then there, and none was before.
 void turn_backslashes(SampleList& list, const RootFolder& root) {
-  std::size_t first = 0;
-  while (first < list.size() && list.file(first).find('\\') == std::string_view::npos) ++first;
-  if (first == list.size() || !list.ranges.empty()) return;
+  constexpr std::size_t kTried = 64;
   const auto turned = [](std::string_view path) {
     std::string file(path);
     std::ranges::replace(file, '\\', '/');
     return file;
   };
   const FileStamp missing{};
-  const std::string shown(list.file(first));
-  if (root.stamp(shown) != missing || root.stamp(turned(shown)) == missing) return;
+  std::string shown;
+  std::size_t tried = 0;
+  for (std::size_t at = 0; list.ranges.empty() && shown.empty() && tried < kTried && at < list.size(); ++at) {
+    const std::string file(list.file(at));
+    if (file.find('\\') == file.npos) continue;
+    ++tried;
+    if (root.stamp(file) != missing) return;
+    if (root.stamp(turned(file)) != missing) shown = file;
+  }
+  if (shown.empty()) return;
   const auto turn = [&](TextList& files) {
     TextList all;
     for (std::size_t index = 0; index < files.size(); ++index) all.add(turned(files[index]));

@@ -91,8 +91,8 @@ void find_lacking(const ImageInput& input, std::vector<std::string>& findings) {
   const auto by_count = [](const auto& one, const auto& other) { return one.second < other.second; };
   const auto [least, most] = std::ranges::minmax_element(all, by_count);
   if (least->second >= kFew && least->second * kShareOfMost >= most->second) return;
-  const auto is_few = [&, limit = std::max(kFew, most->second / kShareOfMost)](const auto& each) {
-    return each.second < limit;
+  const auto is_few = [&](const auto& each) {
+    return each.second < kFew || each.second * kShareOfMost < most->second;
   };
   if (least->second < most->second)
     findings.push_back(count_text(static_cast<std::uint64_t>(std::ranges::count_if(all, is_few)), "class") +
@@ -112,8 +112,8 @@ std::vector<std::string> find_in_list(const ImageRun& run, const ImageInput& inp
                        sampled.first_reject);
   if (input.list.label_kind == LabelKind::class_id) find_lacking(input, findings);
   if (sampled.enlarged > 0)
-    findings.push_back(count_text(sampled.enlarged) + of_looked_at +
-                       "are smaller than the samples, the first is " + sampled.first_enlarged);
+    findings.push_back(count_text(sampled.enlarged) + of_looked_at + "are enlarged, the first is " +
+                       sampled.first_enlarged);
   findings.resize(std::min(findings.size(), kMaxFindings));
   return findings;
 }

@@ -9,8 +9,8 @@
 
 namespace chunkhit {
 
-/// The worst three of: files that would be rejected, images that are enlarged (headers of 64 files spread
-/// over the list are read), classes that a pack of the split lacks, classes with few images; the worst first.
+/// The worst three of: files that would be rejected, images that are enlarged (64 files spread over the
+/// list are read), classes that a pack of the split lacks, classes with few images; the worst first.
 [[nodiscard]] std::vector<std::string> find_in_list(const ImageRun& run, const ImageInput& input);
 
 }  // namespace chunkhit

@@ -355,12 +355,12 @@ class SparseRun {
       if (spec_.reuse_ids.empty()) throw_bad_data("no ratings are left, in any pack");
       return made;  // tables have no rows to be asked for
     }
-    columns_.finish(made.item_ids, made.users, made.packs, report_.stats);
-    for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
-    report_.codec = codec_choice(spec_).codec;
     // Before any pack is written: a finished one would be in the way of the corrected command.
     if (!may_be_empty())
       for (const PackRows& rows : made.packs.packs) check_has_rows(made.packs, rows, spec_.packs.split);
+    columns_.finish(made.item_ids, made.users, made.packs, report_.stats);
+    for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
+    report_.codec = codec_choice(spec_).codec;
     return made;
   }
 

@@ -25,6 +25,7 @@ class Tables:
 
     def __init__(self, writer: RatingWriter, wishes: Mapping[str, Any]) -> None:
         self._writer, self._wishes, self._rows = writer, wishes, 0
+        self._warned = False  # of a column of times that is not used
 
     def add(self, table: Any) -> bool:
         """Returns False for what is no table."""
@@ -45,12 +46,22 @@ class Tables:
         names = table.names
         user, item, value, time = find_columns(names, self._wishes)
         if time is not None and self._wishes.get("time") is None and not table.has_times(time):
-            warn([f"column {names[time]} is not used as time: it holds neither numbers nor dates; a cast to timestamp makes it one"])
+            self._leave_out(names[time])
             time = None
         self._rows += self._writer._core.add_table(table, user, item, value, time, self._rows)
 
+    def _leave_out(self, name: str) -> None:
+        """Warns once of a column that is named as times are and holds none."""
+        if not self._warned:
+            warn([f"column {name} is not used as time: it holds neither numbers nor dates; a cast to timestamp makes it one"])
+        self._warned = True
+
     def _add_arrays(self, names: List[str], column_of: Callable[[int], Any]) -> None:
         columns = find_columns(names, self._wishes)
+        time = columns[3]
+        if time is not None and self._wishes.get("time") is None and not are_times(rows_of(column_of(time), 0)):
+            self._leave_out(names[time])
+            columns = (*columns[:3], None)
         chosen = {column: column_of(column) for column in columns if column is not None}
         lengths = {names[column]: length_of(names[column], array) for column, array in chosen.items()}
         if len(set(lengths.values())) > 1:
@@ -65,6 +76,15 @@ class Tables:
                 raise Error(f"rows from {self._rows}, counted from 0: {error}", error.code) from None
             self._writer._core.add(*converted, self._rows)
             self._rows += len(converted[0])
+
+
+def are_times(array: Any) -> bool:
+    """Whether it has a type that times may have."""
+    try:
+        times_column(array)
+    except Error as error:
+        return error.code != "usage"
+    return True
 
 
 def length_of(name: str, array: Any) -> int:

@@ -158,6 +158,9 @@ def pack_text(info: Info) -> str:
 
 def finished_info(output: Path, warned: Sequence[str] = ()) -> Info:
     """What `pack_info` says of what was packed. Warns of what packing found, and where samples were rejected."""
+    if not os.path.isdir(output) or not _chunkhit.packs_of(native_path(output, "output")):  # of ratings that the rules leave nothing
+        warn(warned)
+        return PackResult({})
     info = pack_info(output)
     texts = list(warned)
     for each in [info] if isinstance(info.get("path"), str) else info.values():

@@ -360,7 +360,7 @@ def times_column(times: Any, name: str = "times") -> Optional[NDArray[Any]]:
     whole = array.astype("datetime64[s]") if array.dtype.kind == "M" else np.floor(array) if array.dtype.kind == "f" else array
     is_cut = whole != array
     if is_cut.any():
-        advice = ('.astype("datetime64[ms]").astype("int64") keeps milliseconds' if array.dtype.kind == "M"
+        advice = (name + '.astype("datetime64[ms]").astype("int64") keeps milliseconds' if array.dtype.kind == "M"
                   else "whole milliseconds keep fractions")
         raise Error(f"{name}[{is_cut.argmax()}]: expected whole seconds, found {array[is_cut.argmax()]}; {advice}", "bad_data")
     if array.dtype.kind in "uf" and len(whole) and not (-(2**63) <= int(whole.min()) and int(whole.max()) < 2**63):

@@ -97,7 +97,13 @@ def ranked(points: Array, labels: Array) -> Tuple[Array, Array, Array, float]:
     """A score of each image, the class that fits better, its neighbors, and the share of labels that neighbors agree with.
 
     The score is how much more the better class has than the label's. Pairs of classes that are often confused count less."""
-    classes = int(labels.max()) + 1
+    named, labels = np.unique(labels, return_inverse=True)
+    counts = np.bincount(labels)
+    # Classes that are too small to be judged are one: numbers of images by classes are held, by thousands of classes.
+    small = counts < MIN_OF_CLASS
+    new = np.where(small, 0, np.cumsum(~small) - 1 + small.any())
+    labels, named = new[labels], np.concatenate([named[:0] if not small.any() else [-1], named[~small]])
+    classes = len(named)
     rows = np.arange(len(labels))
     neighbors = nearest(principal(points), NEIGHBORS)
     votes = np.zeros((len(labels), classes))
@@ -110,8 +116,9 @@ def ranked(points: Array, labels: Array) -> Tuple[Array, Array, Array, float]:
     others[rows, labels] = -1
     better = others.argmax(axis=1)
     scores = (others[rows, better] - shares[rows, labels]) * (1 - confused[labels, better]) ** 8
-    scores[np.bincount(labels, minlength=classes)[labels] < MIN_OF_CLASS] = -1
-    return scores, better, neighbors, float((votes.argmax(axis=1) == labels).mean())
+    if small.any():
+        scores[(labels == 0) | (better == 0)] = -1
+    return scores, named[better], neighbors, float((votes.argmax(axis=1) == labels).mean())
 
 
 def find_label_errors(points: Array, labels: Array, min_score: float = MIN_SCORE) -> LabelCheck:
