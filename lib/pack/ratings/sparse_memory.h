@@ -32,7 +32,8 @@ class SparseMemory {
       : memory_bytes_(memory_bytes), threads_(threads) {}
   /// Text that is parsed at a time: less than usual where the limit is small or there are many threads.
   [[nodiscard]] std::size_t block_bytes() const;
-  /// End of the integers that a table of 4 bytes each numbers: those of users and items take at most an 8th of the limit.
+  /// End of the integers that a table of 4 bytes each numbers: those of users and items take at most an 8th
+  /// of the limit.
   [[nodiscard]] std::uint64_t small_ids() const;
   /// What is held beside ids from now on.
   [[nodiscard]] BesideIds& beside() { return beside_; }
