@@ -128,6 +128,7 @@ void print_read(const PackSparseReport& report) {
                 notice.starts_with("warning: ") ? "" : "note: ", printable_text(flag_text(notice)).c_str());
   if (!report.stats.steps.empty()) {
     print_steps(report.stats);
+    if (report.stats.steps.back().ratings == 0) return;
     print_values(report.values);
     print_histogram(report.stats.values);
   }
@@ -166,6 +167,7 @@ void print_counted(const std::string& output, const PackSparseReport& report) {
   const std::string items = printable_text(shell_word(output));
   std::printf("%s: %s\n", printable_text(output).c_str(), count_text(report.items_counted, "item").c_str());
   print_speed(report);
+  if (report.items_counted == 0) return;
   const bool is_sum = report.stats.inputs.empty();  // lists do not say what values there are
   std::printf(
       "next, for each part, with the same rules but --min-item, and the same split: pack-sparse PART "

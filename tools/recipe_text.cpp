@@ -31,9 +31,9 @@ class FlagCollector : public FieldVisitor<FlagCollector> {
       return;
     flags += " --" + name;
     if constexpr (std::is_base_of_v<SwitchForm, Form>) return;
-    constexpr bool is_path = std::is_base_of_v<PathForm, Form>;
+    constexpr bool kIsPath = std::is_base_of_v<PathForm, Form>;
     const std::string shape = *field.shape == 0 ? Form::kShape : field.shape;
-    flags += " " + (is_path || name == "pair" ? shape : shell_word(found->second));
+    flags += " " + (kIsPath || name == "pair" ? shape : shell_word(found->second));
   }
   template <class Value, class Form>
   void unrecorded(const Field&, const Value&, const Form&) {}

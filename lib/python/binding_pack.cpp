@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -252,10 +253,17 @@ std::vector<std::string> warnings_of(const PlanReport& report) {
 }
 
 std::vector<std::string> warnings_of(const PackSparseReport& report) {
-  if (report.bad_lines.empty()) return {};
+  std::vector<std::string> warnings;
   const std::uint64_t count = report.stats.bad_lines;
-  return {count_text(count, "bad line") + (count == 1 ? " was" : " were") +
-          " left out; the first: " + report.bad_lines.front()};
+  if (!report.bad_lines.empty())
+    warnings.push_back(count_text(count, "bad line") + (count == 1 ? " was" : " were") +
+                       " left out; the first: " + report.bad_lines.front());
+  const std::vector<PackStep>& steps = report.stats.steps;
+  const auto zeros = std::ranges::find(steps, "zeros", &PackStep::name);
+  if (zeros != steps.end() && zeros != steps.begin() && zeros->ratings < std::prev(zeros)->ratings)
+    warnings.push_back(count_text(std::prev(zeros)->ratings - zeros->ratings, "rating") +
+                       " of 0 left out; `zeros` keep stores them");
+  return warnings;
 }
 
 namespace {

@@ -105,8 +105,23 @@ def read_ratings(path):
         return csr_matrix((group["data"][:], group["indices"][:], group["indptr"][:]), group.attrs["shape"])
 
 
+def main(pack, output=None):
+    with open(os.path.join(pack, "manifest.json")) as file:
+        manifest = json.load(file)
+    if "matrices" in manifest:
+        if manifest["container"] != "hdf5":
+            raise ValueError("ratings in shards: pack-export writes them as FILE.npz or FILE.csv")
+        from scipy.sparse import save_npz, vstack
+        rows = vstack([read_ratings(os.path.join(pack, part["file"])) for part in manifest["parts"]], "csr")
+        print(f"{pack}: {rows.shape[0]} rows of {rows.shape[1]} columns, {rows.nnz} ratings")
+        return save_npz(output, rows) if output else None
+    images, labels, classes = read_images(pack)
+    print(f"{pack}: {len(images)} images of {images.shape[1:]}, {len(classes)} classes")
+    return np.savez(output, images=images, labels=labels, classes=np.array(classes)) if output else None
+
+
 if __name__ == "__main__":
-    images, labels, classes = read_images(sys.argv[1])
-    print(f"{sys.argv[1]}: {len(images)} images of {images.shape[1:]}, {len(classes)} classes")
-    if len(sys.argv) > 2:
-        np.savez(sys.argv[2], images=images, labels=labels, classes=np.array(classes))
+    try:
+        main(*sys.argv[1:])
+    except (OSError, ValueError) as error:
+        sys.exit(f"plain_reader.py: {error}")

@@ -167,3 +167,13 @@ def test_an_output_with_the_name_of_a_file_became_a_folder_without_a_word(tmp_pa
     (tmp_path / "table.csv").write_text("user,item,rating\n1,a,3\n1,b,2\n")
     assert "would be a folder, whose parts are the files: leave out .h5" in said(tmp_path / "table.csv", "-o", tmp_path / "q.h5", code=2)
     assert not (tmp_path / "q.h5").exists()
+
+
+def test_dropped_zeros_are_said(tmp_path, caplog):
+    """Of clicks of 0 and 1 the zeros were gone without a word in Python."""
+    (tmp_path / "clicks.csv").write_text("user,item,value\na,x,0\na,y,1\nb,x,1\nb,y,0\n")
+    chunkhit.pack_sparse(tmp_path / "clicks.csv", tmp_path / "clicks")
+    assert "2 ratings of 0 left out; zeros keep stores them" in caplog.text
+    caplog.clear()
+    chunkhit.pack_sparse(tmp_path / "clicks.csv", tmp_path / "kept", zeros="keep")
+    assert "of 0" not in caplog.text

@@ -91,8 +91,8 @@ void find_lacking(const ImageInput& input, std::vector<std::string>& findings) {
   const auto by_count = [](const auto& one, const auto& other) { return one.second < other.second; };
   const auto [least, most] = std::ranges::minmax_element(all, by_count);
   if (least->second >= kFew && least->second * kShareOfMost >= most->second) return;
-  const auto is_few = [&](const auto& each) {
-    return each.second < kFew || each.second * kShareOfMost < most->second;
+  const auto is_few = [max_images = most->second](const auto& each) {
+    return each.second < kFew || each.second * kShareOfMost < max_images;
   };
   if (least->second < most->second)
     findings.push_back(count_text(static_cast<std::uint64_t>(std::ranges::count_if(all, is_few)), "class") +

@@ -150,7 +150,9 @@ def pack_text(info: Info) -> str:
     else:
         shape = "of their own sizes" if info.get("own_sizes") else "of {width}x{height}".format(**info["sample"])
         classes = sum(entry["id"] != -1 for entry in info["classes"])
-        what = [f"{counted(sum(part['samples'] for part in info['parts']), 'image')} {shape}", counted(classes, "class"),
+        columns = info["labels"]["columns"] if info["labels"]["kind"] == "numbers" else []
+        what = [f"{counted(sum(part['samples'] for part in info['parts']), 'image')} {shape}",
+                counted(len(columns), "label column") if columns else counted(classes, "class"),
                 f"{info.get('rejected', 0):,} rejected"]
     stored = bytes_text(sum(part["bytes"] for part in info["parts"]))
     return f"{info['path']}: {', '.join(what)}, {stored} in {counted(len(info['parts']), 'part')}"

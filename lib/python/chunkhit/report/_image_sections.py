@@ -48,7 +48,8 @@ def key_figures(scans: Sequence[ImageScan]) -> List[Tuple[str, str]]:
     shapes = {"own sizes" if scan.info.get("own_sizes") else "{width} x {height}".format(**scan.info["sample"]) for scan in scans}
     stored = sum(part["bytes"] for scan in scans for part in scan.info["parts"])
     keys = [(f"{total:,}", "images"), (f"{rejected:,}", "rejects"), (f"{len(classes):,}", "classes"),
-            (next(iter(shapes)) if len(shapes) == 1 else "various", "pixels"), (bytes_text(stored), "stored")]
+            ("own" if shapes == {"own sizes"} else next(iter(shapes)) if len(shapes) == 1 else "various",
+             "sizes" if shapes == {"own sizes"} else "pixels"), (bytes_text(stored), "stored")]
     return [key for key in keys if key != ("0", "classes")]
 
 
