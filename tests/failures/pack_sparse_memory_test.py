@@ -51,7 +51,7 @@ def named_limit_does(space, name, *more):
     check(done.code == 2 and "--memory-bytes 67.1 MB cannot hold" in done.text, done)
     check(kept(done, 64), "64M", done)
     check(not os.path.exists(space("small/manifest.json")), "left a pack")
-    memory = re.search(r"give --memory-bytes (\d+[MG])( or more)?$", done.text.strip())[1]
+    memory = re.search(r"give --memory-bytes (\d+[MG])( or more)?$", done.text, re.MULTILINE)[1]
     found = pack(space, name, memory, "enough", *more)
     check(found.code == 0 and kept(found, in_mebibytes(memory)), memory, found)
     print(f"  {name}: {memory} named, peak {found.peak_bytes // MIB} MiB")
