@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/free_archive.h"
 #include "base/throw_error.h"
 
 namespace chunkhit {
@@ -90,10 +91,6 @@ class GzipText {
 
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 constexpr int kStopMilliseconds = 100;
-
-struct FreeArchive {
-  void operator()(struct archive* reader) const { archive_read_free(reader); }
-};
 
 // Gzip members begin with 1f 8b (RFC 1952).
 bool is_gzip(Bytes bytes) { return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }

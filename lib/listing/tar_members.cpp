@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/free_archive.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -23,10 +24,6 @@ constexpr std::size_t kEndBytes = 2 * kBlockBytes;
 constexpr std::size_t kReadBytes = 4096;
 constexpr std::size_t kSumAt = 148;
 constexpr std::size_t kSumBytes = 8;
-
-struct FreeArchive {
-  void operator()(struct archive* reader) const { archive_read_free(reader); }
-};
 
 bool are_zeros(Bytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte == 0; });

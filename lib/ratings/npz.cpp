@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/free_archive.h"
 #include "base/throw_error.h"
 #include "base/words.h"
 
@@ -89,10 +90,6 @@ float nearest_float(Number number, RoundedValues& rounded) {
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 // More members than any array file has; a hostile list could go on for long.
 constexpr std::size_t kMaxMembers = 4096;
-
-struct FreeArchive {
-  void operator()(struct archive* reader) const { archive_read_free(reader); }
-};
 
 /// A ZIP file that is walked from member to member.
 class ZipWalk {
