@@ -33,48 +33,6 @@ void PipelineStats::add(const PipelineStats& other) {
   made.add(other.made);
 }
 
-BatchPipeline::Plan::Plan(const LoaderOrder& of_loader, const PipelineSpec& spec, const EpochStart& start)
-    : epoch(start.epoch),
-      position_count(of_loader.position_count()),
-      order(of_loader.epoch(start.epoch, streams_of(spec.batches, start, spec.streams))),
-      batches(batches_of(of_loader, spec.batches, start, spec.streams)),
-      next_batch(start.first_batch),
-      next_slot(0),
-      first_slot(0),
-      end_slot(0) {
-  if (!spec.loads_ahead || !has_batches()) return;
-  next_slot = first_slot = slots_of(next_batch).first;
-  end_slot = slots_of(batches.batch_count() - 1).end;
-}
-
-/// The chunks of a batch's samples, in their order.
-std::vector<std::uint64_t> BatchPipeline::Plan::chunks_of(std::uint64_t batch) const {
-  const EpochBatches::Batch wanted = batches.batch(batch);
-  PositionOrder::Window window;
-  std::vector<std::uint64_t> chunks(wanted.size);
-  for (std::uint64_t at = 0; at < wanted.size; ++at)
-    chunks[at] = (*order)(batches.position(wanted, at), window).chunk;
-  return chunks;
-}
-
-/// Lists the chunks of the first batch: at the start of a global shuffle the threads load them together
-/// instead of each waiting for its own.
-void BatchPipeline::Plan::list_first_chunks() {
-  if (!has_batches()) return;
-  first_chunks = chunks_of(next_batch);
-  std::sort(first_chunks.begin(), first_chunks.end());
-  first_chunks.erase(std::unique(first_chunks.begin(), first_chunks.end()), first_chunks.end());
-}
-
-// Positions past the end wrap to 0 (rank padding), and a rank may have none but one that comes twice; those
-// few chunks are loaded when they are used.
-PositionOrder::Slots BatchPipeline::Plan::slots_of(std::uint64_t batch) const {
-  const EpochBatches::Batch wanted = batches.batch(batch);
-  if (wanted.first_position == wanted.end_position) return order->slots_of(position_count, position_count);
-  return order->slots_of(std::min(wanted.first_position, position_count - 1),
-                         std::min(wanted.end_position, position_count));
-}
-
 BatchPipeline::BatchPipeline(const LoaderOrder& order, ChunkCache& cache, BatchSlots& ring,
                              const MakeBatchAssembler& make_assembler, const PipelineSpec& spec,
                              const PipelineSize& size, const EpochStart& start)
@@ -91,7 +49,7 @@ BatchPipeline::BatchPipeline(const LoaderOrder& order, ChunkCache& cache, BatchS
   ring_.restart();
   free_slots_.reserve(ring_.max_size());
   for (std::size_t slot = ring_.size(); slot > 0; --slot) free_slots_.push_back(slot - 1);
-  plans_.push_back(std::make_shared<Plan>(order_, spec_, start));
+  plans_.push_back(std::make_shared<EpochPlan>(order_, spec_, start));
   if (spec_.keeps_chunks && !spec_.loads_ahead && !cache_.reads_some()) plans_.front()->list_first_chunks();
   loading_.reserve(spec_.max_threads);
   assemblers_.reserve(spec_.max_threads);
@@ -157,7 +115,7 @@ void BatchPipeline::run(std::uint32_t thread, BatchAssembler& assembler, const s
 // Called under the lock, which it gives up meanwhile.
 void BatchPipeline::do_work(const Work& work, BatchAssembler& assembler, std::unique_lock<std::mutex>& lock) {
   const Loading loading{work.plan->epoch, work.slot};
-  std::shared_ptr<Plan> planned;
+  std::shared_ptr<EpochPlan> planned;
   bool is_complete = false;
   lock.unlock();
   std::exception_ptr error;
@@ -182,10 +140,9 @@ void BatchPipeline::do_work(const Work& work, BatchAssembler& assembler, std::un
 }
 
 /// Makes the plan of an epoch; nothing, and an error, where it cannot be made.
-std::shared_ptr<BatchPipeline::Plan> BatchPipeline::make_plan(std::uint64_t epoch,
-                                                              std::exception_ptr& error) const {
+std::shared_ptr<EpochPlan> BatchPipeline::make_plan(std::uint64_t epoch, std::exception_ptr& error) const {
   try {
-    return std::make_shared<Plan>(order_, spec_, EpochStart{.epoch = epoch});
+    return std::make_shared<EpochPlan>(order_, spec_, EpochStart{.epoch = epoch});
   } catch (...) {
     error = std::current_exception();
     return nullptr;
@@ -206,9 +163,10 @@ bool BatchPipeline::take_work(Work& work) {
   if (take_slice(work)) return true;
   if (!plans_.back()->has_batches()) {
     if (order_.makes_epochs(spec_.streams)) return take_plan(work);
-    plans_.push_back(std::make_shared<Plan>(order_, spec_, EpochStart{.epoch = plans_.back()->epoch + 1}));
+    plans_.push_back(
+        std::make_shared<EpochPlan>(order_, spec_, EpochStart{.epoch = plans_.back()->epoch + 1}));
   }
-  Plan& plan =
+  EpochPlan& plan =
       **std::find_if(plans_.begin(), plans_.end(), [](const auto& each) { return each->has_batches(); });
   if (makes_at_once(plan)) return take_batch(work, plan);
   if (!plan.first_chunks.empty()) {
@@ -228,7 +186,7 @@ bool BatchPipeline::take_work(Work& work) {
 }
 
 /// Returns whether no chunk of a slot before `end_slot` is still being loaded.
-bool BatchPipeline::is_loaded(const Plan& plan, std::uint64_t end_slot) const {
+bool BatchPipeline::is_loaded(const EpochPlan& plan, std::uint64_t end_slot) const {
   return std::ranges::none_of(
       loading_, [&](const Loading& each) { return each.epoch == plan.epoch && each.slot < end_slot; });
 }
@@ -243,7 +201,7 @@ bool BatchPipeline::take_plan(Work& work) {
 
 /// Whether a batch is the very first, and needs few samples of each of many chunks: the threads make it
 /// together from these samples, before the chunks are loaded.
-bool BatchPipeline::makes_at_once(const Plan& plan) const {
+bool BatchPipeline::makes_at_once(const EpochPlan& plan) const {
   constexpr std::uint64_t kManyChunks = 16;
   if (next_number_ > 0 || !cache_.reads_some()) return false;
   if (!spec_.loads_ahead) return true;
@@ -251,7 +209,7 @@ bool BatchPipeline::makes_at_once(const Plan& plan) const {
   return slots.end - slots.first >= kManyChunks;
 }
 
-bool BatchPipeline::take_batch(Work& work, Plan& plan) {
+bool BatchPipeline::take_batch(Work& work, EpochPlan& plan) {
   const bool at_once = makes_at_once(plan);
   const std::uint64_t number = next_number_++, batch = plan.next_batch++;
   const std::uint64_t size = plan.batches.batch(batch).size;
@@ -328,7 +286,7 @@ void BatchPipeline::ask_ahead(const Work& work) {
         return std::max(each->next_asked, each->next_slot) < each->end_slot;
       });
       if (found == plans_.end()) return;
-      Plan& plan = **found;
+      EpochPlan& plan = **found;
       plan.next_asked = std::max(plan.next_asked, plan.next_slot);
       if (plan.next_asked >= plan.next_slot + cache_.max_asked()) return;
       chunk = plan.order->chunk_at(plan.next_asked++);
@@ -349,7 +307,7 @@ void BatchPipeline::ask_for_batches(const Work& work) {
 }
 
 /// Tells the cache when the next epoch needs which chunk first.
-void BatchPipeline::begin_visits(const Plan& plan) {
+void BatchPipeline::begin_visits(const EpochPlan& plan) {
   const EpochStart start{.epoch = plan.epoch + 1};
   const auto next = order_.epoch(start.epoch, streams_of(spec_.batches, start, spec_.streams));
   std::vector<std::uint64_t> visits(cache_.chunk_count(), ~std::uint64_t{0});
@@ -386,13 +344,13 @@ void BatchPipeline::fail(const Work& work) {
 void BatchPipeline::finish(const Work& work) {
   given_out(work.number).ready = given_out(work.number).done = true;
   while (oldest_number_ < next_number_ && given_out(oldest_number_).done) ++oldest_number_;
-  const Plan* const oldest = oldest_number_ == next_number_ ? nullptr : given_out(oldest_number_).plan;
+  const EpochPlan* const oldest = oldest_number_ == next_number_ ? nullptr : given_out(oldest_number_).plan;
   // An epoch's plan is dropped when all its batches are done; its chunks are released with it.
   while (plans_.size() > 1 && plans_.front().get() != oldest && !plans_.front()->has_batches()) {
     release(*plans_.front(), plans_.front()->next_slot);
     plans_.pop_front();
   }
-  Plan& plan = *plans_.front();
+  EpochPlan& plan = *plans_.front();
   const std::uint64_t batch = oldest == &plan ? given_out(oldest_number_).batch : plan.next_batch;
   if (spec_.loads_ahead && batch < plan.batches.batch_count()) release(plan, plan.slots_of(batch).first);
   batch_ready_.notify_one();
@@ -400,7 +358,7 @@ void BatchPipeline::finish(const Work& work) {
 }
 
 // Releases the chunks of slots before `end_slot`, which no batch needs any more.
-void BatchPipeline::release(Plan& plan, std::uint64_t end_slot) {
+void BatchPipeline::release(EpochPlan& plan, std::uint64_t end_slot) {
   for (; plan.first_slot < std::min(end_slot, plan.next_slot); ++plan.first_slot) {
     cache_.unwant(plan.order->chunk_at(plan.first_slot));
     --wanted_chunks_;

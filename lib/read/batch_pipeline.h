@@ -15,24 +15,11 @@
 #include <thread>
 #include <vector>
 
-#include "batch/epoch_batches.h"
-#include "batch/loader_order.h"
 #include "cache/chunk_cache.h"
 #include "read/batch_ring.h"
-#include "read/epoch_start.h"
+#include "read/epoch_plan.h"
 
 namespace chunkhit {
-
-struct PipelineSpec {
-  BatchSpec batches;
-  std::uint32_t max_threads = 1;
-  bool loads_ahead = true;  ///< chunks are asked for before a batch needs them; not in a global order
-  /// A batch's chunks stay once they are loaded, though nothing asks for them ahead: all threads then load
-  /// those of the very first batch before one of them makes it.
-  bool keeps_chunks = false;
-  std::uint64_t slice_samples = ~std::uint64_t{0};  ///< of a batch, that a thread makes at a time
-  Streams streams{};
-};
 
 /// How much of a pipeline is in use, which may change while it runs.
 struct PipelineSize {
@@ -102,28 +89,9 @@ class BatchPipeline {
  private:
   class RoomNotice;
   static constexpr std::uint64_t kNoSlot = ~std::uint64_t{0};
-  /// An epoch that is being made; its chunks are visited in slots.
-  struct Plan {
-    Plan(const LoaderOrder& of_loader, const PipelineSpec& spec, const EpochStart& start);
-    [[nodiscard]] PositionOrder::Slots slots_of(std::uint64_t batch) const;
-    [[nodiscard]] bool has_batches() const { return next_batch < batches.batch_count(); }
-    [[nodiscard]] std::vector<std::uint64_t> chunks_of(std::uint64_t batch) const;
-    void list_first_chunks();
-    std::uint64_t epoch;
-    std::uint64_t position_count;
-    std::unique_ptr<const PositionOrder> order;
-    EpochBatches batches;
-    std::uint64_t next_batch;                 // to be given out
-    std::uint64_t next_slot;                  // to be loaded
-    bool is_begun = false;                    // a chunk of it was taken to be loaded
-    std::uint64_t next_asked = 0;             // slot to be asked for ahead
-    std::uint64_t first_slot;                 // still wanted
-    std::uint64_t end_slot;                   // of all batches
-    std::vector<std::uint64_t> first_chunks;  // to be loaded before any batch is made
-  };
   struct Work {
-    Plan* plan = nullptr;
-    std::shared_ptr<Plan> kept;  // where no batch keeps the plan while a thread works
+    EpochPlan* plan = nullptr;
+    std::shared_ptr<EpochPlan> kept;  // where no batch keeps the plan while a thread works
     std::uint64_t batch = 0;
     std::uint64_t number = 0;  // of the batch, over all epochs
     std::uint64_t begin = 0;   // of its samples [begin, end)
@@ -143,7 +111,7 @@ class BatchPipeline {
     bool operator==(const Loading&) const = default;
   };
   struct GivenOut {
-    Plan* plan = nullptr;
+    EpochPlan* plan = nullptr;
     std::uint64_t batch = 0;
     std::uint64_t size = 0;         // samples
     std::uint64_t slice = 0;        // of them, that a thread makes at a time
@@ -162,20 +130,20 @@ class BatchPipeline {
   [[nodiscard]] bool take_work(Work& work);
   [[nodiscard]] bool take_plan(Work& work);
   [[nodiscard]] bool lacks_plan() const { return plan_error_ != nullptr && used_up_ == next_number_; }
-  [[nodiscard]] bool makes_at_once(const Plan& plan) const;
-  [[nodiscard]] bool take_batch(Work& work, Plan& plan);
+  [[nodiscard]] bool makes_at_once(const EpochPlan& plan) const;
+  [[nodiscard]] bool take_batch(Work& work, EpochPlan& plan);
   [[nodiscard]] bool take_slice(Work& work);
   [[nodiscard]] bool take_load(Work& work);
-  [[nodiscard]] bool is_loaded(const Plan& plan, std::uint64_t end_slot) const;
-  [[nodiscard]] std::shared_ptr<Plan> make_plan(std::uint64_t epoch, std::exception_ptr& error) const;
-  void begin_visits(const Plan& plan);
+  [[nodiscard]] bool is_loaded(const EpochPlan& plan, std::uint64_t end_slot) const;
+  [[nodiscard]] std::shared_ptr<EpochPlan> make_plan(std::uint64_t epoch, std::exception_ptr& error) const;
+  void begin_visits(const EpochPlan& plan);
   void ask_ahead(const Work& work);
   void ask_for_batches(const Work& work);
   void load(const Work& work, BatchAssembler& assembler);
   [[nodiscard]] bool make(const Work& work, BatchAssembler& assembler);
   void fail(const Work& work);
   void finish(const Work& work);
-  void release(Plan& plan, std::uint64_t end_slot);
+  void release(EpochPlan& plan, std::uint64_t end_slot);
   [[nodiscard]] std::unique_lock<std::mutex> take_back(RoomNotice& notice);
   [[nodiscard]] std::size_t entry(std::uint64_t number) const { return number % given_out_.size(); }
   [[nodiscard]] GivenOut& given_out(std::uint64_t number) { return given_out_[entry(number)]; }
@@ -194,7 +162,7 @@ class BatchPipeline {
   std::condition_variable batch_ready_;
   bool is_planning_ = false;                             // a thread makes the next plan
   std::exception_ptr plan_error_;                        // of making it
-  std::deque<std::shared_ptr<Plan>> plans_;              // in order; each has batches that are not made yet
+  std::deque<std::shared_ptr<EpochPlan>> plans_;         // in order; each has batches that are not made yet
   std::vector<GivenOut> given_out_;                      // the batches that the ring holds, or is to hold
   std::vector<std::atomic<std::uint64_t>> slices_left_;  // of each of them; needs no lock
   std::vector<std::size_t> free_slots_;                  // the last is taken first: its memory was used last

@@ -7,13 +7,10 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
-#include "base/remote/curl.h"
-#include "base/remote/http_response.h"
-#include "base/remote/url.h"
+#include "base/remote/http_request.h"
 #include "base/text.h"
 #include "base/words.h"
 
@@ -25,8 +22,6 @@ constexpr double kFirstDelaySeconds = 0.1;
 constexpr double kMaxDelaySeconds = 5;
 constexpr double kConnectSeconds = 10;
 constexpr double kMaxStallSeconds = 30;
-/// Fewer bytes of files, in a second from one host, are none.
-constexpr double kMinBytesPerSecond = 1024;
 
 std::string host_of(const std::string& url) {
   const std::size_t begin = url.find("://") + 3;
@@ -34,135 +29,6 @@ std::string host_of(const std::string& url) {
 }
 
 }  // namespace
-
-/// A time in which bytes of a file are counted.
-struct HttpClient::Window {
-  Clock::time_point begin;
-  std::uint64_t received = 0;    ///< at the begin
-  std::uint64_t host_bytes = 0;  ///< by all requests to the host, at the begin
-
-  [[nodiscard]] double seconds(Clock::time_point now) const {
-    return std::chrono::duration<double>(now - begin).count();
-  }
-  [[nodiscard]] bool is_fast(const Window& now) const {
-    return static_cast<double>(now.received - received) >=
-           kMinBytesPerSecond * std::max(1.0, seconds(now.begin));
-  }
-};
-
-/// A transfer's request, over all of its tries.
-struct HttpClient::Request {
-  std::shared_ptr<Transfer> transfer;
-  HttpResponse response;   // to the try that is being made
-  CURL* handle = nullptr;  // while it is sent
-  curl_slist* headers = nullptr;
-  char error_text[CURL_ERROR_SIZE] = {};
-  std::uint64_t received_before = 0;  // this try
-  unsigned tries = 0;                 // since bytes came fast enough
-  Window try_window;                  // of this try; begins again as long as bytes come
-  Window failing;                     // valid where tries > 0
-  Clock::time_point due;              // of the next try
-  bool is_rejected = false;           // the answer's head says that its body is of no use
-  bool lacks_memory = false;          // for its body
-
-  Request() = default;
-  Request(const Request&) = delete;
-  Request& operator=(const Request&) = delete;
-  ~Request() { curl().slist_free_all(headers); }
-
-  /// Reports the end to those who wait; `code`: of an error.
-  void finish(std::optional<ErrorCode> code = {}, const std::string& what = {}) {
-    {
-      const std::lock_guard lock(transfer->mutex_);
-      if (transfer->is_cancelled_) return;
-      if (code) transfer->fail(*code, what);
-      transfer->is_done_ = true;
-    }
-    transfer->changed_.notify_all();
-  }
-  void add_header(const std::string& header) {
-    curl_slist* const longer = curl().slist_append(headers, header.c_str());
-    if (longer == nullptr) throw std::bad_alloc();
-    headers = longer;
-  }
-  [[nodiscard]] std::string address();
-  static std::size_t take_header(char* text, std::size_t size, std::size_t count, void* self);
-  static std::size_t take_bytes(char* bytes, std::size_t size, std::size_t count, void* self);
-  [[nodiscard]] bool accept_head();
-  [[nodiscard]] bool make_room();
-};
-
-/// Returns where the request goes; signs it where it goes to a bucket and there are keys.
-std::string HttpClient::Request::address() {
-  const std::string& url = transfer->url();
-  if (!url.starts_with("s3://")) return escaped_url(url);
-  const S3Access access = read_s3_access();
-  if (!access.key_id.empty()) {
-    const CurlFunctions& c = curl();
-    c.easy_setopt(handle, CURLOPT_AWS_SIGV4, ("aws:amz:" + access.region + ":s3").c_str());
-    // Another server would get the token, and a signature that is not for it.
-    c.easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
-    c.easy_setopt(handle, CURLOPT_USERPWD, (access.key_id + ":" + access.secret).c_str());
-    add_header("x-amz-content-sha256: UNSIGNED-PAYLOAD");
-    if (!access.session_token.empty()) add_header("x-amz-security-token: " + access.session_token);
-  }
-  return s3_request_url(url, access);
-}
-
-std::size_t HttpClient::Request::take_header(char* text, std::size_t size, std::size_t count, void* self) {
-  static_cast<Request*>(self)->response.add_header({text, size * count});
-  return size * count;
-}
-
-/// Compares the head of an answer with what was asked for, before its first byte is taken.
-bool HttpClient::Request::accept_head() {
-  Transfer& to = *transfer;
-  const std::lock_guard lock(to.mutex_);
-  response.check_range(to.offset_ + to.received_, to.info_);
-  if (!response.problem.empty()) return false;
-  if (!to.info_) to.info_ = RemoteFileInfo{response.total_bytes, response.etag};
-  return true;
-}
-
-/// Makes room for the bytes of the transfer, under its lock; returns whether there is memory.
-bool HttpClient::Request::make_room() {
-  try {
-    transfer->own_.resize(std::min(transfer->byte_count_, transfer->info_->bytes - transfer->offset_));
-  } catch (const std::bad_alloc&) {
-    lacks_memory = true;
-    return false;
-  }
-  transfer->out_ = transfer->own_;
-  return true;
-}
-
-/// Takes bytes of a body; returning another number than `count` ends the transfer.
-std::size_t HttpClient::Request::take_bytes(char* bytes, std::size_t size, std::size_t count, void* self) {
-  auto& request = *static_cast<Request*>(self);
-  const std::size_t taken = size * count;
-  if (!request.response.is_success()) {
-    return request.response.add_body({bytes, taken}) ? taken : 0;
-  }
-  Transfer& to = *request.transfer;
-  if (to.received_ == request.received_before && !request.accept_head()) {
-    request.is_rejected = true;
-    return 0;
-  }
-  {
-    const std::lock_guard lock(to.mutex_);
-    if (to.is_cancelled_) return 0;
-    if (to.out_.empty() && !request.make_room()) return 0;
-    const std::size_t room = std::min<std::size_t>(taken, to.out_.size() - to.received_);
-    std::memcpy(to.out_.data() + to.received_, bytes, room);
-    to.received_ += room;
-    if (room < taken) return 0;  // a whole file instead of its first bytes
-    // A thread that is woken for each piece would only take the CPU from those that receive and send.
-    if (to.received_ < to.awaited_) return taken;
-    to.awaited_ = Transfer::kNone;  // those that wait for more say so again
-  }
-  to.changed_.notify_all();
-  return taken;
-}
 
 HttpClient::HttpClient()
     : multi_(curl().multi_init()), jitter_(std::random_device{}()), process_(::getpid()) {
