@@ -337,7 +337,8 @@ void print_unfinished(const UnfinishedPack& pack) {
   for (const std::string& file : pack.begun) std::printf("begun      %s\n", printable_text(file).c_str());
   if (pack.has_rejects)
     std::printf("rejects    see %s (rows so far)\n", printable_text(pack.path + "/rejects.csv").c_str());
-  std::printf("next: rerun the same command to finish it\n");
+  std::printf("next: rerun the same command to finish it%s\n",
+              pack.has_rejects ? "; where rejects ended it, mend them or raise --max-errors" : "");
 }
 
 /// "17,103-104", as sbatch --array and pack-run --task take them.

@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 
+from PIL import Image
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 import sparse_packs
 from packing import BIN, SMALL, Workspace, check, make_images
@@ -64,6 +66,15 @@ def check_findings(space):
     lines = found("--resize", "300x300")
     check(len(lines) == 1 and lines[0].startswith("found: 39 of 39 files that were looked at are enlarged, the first"), lines)
     check(found("--resize", "8x8") == [], "nothing to find")
+    for number in range(39):  # masks of half the height, and one that is missing
+        name = f"{'ant' if number < 24 else 'bee'}/{number}"
+        os.makedirs(os.path.dirname(f"{root}/masks/{name}"), exist_ok=True)
+        width, height = Image.open(f"{root}/photos/{name}.jpg").size
+        Image.new("L", (width, height if number % 2 else height // 2)).save(f"{root}/masks/{name}.png")
+    os.remove(f"{root}/masks/ant/1.png")
+    lines = found("--pair", f"{root}/masks", "--sizes", "own")
+    check(len(lines) == 1 and lines[0].startswith("found: 21 of 39 files that were looked at would be rejected, the first is ant/0.jpg: "
+                                                  "its mask ant/0.png: "), lines)
 
 
 def check_space(space, root):

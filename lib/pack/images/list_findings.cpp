@@ -9,6 +9,7 @@
 
 #include "base/words.h"
 #include "decode/image_decoder.h"
+#include "pack/images/image_reader.h"
 #include "pack/images/mask_decoder.h"
 #include "types/reject.h"
 
@@ -35,10 +36,28 @@ bool is_enlarged(const FirstImage& image, const TransformSpec& transform) {
   return image.width < transform.resize_width && image.height < transform.resize_height;
 }
 
+/// Makes the masks of a list's sample, and throws ImageError where one cannot be packed. Of views, looks only
+/// whether they are there.
+void check_pairs_of(const ImageRun& run, const InputFolders& folders, const SampleList& list,
+                    std::size_t index, const FirstImage& image) {
+  MaskDecoder masks(run.spec);
+  for (const PairFolder& pair : folders.pairs) {
+    if (traits_of(pair.field.role).is_image) {
+      static_cast<void>(open_pair(folders.images, pair, list, index));
+      continue;
+    }
+    const MaskDecoder::Size size{image.width, image.height};
+    std::vector<std::uint8_t> out(masks.plan(size).sample.pixel_bytes());
+    static_cast<void>(
+        masks.make(folders.images, pair, list, index, size, run.spec.max_decode_bytes, out.data()));
+  }
+}
+
 Sampled look_at_files(const ImageRun& run, const SampleList& list) {
   const PackImagesSpec& spec = run.spec;
   const RootFolder root(run.options.root, spec.follow_symlinks);
   const std::vector<SampleField> fields = fields_of(spec, list);
+  const std::vector<PairFolder> pairs = pair_folders(spec, fields);
   Sampled sampled{.looked_at = std::min(list.size(), kLookedAt), .first_reject = {}, .first_enlarged = {}};
   ByteBuffer bytes;
   for (std::size_t i = 0; i < sampled.looked_at; ++i) {
@@ -48,6 +67,7 @@ Sampled look_at_files(const ImageRun& run, const SampleList& list) {
       load_with_retries(spec, root, list, index, bytes);
       const SampleShape pixels = list.shapes.empty() ? SampleShape() : list.shapes[index];
       const FirstImage image = probe_file(spec, file, bytes, pixels, fields);
+      make_with_retries(file, [&] { check_pairs_of(run, {root, pairs}, list, index, image); });
       if (!is_enlarged(image, spec.transform) || sampled.enlarged++ > 0) continue;
       sampled.first_enlarged =
           file + " with " + std::to_string(image.width) + "x" + std::to_string(image.height) + " pixels";

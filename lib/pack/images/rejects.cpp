@@ -36,7 +36,8 @@ void RejectLimit::add(const Reject& reject) {
   if (fail_on_error_) throw Error(ErrorCode::too_many_rejects, last + " (`on_error` fail)");
   throw Error(ErrorCode::too_many_rejects, "rejected " + std::to_string(count_) + " of " +
                                                std::to_string(row_count_) + " rows, `max_errors` allows " +
-                                               std::to_string(allowed_) + "; the last: " + last);
+                                               std::to_string(allowed_) +
+                                               " (1.0: all, and rejects.csv lists them); the last: " + last);
 }
 
 std::string rejects_csv(std::vector<Reject> rejects, const SampleList& list, std::string_view reason_column) {
