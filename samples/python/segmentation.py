@@ -22,6 +22,7 @@ import chunkhit.torch
 
 CLASSES = ["background", "disk", "square", "triangle"]
 PALETTE = [0, 0, 0, 128, 0, 0, 0, 128, 0, 128, 128, 0]  # of the masks, for people: a pixel's value is its class
+IGNORED = 255  # pixels of no class; these images have none
 SIZE = 64  # of crops
 BATCH = 10
 AIM = 0.85
@@ -101,7 +102,7 @@ def train(model, loader, epochs):
     for epoch in range(epochs):
         for batch in loader.epoch(epoch):
             optimizer.zero_grad()
-            loss = functional.cross_entropy(model(batch.images), batch.masks.long())
+            loss = functional.cross_entropy(model(batch.images), batch.masks.long(), ignore_index=IGNORED)
             loss.backward()
             optimizer.step()
             schedule.step()
@@ -115,8 +116,9 @@ def intersection_over_union(model, loader):
     model.eval()
     with torch.no_grad():
         for batch in loader:
-            pairs = count * batch.masks.long() + model(batch.images).argmax(1)
-            confusion += torch.bincount(pairs.flatten(), minlength=count * count).cpu()
+            masks = batch.masks.long()
+            pairs = count * masks + model(batch.images).argmax(1)
+            confusion += torch.bincount(pairs[masks != IGNORED], minlength=count * count).cpu()
     confusion = confusion.view(count, count)
     right = confusion.diagonal()
     return (right / (confusion.sum(0) + confusion.sum(1) - right)).tolist()
