@@ -34,6 +34,7 @@ def anchor(heading, known):
 # Code wraps instead of being cut; wide screens show pages as wide as their tables.
 STYLE = """.md-typeset pre > code { white-space: pre-wrap; overflow-wrap: anywhere; }
 .md-grid { max-width: 70rem; }
+.md-typeset dl dd { margin: 0 0 0.4em 1.5em; }
 """
 
 
@@ -132,7 +133,31 @@ def fenced(language, text):
     return f"````{language}\n{text}\n````\n"
 
 
-def members(each):
+def prose(text):
+    """Lines as text that Markdown leaves alone, but for what stands in backticks."""
+    return re.sub(r"`[^`]+`|[\\*_\[\]<>#|]", lambda found: found[0] if len(found[0]) > 1 else "\\" + found[0], text)
+
+
+def described(doc):
+    """A docstring as Markdown: `name=value` with lines that are indented below it become a list of definitions, code and tables
+    stay as they are, and all else is text."""
+    parts = []
+    for block in doc.split("\n\n"):
+        lines = block.splitlines()
+        if re.fullmatch(r"\w[\w, ]*(=.*)?", lines[0]) and len(lines) > 1 and lines[1].startswith("    "):
+            for line in lines:
+                if not line.startswith("    "):
+                    parts.append(f"\n`{line}`\n:   ")
+                else:
+                    parts[-1] += prose(line.strip()) + "\n    "
+        elif any(re.search(r"\S {2,}\S|^ {4}", line) for line in lines):
+            parts.append("\n" + fenced("text", block))
+        else:
+            parts.append("\n" + prose(block) + "\n")
+    return "\n".join(part.rstrip(" ") for part in parts) + "\n"
+
+
+def members(each, path):
     """The public methods and properties of a class, with their docstrings."""
     own = {name for base in each.__mro__ if base.__module__.startswith("chunkhit") for name in vars(base)}
     for name, value in inspect.getmembers(each):
@@ -140,22 +165,22 @@ def members(each):
         is_member = callable(value) or isinstance(value, property)
         if name.startswith("_") or name not in own or not words or not is_member:
             continue
-        head = signature(value, name) if callable(value) else name
-        yield f"**`{head}`**\n\n" + fenced("text", words)
+        head = fenced("python", signature(value, name)) if callable(value) else ""
+        yield f"#### {each.__name__}.{name} {{#{path}.{name}}}\n" + head + described(words)
 
 
 def python_page():
-    """What the package says about itself."""
+    """What the package says about itself. The options' texts are made when it is loaded, so that it is asked, not its sources."""
     page = "# Python API\n`help()` says the same. How things go together: [the package](../lib/python/README.md).\n\n"
     public = importlib.import_module("chunkhit").__all__
     for module in ("chunkhit", *(["chunkhit.torch"] if importlib.util.find_spec("torch") else [])):
         package = importlib.import_module(module)
         names = [name for name in public if getattr(getattr(package, name, None), "__module__", "").startswith(module)]
-        page += f"## {module}\n" + fenced("text", inspect.getdoc(package))
+        page += f"## {module}\n" + described(inspect.getdoc(package))
         for name in sorted(names, key=str.lower):  # chunkhit.torch has loaders of the same names
-            named = getattr(package, name)
-            page += f"### {module}.{name}\n" + fenced("python", signature(named, name))
-            page += fenced("text", inspect.getdoc(named) or "") + ("".join(members(named)) if inspect.isclass(named) else "")
+            named, path = getattr(package, name), f"{module}.{name}"
+            page += f"### {path} {{#{path}}}\n" + fenced("python", signature(named, name))
+            page += described(inspect.getdoc(named) or "") + ("".join(members(named, path)) if inspect.isclass(named) else "")
     return page
 
 

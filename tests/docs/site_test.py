@@ -60,6 +60,11 @@ def errors_of_site():
         yield "the search does not find a word of a page"
     with open(os.path.join(SITE, "lib/python/training.html"), encoding="utf-8") as file:
         text = file.read()
+    with open(os.path.join(SITE, "api/python.html"), encoding="utf-8") as file:
+        reference = file.read()
+    for expected in ('id="chunkhit.ImageLoader.epoch"', "<dt><code>batch_size=256</code></dt>"):
+        if expected not in reference:
+            yield f"api/python.html lacks {expected}"
     for expected in ('data-md-color-scheme="slate"', 'rel="next"', 'rel="prev"', "sources/lib/python/training.md.txt", "site.css"):
         if expected not in text:
             yield f"lib/python/training.html lacks {expected}"
