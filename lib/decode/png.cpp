@@ -21,6 +21,17 @@ namespace {
 constexpr std::string_view kSignature("\x89PNG\r\n\x1a\n", 8);
 constexpr std::string_view kTruncated = "truncated: the data ends before the end chunk";
 
+/// libpng's structs, which are freed also where the constructor of their owner throws.
+struct PngStructs {
+  explicit PngStructs(png_structp of_png)
+      : png(of_png), info(of_png == nullptr ? nullptr : png_create_info_struct(of_png)) {}
+  PngStructs(const PngStructs&) = delete;
+  PngStructs& operator=(const PngStructs&) = delete;
+  ~PngStructs() { png_destroy_read_struct(&png, &info, nullptr); }
+  png_structp png;
+  png_infop info;
+};
+
 /// One decompression and the state that libpng's callbacks need.
 class PngReader {
  public:
@@ -28,8 +39,9 @@ class PngReader {
   PngReader(Bytes file, DecodeMonitor& monitor)
       : monitor_(monitor),
         left_(file),
-        png_(png_create_read_struct(PNG_LIBPNG_VER_STRING, this, fail, warn)),
-        info_(png_ == nullptr ? nullptr : png_create_info_struct(png_)) {
+        structs_(png_create_read_struct(PNG_LIBPNG_VER_STRING, this, fail, warn)),
+        png_(structs_.png),
+        info_(structs_.info) {
     if (info_ == nullptr) throw std::bad_alloc();
     png_set_read_fn(png_, this, read);
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // max_pixels is the limit
@@ -45,7 +57,6 @@ class PngReader {
   }
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
-  ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
 
   /// Sets sizes, and the memory for whole rows.
   void describe(ImageHeader& header) const {
@@ -142,6 +153,7 @@ class PngReader {
   bool expands_ = false;
   bool is_last_row_ = false;
   std::size_t last_bytes_ = 0;  // read since the last row began
+  PngStructs structs_;
   png_structp png_;
   png_infop info_;
 };

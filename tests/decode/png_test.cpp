@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <ctime>
 #include <string>
@@ -61,6 +62,16 @@ TEST(PngError, FindsTruncationAtEveryLength) {
   const File file = write_png(kSmall, as_bytes(kSmallLines));
   for (std::size_t size = 0; size < file.size(); ++size)
     EXPECT_NE(decode(Bytes(file).first(size)).error, "") << size;
+}
+
+TEST(PngError, KeepsNoMemoryOfADamagedHeader) {
+  const File file = write_png(kSmall, as_bytes(kSmallLines));
+  const auto held_after = [&](int times) {
+    for (int i = 0; i < times; ++i) EXPECT_NE(decode(Bytes(file).first(20)).error, "");
+    return mallinfo2().uordblks;
+  };
+  const std::size_t before = held_after(10);
+  EXPECT_LT(held_after(1000), before + 100'000);
 }
 
 TEST(PngError, FindsAnyFlippedBitOfAChunk) {
