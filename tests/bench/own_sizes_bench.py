@@ -25,7 +25,7 @@ os.environ.setdefault("NUMBA_THREADING_LAYER", "workqueue")  # OpenMP's threads 
 try:
     import peer_ffcv
 except ModuleNotFoundError as error:
-    if error.name != "ffcv":
+    if error.name not in ("ffcv", "cv2", "numba"):
         raise
     peer_ffcv = None
 
