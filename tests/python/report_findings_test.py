@@ -1,6 +1,9 @@
 """What pack-report accuses: each test injects errors into clean packs, of which it finds nothing."""
 import io
+import os
 import re
+import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -9,6 +12,9 @@ from PIL import Image
 import chunkhit
 from chunkhit.report import write_report
 from chunkhit.report._label_errors import find_label_errors
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import browser  # noqa: E402
 
 CLASSES = ["disc", "across", "down"]
 COUNT = 90
@@ -113,6 +119,72 @@ def test_images_that_stand_out_are_found(clean, tmp_path, text, spoiled):
     assert set(shown_files(page, text)) == {"012.png", "048.png"}
 
 
+def pattern(kind, period, colors, height=48, width=64):
+    rows, columns = np.mgrid[:height, :width] // period
+    inside = {"checkers": (rows + columns) % 2, "across": rows % 2, "down": columns % 2}[kind]
+    return np.array(colors, np.uint8)[inside]
+
+
+def test_patterns_that_repeat_are_no_near_duplicates(clean, tmp_path):
+    """Of 11 pairs of a synthetic set 9 were checkerboards of other colors and periods, whose hashes and thumbnails are alike."""
+    random = np.random.default_rng(4)
+    colors = [(np.array([0, 0, 0]), np.array([255, 255, 255]))] + [tuple(random.integers(0, 256, (2, 3))) for _ in range(15)]
+    patterns = [(pattern(kind, period, pair), number % 3) for kind in ("checkers", "across", "down") for period in (1, 2, 3, 5, 10)
+                for number, pair in enumerate(colors)]
+    coded = io.BytesIO()
+    Image.fromarray(clean["train"][10][0]).save(coded, "JPEG", quality=60)
+    packs = {"train": clean["train"] + patterns[::2], "val": clean["val"] + patterns[1::2] + [(np.asarray(Image.open(coded)), clean["train"][10][1])]}
+    found, page = page_of(tmp_path, packs)
+    near = [line for line in found if line.startswith("Near-duplicates")]
+    assert len(near) == 1 and near[0].startswith("Near-duplicates: 1 pair of near-duplicates is between packs: train #10 ")
+    assert "1 pair of images looks alike" in page
+
+
+def test_images_that_show_nothing_are_a_finding_and_accuse_no_label(clean, tmp_path):
+    """Black frames and flat ones were accused as label errors, and as near-duplicates of each other."""
+    random = np.random.default_rng(5)
+    packs = {name: list(samples) for name, samples in clean.items()}
+    for number in range(60, 72):
+        dark = number % 2 == 0
+        noise = random.normal(0, 1.2 if dark else 3, (48, 64, 3)) + (3 if dark else 120)
+        packs["train"][number] = (np.clip(noise, 0, 255).astype(np.uint8), number % 3)
+        packs["val"][number] = (np.full((48, 64, 3), 90, np.uint8), number % 3)
+    found, page = page_of(tmp_path, packs)
+    assert [line.split(", the first")[0] for line in found] == [
+        f"Odd images: {name}: 12 images of 90 are of one color or nearly" for name in packs]
+    assert "labels of 24 of 180 images, which are not looked at, or nearly of one color" in page
+    assert "11 images could be left out" in page, "equal images of one color are listed"
+
+
+def test_the_most_squeezed_and_the_most_cropped_are_shown(clean, tmp_path):
+    """By the sizes of the input files, which the pack does not keep."""
+    (tmp_path / "in/a").mkdir(parents=True)
+    expected = {}
+    for number, (image, _) in enumerate(clean["train"][:40]):
+        width = 64 + 12 * number
+        turned = number == 39
+        exif = Image.Exif()
+        exif[0x0112] = 6
+        Image.fromarray(image).resize((48, width) if turned else (width, 48)).save(
+            tmp_path / f"in/a/{number:03}.png", **({"exif": exif} if turned else {}))
+        expected[f"{number:03}.png"] = width / 48
+    for name, options in (("squeezed", dict(resize=(64, 48))), ("cropped", dict(resize=48, crop=(64, 48)))):
+        chunkhit.pack_images(tmp_path / "in", tmp_path / name, progress=False, **options)
+    packs = [tmp_path / "squeezed", tmp_path / "cropped"]
+    found = write_report(packs, tmp_path / "report.html", duplicates="none")
+    page = (tmp_path / "report.html").read_text()
+    worst = sorted(expected, key=lambda name: -expected[name])[:12]
+    for text, shown in (("squeezed or stretched", lambda ratio: f"{ratio * 48 / 64:.2f} to 1"), ("to the crop", lambda ratio: f"{100 * (1 - 64 / 48 / ratio):.0f} % lost")):
+        assert sum(text in line for line in found) == 1
+        assert [name.split("/")[-1] for name in shown_files(page, text)] == worst
+        part = next(part for part in page.split('<div class="finding')[1:] if text in part)
+        assert re.findall(r"#\d+: ([^<]*)", re.sub('alt="[^"]*"', "", part))[:12] == [shown(expected[name]) for name in worst]
+    shutil.rmtree(tmp_path / "in")
+    assert write_report(packs, tmp_path / "gone.html", duplicates="none") == found
+    page = (tmp_path / "gone.html").read_text()
+    assert "which images of squeezed were squeezed or cropped most, as the input files are not there" in page
+
+
 def test_dark_images_are_normal_where_most_are(clean, tmp_path):
     found, _ = page_of(tmp_path, {"night": [(image // 8, label) for image, label in clean["train"]]})
     assert not any("nearly black" in line for line in found)
@@ -150,19 +222,81 @@ def test_groups_that_packs_share_are_shown(clean, tmp_path):
     assert len(shown_files((tmp_path / "report.html").read_text(), "Column patient")) == 2
 
 
+def noisy_photo(random, height=120, width=160):
+    coarse = random.integers(0, 256, (9, 12, 3), dtype=np.uint8)
+    smooth = np.asarray(Image.fromarray(coarse).resize((width, height), Image.BICUBIC)).astype(np.int16)
+    return np.clip(smooth + random.integers(-6, 7, smooth.shape), 0, 255).astype(np.uint8)
+
+
 def test_a_page_of_photos_is_small_and_names_no_folder(tmp_path):
     random = np.random.default_rng(9)
     for number in range(288):
         (tmp_path / f"in/{number % 24:02}").mkdir(parents=True, exist_ok=True)
-        coarse = random.integers(0, 256, (9, 12, 3), dtype=np.uint8)
-        smooth = np.asarray(Image.fromarray(coarse).resize((320, 240), Image.BICUBIC)).astype(np.int16)
-        noisy = np.clip(smooth + random.integers(-6, 7, smooth.shape), 0, 255).astype(np.uint8)
-        Image.fromarray(noisy).save(tmp_path / f"in/{number % 24:02}/{number:03}.jpg", quality=95)
+        Image.fromarray(noisy_photo(random, 240, 320)).save(tmp_path / f"in/{number % 24:02}/{number:03}.jpg", quality=95)
     chunkhit.pack_images(tmp_path / "in", tmp_path / "pack", progress=False)
     write_report(tmp_path / "pack", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert len(page) < 1_500_000 and page.count("data:image/jpeg") > 72
     assert str(tmp_path) not in page
+
+
+def test_a_page_of_many_packs_classes_and_findings_is_small(tmp_path):
+    """Images are left out where there are many; each finding that costs most, and each class that is shown, keeps some."""
+    random = np.random.default_rng(10)
+    names = [f"class of a long name, number {number:04}" for number in range(3000)]
+    shared = [noisy_photo(random) for _ in range(8)]
+    for pack in range(6):
+        with chunkhit.ImageWriter(tmp_path / f"packs/pack{pack}", classes=names) as writer:
+            for number in range(150):
+                image = noisy_photo(random)
+                odd = number < 48
+                image = [image // 8, 225 + image // 10, np.full_like(image, 90), image][number % 4] if odd else image
+                image = shared[number - 142] if number >= 142 else image
+                writer.add(image, pack * 10 if number > 80 else int(random.integers(0, 3000)), key=f"{'folder/' * 12}{pack}-{number:04}.png")
+    packs = [tmp_path / f"packs/pack{pack}" for pack in range(6)]
+    found = write_report(packs, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert len(found) > 30 and len(page.encode()) < 1_500_000 and str(tmp_path) not in page
+    assert re.search("[0-9]+ images of findings and of the contact sheet would not fit on a page of 1.5 MB", page)
+    assert len(shown_files(page, "pack0 and pack1 have 8 images in common")) >= 2
+    sheet = page.split('id="sheet"')[1]
+    shown = {anchor: len(re.findall("<figure", part)) for anchor, part in re.findall(r'id="(show\d+)">(.*?)(?=<div class="block|</section>)', sheet, re.DOTALL)}
+    assert len(shown) == 30 and min(shown.values()) >= 1
+    anchors = re.findall(r'href="#([^"]+)"', page)
+    assert set(anchors) <= set(re.findall(r'id="([^"]+)"', page)), "no link leads to an image that was left out"
+
+
+def test_a_click_on_a_class_shows_its_images_alone(clean, tmp_path):
+    page = page_of(tmp_path, clean)[1]
+    classes = page.split('<section id="classes">')[1].split("</section>")[0]
+    links = dict((name, anchor) for anchor, name in re.findall(r'<a href="#(show\d+)">([^<]*)</a>', classes))
+    assert set(links) == set(CLASSES)
+    for name, anchor in links.items():
+        block = re.search(f'id="{anchor}">(.*?)(?=<div class="block|</section>)', page, re.DOTALL).group(1)
+        assert f"<h3>{name}</h3>" in block and 'href="#sheet">All classes' in block
+        assert set(re.findall(r'figcaption title="(\d+).png"', block)) <= {f"{number:03}" for number in range(COUNT) if CLASSES[number % 3] == name}
+    if browser.CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    everything = browser.look(tmp_path / "report.html")["visible"]
+    for anchor in links.values():
+        seen = browser.look(tmp_path / "report.html", fragment=f"#{anchor}")["visible"]
+        assert seen == [block for block in everything if block == anchor] == [anchor]
+
+
+def test_charts_have_names_in_words_and_tables(clean, tmp_path):
+    page = page_of(tmp_path, clean)[1]
+    charts = re.findall(r'<svg class="chart" role="img" aria-labelledby="([^"]*)"[^>]*><title id="([^"]*)">([^<]*)</title>', page)
+    assert len(charts) == page.count("<svg") > 2 and all(named == own for named, own, _ in charts)
+    assert len({own for _, own, _ in charts}) == len(charts)
+    brightness = next(said for own, _, said in charts if own == "brightness-said")
+    low, high, half = re.search(r"train: half lies between ([\d.]+) and ([\d.]+), the median is about ([\d.]+)", brightness).groups()
+    means = [(image.astype(float) @ [0.299, 0.587, 0.114]).mean() for image, _ in clean["train"]]
+    np.testing.assert_allclose([float(low), float(half), float(high)], np.quantile(means, [0.25, 0.5, 0.75]), atol=4)
+    table = re.search(r'<details class="numbers">.*?</details>', page[page.index('id="brightness"'):], re.DOTALL).group()
+    rows = [re.findall("<td>([^<]*)</td>", row) for row in re.findall("<tr>(.*?)</tr>", table)][1:]
+    assert 2 < len(rows) <= 8 and sum(float(row[1][:-2]) for row in rows) == pytest.approx(100, abs=1)
+    assert '<span class="hidden">train: </span>30' in page and 'role="listitem"' in page
+    assert 'alt=""' not in page
 
 
 def test_labels_stand_below_images(tmp_path):

@@ -10,6 +10,8 @@ from chunkhit.report._image_scan import spread_samples
 from chunkhit.report._page import bytes_text, short_name
 from chunkhit.report._perceptual import MAX_BITS, different_bits, near_pairs, perceptual_hash
 
+from report_test import command, photos  # noqa: F401: a fixture
+
 
 def test_near_pairs_end_at_the_most_that_are_wanted():
     pairs, is_cut = near_pairs(np.zeros((3000, 2), np.uint64), 1000)
@@ -68,3 +70,14 @@ def test_progress_says_how_long_reading_takes(packs, tmp_path, monkeypatch):
     assert [event["rows_done"] for event in events] == list(range(10, 101, 10))
     assert events[0] == {"phase": "reading hdf5", "rows_done": 10, "rows_total": 100, "rejected": 0, "seconds_left": 18.0}
     assert events[-1]["seconds_left"] == 0
+
+
+def test_command_prints_the_worst_findings_and_where_the_page_is(photos, tmp_path):  # noqa: F811
+    page = tmp_path / "report.html"
+    code, text = command(photos / "packs", "-o", page)
+    expected = write_report(photos / "packs", tmp_path / "again.html")
+    lines = text.splitlines()
+    assert code == 0 and lines[0] == f"{page}: {len(expected)} findings, the worst:" and len(expected) > 3
+    assert lines[1:] == [f"  {line}" for line in expected[:3]]
+    code, text = command(photos / "packs", "-o", page, LC_ALL="C", PYTHONIOENCODING="ascii")
+    assert code == 0 and len(text.splitlines()) == 4

@@ -37,6 +37,7 @@ window.addEventListener("load", () => {
     cut: Array.from(document.querySelectorAll("body *:not(svg *)")).filter(element => {
       const box = element.getBoundingClientRect();
       return box.width && box.right > document.documentElement.clientWidth + 1; }).map(element => element.outerHTML.slice(0, 80)),
+    visible: Array.from(document.querySelectorAll("#sheet .block[id]")).filter(block => block.clientHeight).map(block => block.id),
     enlarged: (() => { const figure = document.querySelector("figure:target");
                        return figure && [getComputedStyle(figure).position, figure.querySelector("img").clientHeight]; })()};
   const text = document.createElement("pre");

@@ -59,7 +59,7 @@ def draw_card(title: str, sections: Sequence[Section], findings: Sequence[Tuple[
     draw.text((EDGE, 34), wrapped(title, font(40, True), inside, 1)[0], TEXT, font(40, True))
     keys = " · ".join(f"{number} {what}" for section in sections for number, what in section.keys)
     draw.text((EDGE, 92), wrapped(keys, font(22), inside, 1)[0] if keys else "", MUTED, font(22))
-    top = 144 + draw_tiles(card, [source for section in sections for source, _ in section.tiles], 140)
+    top = 144 + draw_tiles(card, [source for section in sections for source, _, _ in section.tiles], 140)
     count = len(findings)
     heading = "Nothing odd was found in what was checked." if not count else f"{count} finding{'s' * (count > 1)}, the worst:"
     draw.text((EDGE, top), heading, MUTED, font(22))

@@ -2,14 +2,15 @@
 CSS variables, so that light and dark mode have their own."""
 from __future__ import annotations
 
+import html
 import io
 import re
 import warnings
-from typing import Any, Dict, NamedTuple, Sequence
+from typing import Any, Dict, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from .._error import Error
+from .._error import Error, counted
 from ._page import Bar, Bars
 
 # A color of matplotlib stands for each variable of the page's style.
@@ -25,6 +26,7 @@ STYLE: Dict[str, Any] = {
     "axes.unicode_minus": False,
 }
 WIDTH, HEIGHT = 3.7, 2.3  # inches: as wide as a phone, and a third of a desktop's page
+TABLE_ROWS = 8  # of a chart's numbers, which bins are summed into
 
 
 class Series(NamedTuple):
@@ -62,12 +64,18 @@ def plain(number: float) -> str:
     return f"{number:,.0f}" if abs(number) >= 100 or number == int(number) else f"{number:.3g}"
 
 
+def short(number: float) -> str:
+    """The same with three digits that count, below 10,000 without commas: numbers of an axis, as years."""
+    return plain(number) if abs(number) >= 10_000 else f"{number:.4g}"
+
+
 def css(color: str) -> str:
     return f"var(--{VARIABLES[color]})" if color in VARIABLES else color
 
 
-def bars(labels: Sequence[str], all_series: Sequence[Series], unit: str = "") -> Bars:
-    """Bars with their numbers. Those of several packs are as long as their shares of the pack; with a unit, as the numbers."""
+def bars(labels: Sequence[str], all_series: Sequence[Series], unit: str = "", links: Mapping[str, str] = {}) -> Bars:
+    """Bars with their numbers. Those of several packs are as long as their shares of the pack; with a unit, as the numbers. Labels with
+    an anchor in `links` lead there."""
     tables = [np.asarray(series.values, dtype=float) for series in all_series]
     is_shares = len(tables) > 1 and not unit
     lengths = [table / max(table.sum(), 1e-12) if is_shares else table for table in tables]
@@ -79,7 +87,7 @@ def bars(labels: Sequence[str], all_series: Sequence[Series], unit: str = "") ->
                 css(series.color if isinstance(series.color, str) else series.color[row]))
             for series, table, length in zip(all_series, tables, lengths)]))
     names = [(series.name, css(series.color)) for series in all_series if isinstance(series.color, str)]
-    return Bars(names if len(names) > 1 else [], rows)
+    return Bars(names if len(names) > 1 else [], rows, links)
 
 
 def check_fonts() -> None:
@@ -110,29 +118,63 @@ class Chart:
         self.axes: Any = self._figure.subplots()
         self.axes.set_title(title)
 
-    def svg(self) -> str:
+    def svg(self, said: str) -> str:
+        """What was drawn, with the words that a screen reader says instead."""
         written = io.StringIO()
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing")  # browsers have more fonts
             metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
             self._figure.savefig(written, format="svg", metadata=metadata)
         self._style.__exit__(None, None, None)
-        return inline(written.getvalue(), self._name)
+        return inline(written.getvalue(), self._name, said)
 
 
-def inline(svg: str, name: str) -> str:
-    """The SVG as an element of the page: ids of its own, variables for colors, as wide as there is room."""
+def inline(svg: str, name: str, said: str) -> str:
+    """The SVG as an element of the page: a title in words, ids of its own, variables for colors, as wide as there is room."""
     svg = svg[svg.index("<svg"):]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
     for color, variable in VARIABLES.items():
         svg = svg.replace(color, f"var(--{variable})")
     svg = re.sub(r"font: ([0-9.]+)px [^;\"]*", r"font-size: \1px", svg)
-    return '<svg class="chart" role="img"' + re.sub(r'\s(?:width|height)="[0-9.]+pt"', "", svg[4:], count=2)
+    svg = re.sub(r'\s(?:width|height)="[0-9.]+pt"', "", svg[4:], count=2)
+    return f'<svg class="chart" role="img" aria-labelledby="{name}-said"' + \
+        re.sub(">", lambda _: f'><title id="{name}-said">{html.escape(said)}</title>', svg, count=1)
+
+
+def quantile(counts: Any, edges: Any, share: float) -> float:
+    """Where this share of what was counted is below, as if each bin were even."""
+    sums = np.concatenate([[0.0], np.cumsum(np.asarray(counts, dtype=float))])
+    return float(np.interp(share * sums[-1], sums, np.asarray(edges, dtype=float)))
+
+
+def histogram_words(panel: Panel) -> str:
+    """What the histogram shows: of each series where its middle half lies."""
+    said = [f"{panel.title or 'Histogram'} by {panel.x_label}"]
+    for series in panel.series:
+        low, half, high = (short(quantile(series.values, panel.edges, share)) for share in (0.25, 0.5, 0.75))
+        said.append(f"{series.name}: half lies between {low} and {high}, the median is about {half}" if np.sum(series.values) > 0 else
+                    f"{series.name}: nothing")
+    return "; ".join([*said, *(mark.name for mark in panel.marks)])
+
+
+def histogram_table(panel: Panel) -> str:
+    """HTML of the numbers as a table that opens by a click."""
+    used = np.flatnonzero(np.sum([np.asarray(series.values) for series in panel.series], axis=0))
+    if not len(used):
+        return ""
+    cuts = np.unique(np.linspace(used[0], used[-1] + 1, min(TABLE_ROWS, used[-1] + 1 - used[0]) + 1).astype(int))
+    unit = " %" if panel.title.endswith(("% of each pack", "% of pixels")) else ""
+    rows = [[f"{short(panel.edges[begin])} to {short(panel.edges[end])}",
+             *(plain(float(np.sum(series.values[begin:end]))) + unit for series in panel.series)] for begin, end in zip(cuts[:-1], cuts[1:])]
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in (panel.x_label, *(series.name for series in panel.series)))
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<details class="numbers"><summary>{html.escape(panel.title or "numbers")} as a table</summary><table><tr>{head}</tr>{body}</table>' \
+        "</details>"
 
 
 def histogram(name: str, panel: Panel) -> str:
-    """Counts between edges: of one series filled, of several as outlines with their names above."""
+    """HTML of counts between edges: of one series filled, of several as outlines with their names above; the numbers as a table."""
     chart = Chart(name, panel.title)
     axes = chart.axes
     for series in panel.series:
@@ -150,7 +192,7 @@ def histogram(name: str, panel: Panel) -> str:
         axes.set_xscale("log")
         log_ticks(axes, panel.edges)
     draw_marks(axes, panel)
-    return chart.svg()
+    return chart.svg(histogram_words(panel)) + histogram_table(panel)
 
 
 def pack_histogram(name: str, panel: Panel) -> str:
@@ -210,7 +252,7 @@ def ranks(name: str, title: str, all_series: Sequence[Series]) -> str:
     """Numbers from the largest to the smallest, both axes logarithmic; dots are at the medians."""
     chart = Chart(name, title)
     axes = chart.axes
-    most = 1
+    most, said = 1, [title]
     for series in all_series:
         values = np.sort(np.asarray(series.values))[::-1]
         values = values[values > 0]
@@ -218,6 +260,7 @@ def ranks(name: str, title: str, all_series: Sequence[Series]) -> str:
         axes.loglog(picks + 1, values[picks], color=series.color, marker="o" if len(values) < 30 else None, markersize=3)
         axes.plot((len(values) + 1) / 2, float(np.median(values)), "o", color=series.color, markersize=4)
         most = max(most, int(values[0]))
+        said.append(f"{series.name}: the most are {plain(values[0])}, the median is {plain(float(np.median(values)))} of {len(values):,}")
     axes.set_ylim(0.8, 3 * most)
     axes.set_xlabel("rank")
     axes.grid(linewidth=0.6)
@@ -225,7 +268,7 @@ def ranks(name: str, title: str, all_series: Sequence[Series]) -> str:
         axis.set_major_formatter(lambda value, _: plain(value))
         axis.set_minor_formatter("")
     name_series(axes, all_series)
-    return chart.svg()
+    return chart.svg("; ".join(said))
 
 
 def density_map(name: str, title: str, density: Any) -> str:
@@ -245,4 +288,5 @@ def density_map(name: str, title: str, density: Any) -> str:
     axes.set(xlabel="items, %", ylabel="users, %")
     for side in ("top", "right"):
         axes.spines[side].set_visible(True)
-    return chart.svg()
+    return chart.svg(f"{title}: map of ratings, items across, users down; {counted(int((density > 0).sum()), 'cell')} of {density.size:,} "
+                     f"have ratings, at most {100 * float(density.max(initial=0)):.3g} % of a cell")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -18,6 +19,8 @@ from ._page import Section, all_findings, page_text
 
 DEFAULT_SAMPLES = 10_000
 SPLITS = ("train", "validation", "val", "test")
+SHOWN_FINDINGS = 3  # on the terminal
+FINDING_TEXT = 240  # letters of each
 DUPLICATES = ("auto", "all", "none")
 
 
@@ -188,6 +191,13 @@ def parser() -> argparse.ArgumentParser:
     return flags
 
 
+def summary(page: str, found: Sequence[str]) -> str:
+    """What the terminal shows: where the page is, and the worst findings."""
+    lines = [f"{page}: {counted(len(found), 'finding')}{', the worst:' if len(found) > SHOWN_FINDINGS else ':' if found else ''}"]
+    lines += [f"  {text if len(text) <= FINDING_TEXT else text[:FINDING_TEXT - 1] + '…'}" for text in found[:SHOWN_FINDINGS]]
+    return "\n".join(lines)
+
+
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Runs the command; returns the exit code."""
     options = parse_flags(parser(), arguments)
@@ -195,7 +205,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         found = write_report(options.packs, options.output, bench=options.bench, samples=options.samples, seed=options.seed,
                              duplicates=options.duplicates, near_duplicates=options.near_duplicates, progress=None,
                              card=options.card)
-        print(f"{shown(options.output)}: {counted(len(found), 'finding')}", flush=True)
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not have the letters of names
+        print(summary(shown(options.output), found), flush=True)
     except Error as error:
         print_error("pack-report", shown(error._flag_text), error.code)
         return error.exit_code

@@ -12,7 +12,7 @@ from .._figures import MAX_PIXELS, MAX_SIDE, Figure, data_uri, fields_below, fig
 from ._image_scan import ImageScan, chosen_of_classes
 from ._page import Block
 
-MAX_CLASSES = 24
+MAX_CLASSES = 30  # of the largest and the smallest, half each, that charts and the sheet show
 MAX_OF_CLASS = 12
 PLAIN = 36  # of a pack without classes
 PAGE_PIXELS = 1_500_000  # of all images of a sheet
@@ -34,7 +34,8 @@ def images_a_class(scans: Sequence[ImageScan], class_count: int) -> int:
     pixels = float(np.mean([np.minimum(scan.sizes.prod(axis=1), MAX_PIXELS).mean() * (1 + len(fields_below(scan.info)))
                             for scan in scans]))
     fitting = PAGE_PIXELS / (pixels * max(1, class_count) * len(scans))
-    return int(np.clip(fitting, 3, max(3, MAX_OF_CLASS // len(scans))))
+    least = 3 if len(scans) < 3 else 1
+    return int(np.clip(fitting, least, max(least, MAX_OF_CLASS // len(scans))))
 
 
 def plain_block(scan: ImageScan, number: int, seed: int) -> Block:
@@ -46,11 +47,24 @@ def plain_block(scan: ImageScan, number: int, seed: int) -> Block:
                  figures=figures_of(scan, samples.tolist(), f"sheet{number}", side_of([scan], len(samples))))
 
 
+def shown_classes(scans: Sequence[ImageScan]) -> List[str]:
+    """Names of the classes of all packs by how many images they have; of many the first and the last that have any."""
+    totals: Dict[str, int] = {}
+    for scan in scans:
+        for name, count in scan.class_counts.items():
+            totals[name] = totals.get(name, 0) + count
+    ordered = sorted(totals, key=lambda name: -totals[name])
+    if len(ordered) <= MAX_CLASSES:
+        return ordered
+    filled = [name for name in ordered if totals[name]]
+    return filled if len(filled) <= MAX_CLASSES else filled[:MAX_CLASSES // 2] + filled[-(MAX_CLASSES // 2):]
+
+
 def sheet_blocks(scans: Sequence[ImageScan], seed: int) -> List[Block]:
     """A block of each class with images of all packs; of a pack without classes one of some images."""
     classed = [(number, scan) for number, scan in enumerate(scans) if scan.has_classes]
-    filled = {scan.names[entry["id"]]: None for _, scan in classed for entry in scan.info["classes"] if entry["samples"]}
-    names = [list(filled)[at] for at in np.linspace(0, len(filled) - 1, min(MAX_CLASSES, len(filled))).astype(int)]
+    filled = {name for _, scan in classed for name, count in scan.class_counts.items() if count}
+    names = [name for name in shown_classes([scan for _, scan in classed]) if name in filled]
     count = images_a_class(scans, len(names))
     side = side_of(scans, count * len(names) * len(scans))
     found: Dict[str, List[Tuple[str, List[Figure]]]] = {name: [] for name in names}
@@ -62,8 +76,8 @@ def sheet_blocks(scans: Sequence[ImageScan], seed: int) -> List[Block]:
             if len(scans) > 1:
                 figures = [figure._replace(caption=f"{scan.name} {figure.caption}") for figure in figures]
             found[scan.names[class_id]].append((f"{len(samples)} of {counted(own, 'image')} of {scan.name}", figures))
-    return [Block(name, ", ".join(note for note, _ in parts), figures=[figure for _, figures in parts for figure in figures])
-            for name, parts in found.items()] + \
+    return [Block(name, ", ".join(note for note, _ in parts), figures=[figure for _, figures in parts for figure in figures],
+                  anchor=f"show{number}") for number, (name, parts) in enumerate(found.items())] + \
         [plain_block(scan, number, seed) for number, scan in enumerate(scans) if not scan.has_classes]
 
 
@@ -86,5 +100,5 @@ def sheet_note(scans: Sequence[ImageScan], class_count: int) -> str:
     if below:
         note += f" Below an image: {', '.join(below)}."
     if class_count > MAX_CLASSES:
-        note += f" {MAX_CLASSES} of {class_count:,} classes are shown, evenly spread over their ids."
+        note += f" Of {class_count:,} classes with images the {MAX_CLASSES // 2} largest and the {MAX_CLASSES // 2} smallest are shown."
     return note

@@ -7,10 +7,11 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tu
 import numpy as np
 
 from .._error import counted
+from .._figures import upright
 from .._pages import shown
 from ._contact_sheet import figures_of
 from ._image_findings import SIDE, finding_figures
-from ._image_scan import DUPLICATE_BYTES, NEAR_IMAGES, ImageScan, keys_of
+from ._image_scan import DUPLICATE_BYTES, NEAR_IMAGES, Array, ImageScan, keys_of
 from ._page import LEAK, MISLABELED, Block, Finding, Row, Section, bytes_text, looked_at
 from ._perceptual import FLAT, MAX_BITS, near_groups
 
@@ -18,6 +19,9 @@ SHOWN_GROUPS = 100
 SHOWN_OF_GROUP = 6
 SHOWN_PAIRS = 6  # side by side
 MIN_ALIKE = 0.99  # correlation of thumbnails of near-duplicates
+MAX_COMPARED = 5000  # pairs whose pixels are compared
+PIXELS = 64  # of a side of images, at most, whose pixels are compared
+MIN_EQUAL, MAX_GAIN, MAX_SHIFT = 0.95, 1.5, 32  # correlation of pixels, ratio of contrasts, difference of a channel's mean, of 255
 
 
 class Found(NamedTuple):
@@ -113,6 +117,12 @@ def has_other_labels(scans: Sequence[ImageScan], group: Sequence[Found]) -> bool
     return len(labels - {"-1"}) > 1  # -1: none
 
 
+def is_single(scans: Sequence[ImageScan], found: Found) -> bool:
+    """Whether the image is of one color."""
+    hashes = scans[found.scan].hashes
+    return bool(hashes.is_single[np.searchsorted(hashes.samples, found.sample)])
+
+
 def duplicate_section(scans: Sequence[ImageScan]) -> Section:
     section = Section("duplicates", "Exact duplicates", checks=["equal images of different labels"])
     section.checks += ["equal images in two packs"] if len(scans) > 1 else []
@@ -122,12 +132,13 @@ def duplicate_section(scans: Sequence[ImageScan]) -> Section:
     if not groups:
         section.blocks.append(Block("", f"No two images have equal pixels. {coverage(scans)}"))
         return section
-    for (first, second), count in pairs_of_packs(scans, groups).items():
-        both = [group for group in groups if {first, second} <= {found.scan for found in group}]
+    telling = [group for group in groups if not is_single(scans, group[0])]  # others are equal by chance, and a finding of their own
+    for (first, second), count in pairs_of_packs(scans, telling).items():
+        both = [group for group in telling if {first, second} <= {found.scan for found in group}]
         section.findings.append(Finding(
             LEAK, f"{scans[first].name} and {scans[second].name} have {counted(count, 'image')} in common: "
             "what is learned from one is measured on the other", side_by_side(scans, [one_of_each(group) for group in both], "shared")))
-    others = [group for group in groups if has_other_labels(scans, group)]
+    others = [group for group in telling if has_other_labels(scans, group)]
     if others:
         section.findings.append(Finding(
             MISLABELED, f"{counted(len(others), 'group')} of equal images {'has' if len(others) == 1 else 'have'} different labels: "
@@ -170,6 +181,37 @@ def confirmed(thumbs: np.ndarray[Any, Any], pairs: Sequence[Tuple[int, int, int]
     return kept
 
 
+def small_pixels(scans: Sequence[ImageScan], wanted: Sequence[Found]) -> Dict[Found, Any]:
+    """Images of at most PIXELS pixels a side, of 1 or 3 channels, by what was found."""
+    from PIL import Image  # type: ignore
+
+    found = {}
+    for number, scan in enumerate(scans):
+        samples = np.array(sorted({one.sample for one in wanted if one.scan == number}), np.int64)
+        for begin in range(0, len(samples), 64):
+            for sample, image in zip(samples[begin:begin + 64].tolist(), scan.dataset[samples[begin:begin + 64]][0]):
+                pixels = upright(image, scan.info)
+                pixels = pixels[..., :3] if pixels.shape[2] >= 3 else pixels[..., 0]
+                whole = Image.fromarray(np.ascontiguousarray(pixels))
+                found[Found(number, sample)] = whole.resize((min(PIXELS, whole.width), min(PIXELS, whole.height)), Image.BOX)
+    return found
+
+
+def are_equal_pixels(first: Any, second: Any) -> bool:
+    """Whether images of at most PIXELS pixels a side agree, but for noise and a small change of brightness and contrast. Patterns that
+    repeat have alike hashes and thumbnails whatever their colors and periods."""
+    from PIL import Image
+
+    mode = "RGB" if first.mode == second.mode == "RGB" else "L"
+    size = (min(first.width, second.width), min(first.height, second.height))
+    both: List[Array] = [np.asarray(one.convert(mode).resize(size, Image.BOX), np.float32).reshape(-1, len(mode)) for one in (first, second)]
+    if np.abs(both[0].mean(axis=0) - both[1].mean(axis=0)).max() > MAX_SHIFT:
+        return False
+    one, other = (pixels - pixels.mean() for pixels in both)
+    lengths = float(np.linalg.norm(one)) + 1e-6, float(np.linalg.norm(other)) + 1e-6
+    return float((one * other).sum()) >= MIN_EQUAL * lengths[0] * lengths[1] and max(lengths) <= MAX_GAIN * min(lengths)
+
+
 def near_section(scans: Sequence[ImageScan]) -> Section:
     """Near-duplicates; the scans have perceptual hashes."""
     section = Section("near-duplicates", "Near-duplicates", checks=["near-duplicates of different labels"])
@@ -178,10 +220,13 @@ def near_section(scans: Sequence[ImageScan]) -> Section:
     hashes, contrast, thumbs = (np.concatenate([getattr(scan.hashes, key) for scan in scans])
                                 for key in ("perceptual", "contrast", "thumbs"))
     near, flat, is_cut = near_groups(hashes, contrast, compared.digests)
-    pairs = [(compared.found(first), compared.found(second), bits) for first, second, bits in confirmed(thumbs, near)]
-    section.unchecked += [f"near-duplicates beyond the first {len(near):,} pairs"] if is_cut else []
+    alike = [(compared.found(first), compared.found(second), bits) for first, second, bits in confirmed(thumbs, near)]
+    is_cut = is_cut or len(alike) > MAX_COMPARED
+    pixels = small_pixels(scans, [found for pair in alike[:MAX_COMPARED] for found in pair[:2]])
+    pairs = [pair for pair in alike[:MAX_COMPARED] if are_equal_pixels(pixels[pair[0]], pixels[pair[1]])]
+    section.unchecked += [f"near-duplicates beyond the first {min(len(alike), MAX_COMPARED):,} pairs of alike thumbnails"] if is_cut else []
     note = (f"{coverage(scans)} Hashes of brightness gradients (128 bits) that differ in at most {MAX_BITS} bits, of images whose "
-            f"thumbnails correlate by {MIN_ALIKE:g}; plain scenes may resemble each other. {counted(flat, 'image')} of a contrast below "
+            f"thumbnails correlate by {MIN_ALIKE:g} and whose pixels agree. {counted(flat, 'image')} of a contrast below "
             f"{FLAT:g} {'is' if flat == 1 else 'are'} left out.")
     if not pairs:
         section.blocks.append(Block("", f"No two images look alike. {note}"))

@@ -9,16 +9,15 @@ from .._error import counted
 from .._figures import Figure
 from .._pages import shown
 from ._contact_sheet import figures_of
-from ._image_scan import Array, ImageScan
+from ._image_scan import DARK, LIGHT, MAX_NORMAL, Array, ImageScan
 from ._label_errors import MIN_SCORE, NEIGHBORS, Suspect, find_label_errors
 from ._page import LOST, MISLABELED, ODD, UNEVEN, Finding, Row, Section, share_text
+from ._perceptual import FLAT
 
 SIDE = 112  # to which images of findings are shrunk, so that a page of many findings stays small
 SHOWN_SUSPECTS = 20
 SHOWN_NEIGHBORS = 3
 SHOWN_ODD = 12
-DARK, LIGHT, FLAT = 48.0, 208.0, 2.0  # of 255: of nearly all pixels, of nearly all pixels, standard deviation
-MAX_NORMAL = 0.5  # share of a pack's images from which on a look is its way
 FAR = 6.0  # deviations from the median, by the median of deviations, that stand out
 MIN_SPREAD = 0.1  # of a logarithm, below which deviations count as this
 NARROW = 3.0  # aspect ratio
@@ -39,7 +38,7 @@ def finding_figures(scan: ImageScan, samples: Sequence[int], prefix: str) -> Lis
 
 
 class Suspects(NamedTuple):
-    """Images of all packs whose features are known, in a row, with those whose labels are probably wrong."""
+    """Images of all packs whose features are known and that are not plain, in a row, with those whose labels are probably wrong."""
 
     scan_of: Array  # position of each one's pack
     sample_of: Array
@@ -52,10 +51,12 @@ class Suspects(NamedTuple):
 
 def find_suspects(scans: Sequence[ImageScan], min_score: float = MIN_SCORE) -> Suspects:
     names: Dict[str, int] = {}
-    labels = np.array([names.setdefault(class_of(scan, sample), len(names)) for scan in scans for sample in scan.probed], np.int64)
-    scan_of = np.repeat(np.arange(len(scans)), [len(scan.probed) for scan in scans])
-    samples = np.concatenate([scan.probed for scan in scans])
-    check = find_label_errors(np.concatenate([scan.features for scan in scans]), labels, min_score)
+    kept = [~scan.is_plain[np.searchsorted(scan.looked, scan.probed)] for scan in scans]
+    judged = [scan.probed[is_kept] for scan, is_kept in zip(scans, kept)]
+    labels = np.array([names.setdefault(class_of(scan, sample), len(names)) for scan, own in zip(scans, judged) for sample in own], np.int64)
+    scan_of = np.repeat(np.arange(len(scans)), [len(own) for own in judged])
+    samples = np.concatenate(judged)
+    check = find_label_errors(np.concatenate([scan.features[is_kept] for scan, is_kept in zip(scans, kept)]), labels, min_score)
     return Suspects(scan_of, samples, list(names), labels, check.suspects, check.agreement, check.checked)
 
 
@@ -75,7 +76,8 @@ def suspect_section(scans: Sequence[ImageScan]) -> Section:
         return section
     section.checks.append("labels that the nearest images contradict")
     if suspects.checked < total:
-        section.unchecked.append(f"labels of {total - suspects.checked:,} of {total:,} images")
+        section.unchecked.append(f"labels of {total - suspects.checked:,} of {total:,} images, which are not looked at, or nearly of one "
+                                 "color")
     if suspects.found:
         count = len(suspects.found)
         text = (f"{counted(count, 'label')} {'is' if count == 1 else 'are'} probably wrong, of {suspects.checked:,} that were checked: "
@@ -110,13 +112,14 @@ def has_deep(scan: ImageScan) -> bool:
 
 def odd_looks(scan: ImageScan) -> List[Tuple[str, str, Array, Array]]:
     """Looks that stand out: an anchor, a text, whether images have it, and by what they are ordered, ascending."""
-    is_black = (scan.lightest < DARK) & has_deep(scan)  # whatever their contrast, which 16 bits lost
-    flat = (scan.contrast < FLAT) & ~is_black
+    is_dark, is_bright = scan.lightest < DARK, scan.darkest > LIGHT
+    is_black = is_dark & has_deep(scan)  # whatever their contrast, which 16 bits lost
+    flat = (scan.contrast < np.where(is_dark | is_bright, FLAT / 2, FLAT)) & ~is_black
     ratio = scan.sizes[:, 1] / scan.sizes[:, 0]
     lengths = np.maximum(ratio, 1 / ratio)
-    return [("dark", "nearly black", ~flat & (scan.lightest < DARK), scan.lightest),
-            ("bright", "nearly white", ~flat & (scan.darkest > LIGHT), -scan.darkest),
-            ("flat", "of one color", flat, scan.contrast),
+    return [("dark", "nearly black", ~flat & is_dark, scan.lightest),
+            ("bright", "nearly white", ~flat & is_bright, -scan.darkest),
+            ("flat", "of one color or nearly", flat, scan.contrast),
             ("blurred", "much more blurred than the others", ~flat & far_below(scan.sharpness), scan.sharpness),
             ("narrow", f"longer than {NARROW:g} to 1, and most others are not", (lengths > NARROW) & far_below(1 / lengths), -lengths)]
 

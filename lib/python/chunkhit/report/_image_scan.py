@@ -15,7 +15,7 @@ from .._datasets import ImageDataset
 from .._figures import upright
 from .._pages import shown
 from ._label_errors import FEATURES, features
-from ._perceptual import perceptual_hash, shrink
+from ._perceptual import FLAT, perceptual_hash, shrink
 
 GROUP_BYTES = 16 << 20
 CACHE_BYTES = 128 << 20  # of a pack's chunks
@@ -26,6 +26,8 @@ NEAR_IMAGES = 200_000  # of all packs, up to which near-duplicates are looked fo
 LABEL_IMAGES = 20_000  # of all packs, among which label errors are looked for
 NO_SAMPLE = np.iinfo(np.int64).max
 THUMB = 16  # pixels of a side of the thumbnails by which near-duplicates are confirmed
+DARK, LIGHT = 48.0, 208.0  # of 255: of nearly all pixels of an image that is nearly black, or white
+MAX_NORMAL = 0.5  # share of a pack's images from which on a look is its way
 
 Array = np.ndarray[Any, Any]
 Report = Optional[Callable[[Dict[str, Any]], None]]
@@ -60,6 +62,7 @@ class Hashes:
 
     samples: Array  # ascending
     digests: Array  # uint64 (n, 2): of shape and pixels
+    is_single: Array  # bool (n,): whether all pixels are equal
     perceptual: Array  # uint64 (n, 2); empty without near-duplicates
     contrast: Array  # float32 (n,): standard deviation of brightness; empty without near-duplicates
     thumbs: Array  # uint8 (n, THUMB * THUMB): brightness; empty without near-duplicates
@@ -67,7 +70,7 @@ class Hashes:
     @staticmethod
     def room(samples: Array, near_duplicates: bool) -> "Hashes":
         count = len(samples) if near_duplicates else 0
-        return Hashes(samples, np.zeros((len(samples), 2), np.uint64), np.zeros((count, 2), np.uint64),
+        return Hashes(samples, np.zeros((len(samples), 2), np.uint64), np.zeros(len(samples), bool), np.zeros((count, 2), np.uint64),
                       np.zeros(count, np.float32), np.zeros((count, THUMB * THUMB), np.uint8))
 
     def add(self, at: int, image: Array, gray: Array) -> None:
@@ -75,6 +78,7 @@ class Hashes:
         shape = struct.pack("<IIII", *image.shape, 0)
         digest = hashlib.blake2b(np.ascontiguousarray(image).data, digest_size=16, salt=shape).digest()
         self.digests[at] = np.frombuffer(digest, np.uint64)
+        self.is_single[at] = (image[:1] == image[:1, :1]).all() and (image == image[:1]).all()
         if len(self.contrast):
             self.perceptual[at] = perceptual_hash(gray)
             self.thumbs[at] = np.rint(shrink(gray, THUMB, THUMB)).ravel()
@@ -113,6 +117,27 @@ class ImageScan:
     def has_classes(self) -> bool:
         """Whether its labels are classes, and there are any."""
         return self.labels.ndim == 1 and any(entry["id"] != -1 for entry in self.info["classes"])
+
+    @property
+    def is_plain(self) -> Array:
+        """Whether each of `looked` shows nothing to compare: nearly one color, or nearly black or white where most others are not."""
+        found = self.contrast < FLAT
+        for is_so in (self.lightest < DARK, self.darkest > LIGHT):
+            if len(is_so) and np.mean(is_so) <= MAX_NORMAL:
+                found = found | is_so
+        return np.asarray(found)
+
+    @property
+    def class_counts(self) -> Dict[str, int]:
+        """Images of each class, or of each label column where labels are 0 and 1, by name."""
+        if self.label_sets:
+            return self.label_sets
+        ids, counts = np.unique(self.labels, return_counts=True)
+        table = {name: 0 for name in self.names.values()}
+        for class_id, count in zip(ids.tolist(), counts.tolist()):
+            name = self.names.get(class_id, f"class {class_id}")
+            table[name] = table.get(name, 0) + count
+        return table
 
     @property
     def label_sets(self) -> Dict[str, int]:

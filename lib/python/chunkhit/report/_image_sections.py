@@ -9,19 +9,19 @@ from . import _charts as charts
 from .._error import Error, counted
 from .._pages import shown
 from ._charts import Panel, Series
-from ._contact_sheet import sheet_blocks, sheet_note, tile
+from ._contact_sheet import MAX_CLASSES, sheet_blocks, sheet_note, shown_classes, tile
 from ._image_findings import small_class_findings
 from ._image_scan import ImageScan, mask_names
 from ._pack_tables import Reason, reasons_of, run_of
 from ._page import Block, Section, bytes_text, looked_at, share_text
+from ._perceptual import FLAT
 
 MAX_RATIO = 10  # of the largest class to the smallest before it is a warning
-SHOWN_CLASSES = 30
 TILES = 48
 MAX_FILTERS = 8  # packs that page.html can show alone
 ORDERS = ("sequential", "windowed", "random")
 CHECKS = ["sizes of the packs' files and hashes of the chunks that were read"]
-DARK, LIGHT, FLAT = 16, 239, 2.0
+DARK, LIGHT = 16, 239
 
 
 def overview(scans: Sequence[ImageScan]) -> Section:
@@ -86,25 +86,18 @@ def class_section(scans: Sequence[ImageScan]) -> Section:
     if not scans:
         return section
     section.checks += [f"classes that are uneven by more than {MAX_RATIO} to 1"] + (["classes that a pack lacks"] if len(scans) > 1 else [])
-    tables = [scan.label_sets or counts_by_class(scan) for scan in scans]
-    names: Dict[str, None] = {name: None for table in tables for name in table}
+    tables = [scan.class_counts for scan in scans]
     texts = [(number, *found) for number, (scan, table) in enumerate(zip(scans, tables)) for found in ratio_warnings(scan, table)]
     section.findings += small_class_findings(scans, texts + missing_classes(scans, tables))
-    section.blocks.append(class_block(scans, tables, list(names)))
+    section.blocks.append(class_block(scans, tables))
     return section
 
 
-def counts_by_class(scan: ImageScan) -> Dict[str, int]:
-    ids, counts = np.unique(scan.labels, return_counts=True)
-    table = {name: 0 for name in scan.names.values()}
-    for class_id, count in zip(ids.tolist(), counts.tolist()):
-        name = scan.names.get(class_id, f"class {class_id}")
-        table[name] = table.get(name, 0) + count
-    return table
-
-
-def class_block(scans: Sequence[ImageScan], tables: List[Dict[str, int]], names: List[str]) -> Block:
-    ordered = sorted(names, key=lambda name: -sum(table.get(name, 0) for table in tables))
+def class_block(scans: Sequence[ImageScan], tables: List[Dict[str, int]]) -> Block:
+    """Bars of the classes; a click on the name of a class shows its images alone."""
+    ordered = shown_classes(scans)
+    every = {name for table in tables for name in table}
+    with_images = len({name for table in tables for name, count in table.items() if count})
     ratio = max(largest_ratio(table) for table in tables)
     note = "Classes have about as many images each." if ratio < 1.5 else \
         f"The largest class has {ratio:.1f} times the images of the smallest."
@@ -112,13 +105,17 @@ def class_block(scans: Sequence[ImageScan], tables: List[Dict[str, int]], names:
         note += " An image may have several."
     if len(scans) > 1:
         note += " Bars are shares of each pack, numbers are images."
-    if len(ordered) > SHOWN_CLASSES:
-        note += (f" The {SHOWN_CLASSES // 2} largest and the {SHOWN_CLASSES // 2} smallest of {len(ordered):,} classes; "
-                 f"{len(ordered) - SHOWN_CLASSES:,} between them are left out.")
-        ordered = ordered[:SHOWN_CLASSES // 2] + ordered[-(SHOWN_CLASSES // 2):]
+    if with_images > MAX_CLASSES:
+        note += (f" The {MAX_CLASSES // 2} largest and the {MAX_CLASSES // 2} smallest of {with_images:,} classes; "
+                 f"{with_images - MAX_CLASSES:,} between them are left out.")
+    if len(every) > max(MAX_CLASSES, with_images):
+        note += f" {counted(len(every) - with_images, 'class')} without images are left out."
+    classed = [scan.class_counts for scan in scans if scan.has_classes]
+    filled = [name for name in ordered if any(table.get(name) for table in classed)]
+    note += " A click on a class shows its images alone." if filled else ""
     series = [Series(scan.name, [table.get(name, 0) for name in ordered], charts.pack_color(index))
               for index, (scan, table) in enumerate(zip(scans, tables))]
-    return Block("", note, bars=[charts.bars(ordered, series)])
+    return Block("", note, bars=[charts.bars(ordered, series, links={name: f"show{number}" for number, name in enumerate(filled)})])
 
 
 def largest_ratio(table: Dict[str, int]) -> float:
@@ -156,12 +153,12 @@ def has_same_classes(table: Dict[str, int], other: Dict[str, int]) -> bool:
 
 def sheet_section(scans: Sequence[ImageScan], seed: int) -> Section:
     blocks = sheet_blocks(scans, seed)
-    most = max(len(scan.info["classes"]) for scan in scans)
+    most = len({name for scan in scans if scan.has_classes for name, count in scan.class_counts.items() if count})
     figures = [figure for block in blocks for figure in block.figures]
     some = [figures[at] for at in np.linspace(0, len(figures) - 1, min(TILES, len(figures))).astype(int)]
     return Section("sheet", "Contact sheet", [Block("", sheet_note(scans, most)), *blocks],
                    filters=[(scan.name, number) for number, scan in enumerate(scans[:MAX_FILTERS])] if len(scans) > 1 else [],
-                   tiles=[(tile(figure), figure.anchor) for figure in some])
+                   tiles=[(tile(figure), figure.anchor, figure.caption) for figure in some])
 
 
 def brightness_section(scans: Sequence[ImageScan]) -> Section:
@@ -176,7 +173,7 @@ def brightness_section(scans: Sequence[ImageScan]) -> Section:
     means = [Series(scan.name, np.histogram(scan.brightness, edges)[0], charts.pack_color(index))
              for index, scan in enumerate(scans)]
     panels = [charts.pack_histogram("brightness", Panel(edges, means, "mean brightness of an image", title="images")),
-              *(channel_panel(scan, index, edges) for index, scan in enumerate(scans))]
+              *(channel_panel(scan, index, edges) for index, scan in enumerate(scans[:MAX_FILTERS]))]
     header = ("pack", "images", "median", f"nearly black (below {DARK})", f"nearly white (above {LIGHT})", "of one color")
     section.blocks.append(Block("", "Of 255; at most 16,384 pixels of an image.", panels, header=header, rows=rows))
     return section

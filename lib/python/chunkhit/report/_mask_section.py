@@ -6,12 +6,12 @@ from typing import List, Sequence
 import numpy as np
 
 from .._error import counted
-from .._figures import mask_colors
+from .._figures import Figure, mask_colors
 from . import _charts as charts
 from ._charts import Series
 from ._image_scan import ImageScan
 from ._image_findings import finding_figures
-from ._page import Block, Section, looked_at, share_text
+from ._page import LOST, Block, Finding, Row, Section, looked_at, share_text
 
 NAMES = {0: "0 (not colored)", 255: "255 (often: ignore)"}
 SHOWN_VALUES = 30
@@ -28,7 +28,7 @@ def mask_sections(scans: Sequence[ImageScan]) -> List[Section]:
         own = [scan for scan in scans if name in scan.masks]
         section.blocks = [mask_block(own[0], name)] if len(own) == 1 else [masks_block(own, name, scans)]
         section.blocks += rare_blocks(own, name)
-        section.warnings = [warning for scan in scans if name in scan.masks for warning in mask_warnings(scan, name)]
+        section.findings = [finding for number, scan in enumerate(scans) if name in scan.masks for finding in mask_findings(scan, name, number)]
         sections.append(section)
     if sections:
         sections[0].checks = [f"values in fewer than {RARE} masks, or in all of them alone"]
@@ -79,17 +79,24 @@ def rare_blocks(scans: Sequence[ImageScan], name: str) -> List[Block]:
     figures = []
     for value in rare:
         number, scan = next((at, scan) for at, scan in enumerate(scans) if scan.first_with[name][value] >= 0)
-        figure = finding_figures(scan, [int(scan.first_with[name][value])], f"rare-{name}-{value}-{number}")[0]
-        figures.append(figure._replace(caption=f"{value}: in {counted(int(masks[value]), 'mask')}", label=figure.caption))
+        figures.append(value_figure(scan, name, value, int(masks[value]), f"rare-{name}-{value}-{number}"))
     return [Block("Rarest values", "", figures=figures)]
 
 
-def mask_warnings(scan: ImageScan, name: str) -> List[str]:
+def value_figure(scan: ImageScan, name: str, value: int, masks: int, prefix: str) -> Figure:
+    """The first image whose mask has the value."""
+    figure = finding_figures(scan, [int(scan.first_with[name][value])], prefix)[0]
+    return figure._replace(caption=f"{value}: in {counted(masks, 'mask')}", label=figure.caption)
+
+
+def mask_findings(scan: ImageScan, name: str, number: int) -> List[Finding]:
     masks = scan.masks[name][1]
     values, rare = np.flatnonzero(masks), np.flatnonzero((masks > 0) & (masks < RARE))
     if len(values) == 1:
-        return [f"{scan.name}: all pixels of all masks are {values[0]}"]
+        return [Finding(LOST, f"{scan.name}: all pixels of all masks are {values[0]}")]
     if len(scan.looked) < ENOUGH or not len(rare):
         return []
     listed = ", ".join(map(str, rare[:8])) + (", …" if len(rare) > 8 else "")
-    return [f"{scan.name}: {counted(len(rare), 'value')} of masks in fewer than {RARE} of {len(scan.looked):,}: {listed}"]
+    figures = [value_figure(scan, name, value, int(masks[value]), f"few-{name}-{value}-{number}") for value in rare[:SHOWN_RARE].tolist()]
+    return [Finding(LOST, f"{scan.name}: {counted(len(rare), 'value')} of masks in fewer than {RARE} of {len(scan.looked):,}: {listed}",
+                    [Row("", figures)])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import List, Mapping, NamedTuple, Sequence, Tuple
 
 from .._error import counted
 from .._figures import Figure
@@ -23,6 +23,7 @@ class Bars(NamedTuple):
 
     names: Sequence[Tuple[str, str]]  #: of the series, with their colors; none where there is only one
     rows: Sequence[Tuple[str, Sequence[Bar]]]
+    links: Mapping[str, str] = {}  #: anchors that labels lead to
 
 
 class Block(NamedTuple):
@@ -30,11 +31,12 @@ class Block(NamedTuple):
 
     title: str
     note: str = ""
-    charts: Sequence[str] = ()  #: SVG, beside each other where there is room
+    charts: Sequence[str] = ()  #: HTML of _charts.py, beside each other where there is room
     bars: Sequence[Bars] = ()
     header: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
     figures: Sequence[Figure] = ()
+    anchor: str = ""  #: by which it is shown alone
 
 
 class Row(NamedTuple):
@@ -51,6 +53,8 @@ class Finding(NamedTuple):
     text: str
     rows: Sequence[Row] = ()
 
+
+MAX_BYTES = 1_450_000  # of a page, which images fill
 
 # What findings cost, the worst first: figures of merit that are wrong, wrong lessons, lost data, odd images.
 LEAK, MISLABELED, LOST, UNEVEN, ODD = range(5)
@@ -69,7 +73,7 @@ class Section:
     unchecked: List[str] = field(default_factory=list)  #: what was not looked for, or not everywhere, and why
     keys: List[Tuple[str, str]] = field(default_factory=list)  #: numbers, and what they count
     filters: List[Tuple[str, int]] = field(default_factory=list)  #: names of packs, and their numbers in anchors of figures
-    tiles: List[Tuple[str, str]] = field(default_factory=list)  #: small images as data URIs, and anchors of figures
+    tiles: List[Tuple[str, str, str]] = field(default_factory=list)  #: small images as data URIs, anchors of figures, and names
 
 
 def all_findings(sections: Sequence[Section]) -> List[Tuple[Section, Finding]]:
@@ -121,9 +125,18 @@ def file_name(file: str) -> str:
 def page_text(title: str, subtitle: str, sections: Sequence[Section], version: str) -> str:
     import jinja2
 
+    from ._page_size import LEVELS, cut, fitted
+
     loader = jinja2.FileSystemLoader(os.path.dirname(os.path.abspath(__file__)))
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined)
     environment.filters["file_name"] = file_name
     template = environment.get_template("page.html")
-    return template.render(title=title, subtitle=subtitle, sections=sections, findings=all_findings(sections), version=version)
+
+    def text_of(some: Sequence[Section], left_out: int) -> str:
+        return str(template.render(title=title, subtitle=subtitle, sections=some, findings=all_findings(some), version=version,
+                                   left_out=counted(left_out, "image") if left_out else ""))
+
+    bare = text_of(cut(sections, LEVELS[-1]), 0)
+    tiles = sum(len(source) + 300 for section in sections for source, _, _ in section.tiles)
+    return text_of(*fitted(sections, len(bare.encode()) + tiles))

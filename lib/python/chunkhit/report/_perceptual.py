@@ -1,25 +1,32 @@
 """Perceptual hashes: near-duplicates are images whose hashes differ in few bits."""
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy as np
 
 MAX_BITS = 10  # of 128 that differ between near-duplicates
-FLAT = 4.0  # standard deviation of brightness below which an image has no features to compare
+FLAT = 4.0  # standard deviation, of 255, below which an image is of one color or nearly, and has no features to compare
 BANDS = MAX_BITS + 1  # two hashes of at most MAX_BITS different bits agree in one of so many groups of bits
 BLOCK = 512  # hashes that are compared with each other at once
-BIT_COUNTS = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
+PAIRS, FOURS, NIBBLES = (np.uint64(0xffffffffffffffff // divisor) for divisor in (3, 5, 17))  # bits 01, 0011, 00001111 repeated
+BYTES = np.uint64(0x0101010101010101)
 
 
 def shrink(gray: np.ndarray[Any, Any], height: int, width: int) -> np.ndarray[Any, Any]:
     """Means over areas: float32 (height, width). Smaller images are enlarged by repeating pixels."""
     if gray.shape[0] < height or gray.shape[1] < width:
         gray = np.repeat(np.repeat(gray, -(-height // gray.shape[0]), axis=0), -(-width // gray.shape[1]), axis=1)
-    rows = np.linspace(0, gray.shape[0], height + 1).astype(int)
-    columns = np.linspace(0, gray.shape[1], width + 1).astype(int)
-    sums = np.add.reduceat(np.add.reduceat(gray, rows[:-1], axis=0), columns[:-1], axis=1)
-    return sums / np.outer(np.diff(rows), np.diff(columns))
+    rows, columns, areas = grid(*gray.shape, height, width)
+    return np.asarray(np.add.reduceat(np.add.reduceat(gray, rows, axis=0), columns, axis=1) / areas)
+
+
+@lru_cache(64)
+def grid(height: int, width: int, rows: int, columns: int) -> Tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Where areas begin, down and across, and how many pixels each has."""
+    down, across = (np.linspace(0, side, count + 1).astype(int) for side, count in ((height, rows), (width, columns)))
+    return down[:-1], across[:-1], np.outer(np.diff(down), np.diff(across))
 
 
 def perceptual_hash(gray: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -30,8 +37,12 @@ def perceptual_hash(gray: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def different_bits(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Of each pair along the last axis but one."""
-    return np.asarray(BIT_COUNTS[(first ^ second).view(np.uint8)].sum(axis=-1, dtype=np.uint8))
+    """Of each pair along the last axis but one. Counts of bits are added within words: pairs of bits, fours, bytes."""
+    words = first ^ second
+    words -= words >> np.uint64(1) & PAIRS
+    words = (words & FOURS) + (words >> np.uint64(2) & FOURS)
+    words = (words + (words >> np.uint64(4))) & NIBBLES
+    return np.asarray(((words[..., 0] + words[..., 1]) * BYTES >> np.uint64(56)).astype(np.uint8))
 
 
 def band_values(hashes: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
@@ -66,10 +77,10 @@ def add_pairs(hashes: np.ndarray[Any, Any], members: np.ndarray[Any, Any], found
                 return
             columns = members[start:start + BLOCK]
             bits = different_bits(hashes[rows][:, None], hashes[columns][None])
-            for row, column in zip(*np.nonzero(bits <= MAX_BITS)):
+            is_near = np.triu(bits <= MAX_BITS, 1) if start == begin else bits <= MAX_BITS
+            for row, column in zip(*np.nonzero(is_near)):
                 first, second = sorted((int(rows[row]), int(columns[column])))
-                if first != second:
-                    found[first, second] = int(bits[row, column])
+                found[first, second] = int(bits[row, column])
 
 
 def near_groups(hashes: np.ndarray[Any, Any], contrast: np.ndarray[Any, Any], digests: np.ndarray[Any, Any],

@@ -11,7 +11,8 @@ from .._pages import shown
 from . import _charts as charts
 from ._charts import Mark, Panel, Series
 from ._image_scan import Array, ImageScan
-from ._page import Block, Section, looked_at, share_text
+from ._input_files import changes, worst_rows
+from ._page import LOST, Block, Finding, Section, looked_at, share_text
 
 MAX_SQUEEZE = 1.5  # as C++'s kMaxSqueeze, which the manifest counts by
 MAX_CROP_LOSS = 0.5  # as C++'s kMaxCropLoss
@@ -37,8 +38,8 @@ def size_section(scans: Sequence[ImageScan]) -> Section:
         section.blocks.append(input_block(recorded, edges))
         section.checks += [f"images that were squeezed by more than {MAX_SQUEEZE:g} to 1, lost more than {MAX_CROP_LOSS:.0%} to the crop, "
                            "alpha or further frames, or have 16 bits of a low range"]
-    for scan in recorded:
-        section.warnings += [f"{scan.name}: {flag_text(notice)}" for notice in scan.info["input_notices"]]
+    for number, scan in enumerate(recorded):
+        add_notices(section, scan, number)
     if own:
         section.blocks.append(stored_block(own, edges))
     missing = [scan.name for scan in scans if not scan.info.get("inputs")]
@@ -46,6 +47,21 @@ def size_section(scans: Sequence[ImageScan]) -> Section:
         section.blocks.append(Block("", f"Sizes of the input images are not recorded in {', '.join(missing)}: packs of earlier builds, "
                                         "parts by themselves and external files do not have them."))
     return section
+
+
+def add_notices(section: Section, scan: ImageScan, number: int) -> None:
+    """What the pack says of its inputs; the most squeezed and the most cropped images, where the input files are still there."""
+    inputs, notices = scan.info["inputs"], [f"{scan.name}: {flag_text(notice)}" for notice in scan.info["input_notices"]]
+    kinds = [(key, limit) for count, key, limit in (("squeezed", "squeeze", MAX_SQUEEZE), ("cropped", "crop_loss", MAX_CROP_LOSS))
+             if inputs.get(count)]  # of which the first notices are
+    change = changes(scan) if kinds else None
+    for notice, (key, limit) in zip(notices, kinds):
+        section.findings.append(Finding(LOST, notice, worst_rows(scan, number, change, key, limit) if change else []))
+    section.warnings += notices[len(kinds):]
+    if kinds and change is None:
+        section.unchecked.append(f"which images of {scan.name} were squeezed or cropped most, as the input files are not there")
+    elif change is not None and len(change.samples) < scan.total:
+        section.unchecked.append(f"how much {scan.total - len(change.samples):,} of {scan.total:,} images of {scan.name} were squeezed or cropped")
 
 
 def range_end(begin: float) -> float:
