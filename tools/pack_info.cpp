@@ -236,6 +236,7 @@ void print_matrix_info(const PackInfo& info) {
   }
   print_values(matrix);
   if (!matrix.times.empty()) std::printf("times      int64, %s, of each rating\n", matrix.times.c_str());
+  if (matrix.has_repeats) std::printf("repeats    a user's ratings of one item are all kept\n");
   if (!info.label_columns.empty()) print_label_columns(info.label_columns, {});
   print_columns("of items", matrix.item_columns);
   print_columns("of users", matrix.user_columns);

@@ -112,9 +112,10 @@ void PairWriter::write_negatives(const RatedPair& pair, std::uint64_t row, std::
   const auto draw = [&](auto own) {
     format_.sampler ? draw_by_popularity(own, pair, row, to) : draw_uniformly(own, pair, row, to);
   };
-  if (pair.held_out.nnz == 0) return draw(ids_of<Id>(pair.row));
+  if (pair.held_out.nnz == 0 && !format_.has_repeats) return draw(ids_of<Id>(pair.row));
   joined_.clear();
   std::ranges::set_union(ids_of<Id>(pair.row), ids_of<Id>(pair.held_out), std::back_inserter(joined_));
+  if (format_.has_repeats) joined_.erase(std::ranges::unique(joined_).begin(), joined_.end());
   draw(std::span<const std::uint32_t>(joined_));
 }
 

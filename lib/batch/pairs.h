@@ -19,6 +19,7 @@ struct PairFormat {
   std::uint64_t seed = 0;
   std::uint64_t column_count = 0;
   std::size_t id_bytes = 4;                          ///< 2 or 4
+  bool has_repeats = false;                          ///< a row may have an item several times
   std::shared_ptr<const PopularitySampler> sampler;  ///< null: negatives are uniform
 };
 
@@ -56,7 +57,7 @@ class PairWriter {
   const PairFormat& format_;
   EntryValues values_;
   std::size_t stored_bytes_;           // of a value
-  std::vector<std::uint32_t> joined_;  // items of a row, where some are held out
+  std::vector<std::uint32_t> joined_;  // items of a row, where some are held out or repeat
   std::vector<std::int32_t> own_;      // as a sampler takes them
   std::vector<std::int32_t> drawn_;
 };

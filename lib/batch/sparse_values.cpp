@@ -65,7 +65,7 @@ EntryValues::EntryValues(const EntryFormat& format) : format_(format) {
   factor_ = factor_of(table_);
 }
 
-void EntryValues::look_up(const StoredRow& row, std::span<float> values) const {
+void EntryValues::scale(const StoredRow& row, std::span<float> values) const {
   switch (format_.value_type) {
     case ValueType::none:
       for (float& value : values) value = table_[0];
@@ -82,7 +82,11 @@ void EntryValues::look_up(const StoredRow& row, std::span<float> values) const {
 }
 
 void EntryValues::calculate(const StoredRow& row, std::span<float> values) const {
-  look_up(row, values);
+  scale(row, values);
+  normalize(values);
+}
+
+void EntryValues::normalize(std::span<float> values) const {
   if (format_.normalize == RowNorm::none) return;
   const float norm = norm_of(values, format_.normalize);
   if (norm == 0) return;
@@ -169,6 +173,29 @@ void append_ids(const StoredRow& row, std::size_t id_bytes, std::vector<std::uin
 [[noreturn]] void refuse_half(float number) {
   throw Error(ErrorCode::usage, "`format`: dense_f16 holds numbers up to 65504, the values go up to " +
                                     number_text(number) + "; take dense_f32, or a smaller scale");
+}
+
+/// The sums of repeated ratings may be no bytes.
+void check_bytes(std::span<const float> numbers) {
+  for (const float number : numbers)
+    if (number > UINT8_MAX)
+      throw Error(ErrorCode::usage,
+                  "`format`: dense_u8 holds numbers up to 255, the ratings of a user and item add up to " +
+                      number_text(number) + "; take dense_f32");
+}
+
+/// Adds up the ratings of each column, or takes the first of each; returns how many columns there are.
+std::size_t join_columns(std::span<std::uint32_t> columns, std::span<float> values, bool adds) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < columns.size(); ++at) {
+    if (count > 0 && columns[at] == columns[count - 1]) {
+      if (adds) values[count - 1] += values[at];
+      continue;
+    }
+    columns[count] = columns[at];
+    values[count++] = values[at];
+  }
+  return count;
 }
 
 }  // namespace
@@ -273,7 +300,34 @@ void DenseBatch::scatter(std::size_t at, const Convert& convert) {
   for (std::size_t i = 0; i < columns.size(); ++i) cells[columns[i]] = convert(i);
 }
 
+void DenseBatch::write_sums(std::size_t at, const StoredRow& row, const EntryValues& values) {
+  const EntryFormat& format = values.format();
+  const std::size_t first = now_.columns.size();
+  append_ids(row, format.id_bytes, now_.columns);
+  values_.resize(std::max(values_.size(), row.nnz));
+  std::span<float> numbers = std::span(values_).first(row.nnz);
+  if (form_ != SparseFormat::dense_u8)
+    values.scale(row, numbers);
+  else if (format.value_type == ValueType::u8)
+    std::copy_n(row.values, row.nnz, numbers.begin());
+  else
+    std::ranges::fill(numbers, 1.0F);
+  numbers = numbers.first(join_columns(std::span(now_.columns).subspan(first), numbers, !format.binarize));
+  now_.columns.resize(first + numbers.size());
+  now_.row_ends.push_back(now_.columns.size());
+  values.normalize(numbers);
+  if (form_ == SparseFormat::dense_f32) {
+    scatter<float>(at, [numbers](std::size_t i) { return numbers[i]; });
+  } else if (form_ == SparseFormat::dense_f16) {
+    write_halves(at, numbers);
+  } else {
+    check_bytes(numbers);
+    scatter<std::uint8_t>(at, [numbers](std::size_t i) { return static_cast<std::uint8_t>(numbers[i]); });
+  }
+}
+
 void DenseBatch::write(std::size_t at, const StoredRow& row, const EntryValues& values) {
+  if (values.format().has_repeats) return write_sums(at, row, values);
   append_ids(row, values.format().id_bytes, now_.columns);
   now_.row_ends.push_back(now_.columns.size());
   if (form_ == SparseFormat::dense_u8) {

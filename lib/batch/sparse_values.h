@@ -21,7 +21,8 @@ struct EntryFormat {
   bool binarize = false;    ///< every rating is 1
   float scale = 1;          ///< ratings are multiplied with it, after binarize
   RowNorm normalize = RowNorm::none;
-  bool has_times = false;  ///< entries have times
+  bool has_times = false;    ///< entries have times
+  bool has_repeats = false;  ///< dense: a row may have a column several times; the ratings are added up
 };
 
 /// Calculates a row's values: (float) (stored · stored_scale), or 1; times `scale`; divided by the row's
@@ -31,11 +32,13 @@ class EntryValues {
   explicit EntryValues(const EntryFormat& format);
   /// Fills `values`, row.nnz of them.
   void calculate(const StoredRow& row, std::span<float> values) const;
+  /// Fills `values` without dividing them by the row's norm.
+  void scale(const StoredRow& row, std::span<float> values) const;
+  /// Divides a row's values by its norm, where one is asked for.
+  void normalize(std::span<float> values) const;
   [[nodiscard]] const EntryFormat& format() const { return format_; }
 
  private:
-  void look_up(const StoredRow& row, std::span<float> values) const;
-
   EntryFormat format_;
   std::vector<float> table_;          // of each stored number, for u8 and none
   std::optional<float> factor_ = {};  // u8: gives what the table does
@@ -74,8 +77,10 @@ class DenseBatch {
   /// `cells`: rows · columns · cell_bytes(form) bytes of any content. A batch has at most `max_entries`.
   DenseBatch(SparseFormat form, std::size_t rows, std::size_t columns, std::uint64_t max_entries,
              std::uint8_t* cells);
-  /// Replaces the batch by at most `rows` rows; the others become zero. Throws usage for a number that
-  /// dense_f16 cannot hold. Debug builds abort where the buffer was written to without `spoil`.
+  /// Replaces the batch by at most `rows` rows; the others become zero. Where columns may repeat, a cell is
+  /// the sum of its ratings, 1 where they are binarized, and norms are of cells. Throws usage for a number
+  /// that dense_f16 or dense_u8 cannot hold. Debug builds abort where the buffer was written to without
+  /// `spoil`.
   void replace(std::span<const StoredRow> rows, const EntryValues& values);
   /// Must be called when the caller wrote to the buffer: all of it is cleared before the next batch.
   void spoil() { is_spoiled_ = true; }
@@ -95,6 +100,7 @@ class DenseBatch {
   };
   void clear(std::size_t at);
   void write(std::size_t at, const StoredRow& row, const EntryValues& values);
+  void write_sums(std::size_t at, const StoredRow& row, const EntryValues& values);
   void write_halves(std::size_t at, std::span<const float> numbers);
   template <class Cell, class Convert>
   void scatter(std::size_t at, const Convert& convert);

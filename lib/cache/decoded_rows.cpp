@@ -18,7 +18,7 @@ constexpr std::size_t kArrays = 4;
 struct TimeKey {
   std::int64_t time;
   std::uint32_t tie;
-  std::uint32_t at;  ///< in the row, whose columns ascend
+  std::uint32_t at;  ///< in the row as stored
   auto operator<=>(const TimeKey&) const = default;
 };
 
@@ -94,7 +94,8 @@ std::uint64_t decode_matrix(const RowBlockHeader& header, std::size_t matrix, co
 
 std::uint64_t max_block_entries(const MatrixShape& shape, std::uint64_t row_count, std::uint64_t raw_bytes) {
   const std::uint64_t least = min_row_block_bytes(row_count, shape);
-  const std::uint64_t entry = 1 + value_bytes(shape.value_type) + (shape.has_times ? kWord : 0);
+  const std::uint64_t entry = 1 + value_bytes(shape.value_type) + (shape.has_times ? kWord : 0) +
+                              (shape.has_repeats ? sizeof(std::uint32_t) : 0);
   return raw_bytes < least ? 0 : (raw_bytes - least) / entry;
 }
 

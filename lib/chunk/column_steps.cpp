@@ -45,7 +45,7 @@ HWY_INLINE bool has_window(const StepReader& reader, const GroupReader& group) {
 
 /// Restores up to `most` columns of one group to room for 8, as far as it goes; returns how many, 0 where a
 /// number of more than two bytes is among the next 8.
-template <class Id>
+template <std::uint32_t kGap, class Id>
 HWY_INLINE std::size_t read_window(StepReader& reader, GroupReader& group, std::uint64_t group_end,
                                    std::size_t most, Id* columns) {
   const hn::Full128<std::uint8_t> u8;
@@ -62,7 +62,7 @@ HWY_INLINE std::size_t read_window(StepReader& reader, GroupReader& group, std::
     if ((hn::GetLane(hn::BitCast(u64, more)) & kHighBits) != 0) return 0;
     steps = hn::Or(steps, hn::ShiftLeft<7>(hn::PromoteTo(u16, hn::LowerHalf(more))));
   }
-  const auto further = hn::Add(steps, hn::Set(u16, std::uint16_t{1}));
+  const auto further = hn::Add(steps, hn::Set(u16, std::uint16_t{kGap}));
   auto low = running_sum(hn::PromoteTo(U32(), hn::LowerHalf(further)));
   auto high =
       running_sum(hn::PromoteTo(U32(), hn::UpperHalf(hn::Half<hn::Full128<std::uint16_t>>(), further)));
@@ -74,8 +74,8 @@ HWY_INLINE std::size_t read_window(StepReader& reader, GroupReader& group, std::
   const auto end = hn::Set(U32(), static_cast<std::uint32_t>(std::min<std::uint64_t>(group_end, UINT32_MAX)));
   const std::size_t below = hn::CountTrue(U32(), hn::Lt(low, end)) + hn::CountTrue(U32(), hn::Lt(high, end));
   const std::size_t count = std::min(std::min(below + 1, kWindow), most);
-  const auto one = hn::Set(U32(), 1u);
-  store_columns(hn::Sub(low, one), hn::Sub(high, one), columns);
+  const auto gap = hn::Set(U32(), kGap);
+  store_columns(hn::Sub(low, gap), hn::Sub(high, gap), columns);
   alignas(16) std::array<std::uint32_t, kWindow> nexts;
   store_columns(low, high, nexts.data());
   reader.next = nexts[count - 1];
@@ -88,7 +88,7 @@ HWY_INLINE std::size_t read_window(StepReader& reader, GroupReader& group, std::
 #endif
 
 /// Restores a row to `columns`; there is room for `room`.
-template <class Id>
+template <std::uint32_t kGap, class Id>
 void decode_row(StepReader& reader, std::size_t count, std::size_t room, Id* columns) {
   RowGroups groups(count);
   reader.next = 0;
@@ -97,37 +97,45 @@ void decode_row(StepReader& reader, std::size_t count, std::size_t room, Id* col
     std::size_t done = 0;
 #if HWY_TARGET != HWY_SCALAR
     if (room >= kWindow && has_window(reader, group)) {
-      done = read_window(reader, group, groups.end(), count, columns);
-      check_next(reader);
+      done = read_window<kGap>(reader, group, groups.end(), count, columns);
+      check_next<kGap>(reader);
     }
 #endif
-    if (done == 0) done = read_columns(reader, group, groups.end(), std::min<std::size_t>(count, 8), columns);
+    if (done == 0)
+      done = read_columns<kGap>(reader, group, groups.end(), std::min<std::size_t>(count, 8), columns);
     columns += done;
     count -= done;
     room -= done;
   }
 }
 
-template <class Id>
+template <std::uint32_t kGap, class Id>
 void decode_rows(StepReader reader, std::span<const std::uint64_t> row_ends, std::uint64_t first_entry,
                  std::span<Id> columns) {
   std::uint64_t at = first_entry;
   for (const std::uint64_t end : row_ends) {
     const std::span<Id> left = columns.subspan(at - first_entry);
-    decode_row(reader, end - at, left.size(), left.data());
+    decode_row<kGap>(reader, end - at, left.size(), left.data());
     at = end;
   }
   check_all_read(reader);
 }
 
+template <class Id>
+void decode_any_rows(const StepReader& reader, std::span<const std::uint64_t> row_ends,
+                     std::uint64_t first_entry, std::span<Id> columns) {
+  reader.repeats ? decode_rows<kRepeats>(reader, row_ends, first_entry, columns)
+                 : decode_rows<kOnce>(reader, row_ends, first_entry, columns);
+}
+
 void decode_u16(const StepReader& reader, std::span<const std::uint64_t> row_ends, std::uint64_t first_entry,
                 std::span<std::uint16_t> columns) {
-  decode_rows(reader, row_ends, first_entry, columns);
+  decode_any_rows(reader, row_ends, first_entry, columns);
 }
 
 void decode_u32(const StepReader& reader, std::span<const std::uint64_t> row_ends, std::uint64_t first_entry,
                 std::span<std::uint32_t> columns) {
-  decode_rows(reader, row_ends, first_entry, columns);
+  decode_any_rows(reader, row_ends, first_entry, columns);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -146,24 +154,26 @@ namespace {
 struct Steps {
   const std::uint32_t* column;
   const std::uint32_t* row_end;
+  std::uint32_t gap;        ///< kOnce or kRepeats
   std::uint64_t next;       ///< least column that may follow
   std::uint64_t group_end;  ///< least one that belongs to a later group
   [[nodiscard]] bool has_more() const { return column != row_end && next < group_end; }
   std::uint32_t take() {
     const auto step = static_cast<std::uint32_t>(*column - next);
-    next = std::uint64_t{*column++} + 1;
+    next = std::uint64_t{*column++} + gap;
     return step;
   }
 };
 
 /// Calls `take(group, steps)` for those of each group of each row, which it takes all.
 template <class Take>
-void for_each_group(const CsrView& rows, Take take) {
+void for_each_group(const CsrView& rows, bool repeats, Take take) {
   const std::uint32_t* column = rows.indices.data();
   for (std::size_t row = 0; row < rows.row_count(); ++row) {
     const std::uint64_t length = rows.indptr[row + 1] - rows.indptr[row];
     RowGroups groups(length);
-    for (Steps steps{column, column + length, 0, 0}; steps.column != steps.row_end;) {
+    for (Steps steps{column, column + length, repeats ? kRepeats : kOnce, 0, 0};
+         steps.column != steps.row_end;) {
       const std::size_t group = groups.of(steps.next);
       steps.group_end = groups.end();
       take(group, steps);
@@ -182,9 +192,9 @@ std::uint32_t decode_leb128(Bytes& from) {
   return number;
 }
 
-StepGroups measure_columns(const CsrView& rows) {
+StepGroups measure_columns(const CsrView& rows, bool repeats) {
   StepGroups groups{};
-  for_each_group(rows, [&](std::size_t group, Steps& steps) {
+  for_each_group(rows, repeats, [&](std::size_t group, Steps& steps) {
     const std::uint32_t* const first = steps.column;
     std::uint64_t more_bytes = 0;
     while (steps.has_more()) {
@@ -199,7 +209,7 @@ StepGroups measure_columns(const CsrView& rows) {
   return groups;
 }
 
-std::uint8_t* encode_columns(const CsrView& rows, const StepGroups& groups, std::uint8_t* to) {
+std::uint8_t* encode_columns(const CsrView& rows, bool repeats, const StepGroups& groups, std::uint8_t* to) {
   struct Ends {
     std::uint8_t* first;
     std::uint8_t* more;
@@ -209,7 +219,7 @@ std::uint8_t* encode_columns(const CsrView& rows, const StepGroups& groups, std:
     ends[group] = {to, to + groups[group].first_bytes};
     to = ends[group].more + groups[group].more_bytes;
   }
-  for_each_group(rows, [&](std::size_t group, Steps& steps) {
+  for_each_group(rows, repeats, [&](std::size_t group, Steps& steps) {
     Ends end = ends[group];
     while (steps.has_more()) {
       const std::uint32_t step = steps.take();
@@ -228,16 +238,14 @@ std::uint8_t* encode_columns(const CsrView& rows, const StepGroups& groups, std:
   return to;
 }
 
-void decode_columns(Bytes plane, const StepGroups& groups, std::span<const std::uint64_t> row_ends,
-                    std::uint64_t first_entry, std::uint64_t column_count, std::span<std::uint16_t> columns) {
-  HWY_DYNAMIC_DISPATCH(decode_u16)
-  (make_step_reader(plane, groups, column_count), row_ends, first_entry, columns);
+void decode_columns(const ColumnPlane& plane, std::span<const std::uint64_t> row_ends,
+                    std::uint64_t first_entry, std::span<std::uint16_t> columns) {
+  HWY_DYNAMIC_DISPATCH(decode_u16)(make_step_reader(plane), row_ends, first_entry, columns);
 }
 
-void decode_columns(Bytes plane, const StepGroups& groups, std::span<const std::uint64_t> row_ends,
-                    std::uint64_t first_entry, std::uint64_t column_count, std::span<std::uint32_t> columns) {
-  HWY_DYNAMIC_DISPATCH(decode_u32)
-  (make_step_reader(plane, groups, column_count), row_ends, first_entry, columns);
+void decode_columns(const ColumnPlane& plane, std::span<const std::uint64_t> row_ends,
+                    std::uint64_t first_entry, std::span<std::uint32_t> columns) {
+  HWY_DYNAMIC_DISPATCH(decode_u32)(make_step_reader(plane), row_ends, first_entry, columns);
 }
 
 }  // namespace chunkhit

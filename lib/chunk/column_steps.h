@@ -39,19 +39,27 @@ struct StepGroup {
 };
 using StepGroups = std::array<StepGroup, kStepGroups>;
 
-/// What `encode_columns` will write of each group.
-[[nodiscard]] StepGroups measure_columns(const CsrView& rows);
+/// What `encode_columns` will write of each group; with `repeats` a row may have a column several times.
+[[nodiscard]] StepGroups measure_columns(const CsrView& rows, bool repeats);
 
 /// Writes the columns of rows to `to`, which has room for the sum of `groups`; returns the end.
-std::uint8_t* encode_columns(const CsrView& rows, const StepGroups& groups, std::uint8_t* to);
+std::uint8_t* encode_columns(const CsrView& rows, bool repeats, const StepGroups& groups, std::uint8_t* to);
 
-/// Restores the columns of rows that end at `row_ends` (counted from `first_entry` on) from a plane, the sum
-/// of `groups`, that they must fill; `columns` has room for all entries. Throws bad_data for a column that is
-/// not below `column_count`, at most 65,536 for the first form.
-void decode_columns(Bytes plane, const StepGroups& groups, std::span<const std::uint64_t> row_ends,
-                    std::uint64_t first_entry, std::uint64_t column_count, std::span<std::uint16_t> columns);
-void decode_columns(Bytes plane, const StepGroups& groups, std::span<const std::uint64_t> row_ends,
-                    std::uint64_t first_entry, std::uint64_t column_count, std::span<std::uint32_t> columns);
+/// The stored columns of some rows.
+struct ColumnPlane {
+  Bytes bytes;  ///< the sum of `groups`
+  const StepGroups& groups;
+  std::uint64_t column_count = 0;
+  bool repeats = false;  ///< a row may have a column several times
+};
+
+/// Restores the columns of rows that end at `row_ends` (counted from `first_entry` on) from a plane that they
+/// must fill; `columns` has room for all entries. Throws bad_data for a column that is not below the plane's
+/// column_count, at most 65,536 for the first form.
+void decode_columns(const ColumnPlane& plane, std::span<const std::uint64_t> row_ends,
+                    std::uint64_t first_entry, std::span<std::uint16_t> columns);
+void decode_columns(const ColumnPlane& plane, std::span<const std::uint64_t> row_ends,
+                    std::uint64_t first_entry, std::span<std::uint32_t> columns);
 
 /// The group of each step of a row, from first to last: it only grows.
 class RowGroups {
@@ -110,6 +118,7 @@ struct StepReader {
   const std::uint8_t* end;
   std::uint64_t column_count;
   std::uint64_t next;
+  bool repeats;
 };
 
 [[noreturn]] inline void throw_bad_step(const std::string& what) {
@@ -129,14 +138,19 @@ inline std::uint32_t read_number(std::uint8_t byte, const std::uint8_t*& from, c
   return static_cast<std::uint32_t>(number);
 }
 
-inline void check_next(const StepReader& reader) {
-  if (reader.next > reader.column_count)
-    throw_bad_step("column " + std::to_string(reader.next - 1) + " of " +
+/// How far the least column that may follow lies behind a column: kRepeats where it may come again.
+inline constexpr std::uint32_t kOnce = 1;
+inline constexpr std::uint32_t kRepeats = 0;
+
+template <std::uint32_t kGap>
+void check_next(const StepReader& reader) {
+  if (reader.next + (kOnce - kGap) > reader.column_count)
+    throw_bad_step("column " + std::to_string(reader.next - kGap) + " of " +
                    std::to_string(reader.column_count));
 }
 
 /// Reads up to `count` columns of one group, as far as it goes; returns how many.
-template <class Id>
+template <std::uint32_t kGap, class Id>
 std::size_t read_columns(StepReader& reader, GroupReader& group, std::uint64_t group_end, std::size_t count,
                          Id* columns) {
   std::size_t done = 0;
@@ -144,19 +158,20 @@ std::size_t read_columns(StepReader& reader, GroupReader& group, std::uint64_t g
     if (group.first == group.first_end) throw_bad_step("a group ends early");
     const std::uint8_t first = *group.first++;
     reader.next += first < 0x80 ? first : read_number(first, group.more, group.more_end);
-    columns[done++] = static_cast<Id>(reader.next++);
-    check_next(reader);
+    columns[done++] = static_cast<Id>(reader.next);
+    reader.next += kGap;
+    check_next<kGap>(reader);
   }
   return done;
 }
 
-inline StepReader make_step_reader(Bytes plane, const StepGroups& groups, std::uint64_t column_count) {
-  StepReader reader{{}, plane.data() + plane.size(), column_count, 0};
-  const std::uint8_t* at = plane.data();
+inline StepReader make_step_reader(const ColumnPlane& plane) {
+  StepReader reader{{}, plane.bytes.data() + plane.bytes.size(), plane.column_count, 0, plane.repeats};
+  const std::uint8_t* at = plane.bytes.data();
   for (std::size_t group = 0; group < kStepGroups; ++group) {
-    const std::uint8_t* const more = at + groups[group].first_bytes;
-    reader.groups[group] = {at, more, more, more + groups[group].more_bytes};
-    at = more + groups[group].more_bytes;
+    const std::uint8_t* const more = at + plane.groups[group].first_bytes;
+    reader.groups[group] = {at, more, more, more + plane.groups[group].more_bytes};
+    at = more + plane.groups[group].more_bytes;
   }
   return reader;
 }

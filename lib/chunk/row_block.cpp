@@ -76,6 +76,7 @@ void check_matrix_shape(const MatrixShape& shape) {
   if (is_scaled ? !std::isfinite(shape.scale) || shape.scale <= 0 : shape.scale != 1)
     throw_bad_data("scale " + std::to_string(shape.scale) + " of values of type " +
                    name_of(shape.value_type));
+  if (shape.has_repeats && !shape.has_times) throw_bad_data("items that repeat in a row, but no times");
 }
 
 void encode_ratings(std::span<const float> ratings, const MatrixShape& shape, MutableBytes numbers) {
@@ -131,6 +132,7 @@ namespace {
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kTimedVersion = 2;
 constexpr std::uint8_t kTiedVersion = 3;
+constexpr std::uint8_t kRepeatingVersion = 4;
 constexpr std::size_t kTimeBytes = sizeof(std::int64_t);
 constexpr std::size_t kTieBytes = sizeof(std::uint32_t);
 /// Numbers whose bytes are gathered at a time, so that they stay in the nearest cache.
@@ -145,7 +147,13 @@ constexpr std::size_t kMinPieceBytes = 64;
 [[noreturn]] void throw_broken(const std::string& what) { throw_bad_data("row block: " + what); }
 
 bool is_version_of(const MatrixShape& shape, std::uint8_t version) {
+  if (shape.has_repeats) return version == kRepeatingVersion;
   return shape.has_times ? version == kTimedVersion || version == kTiedVersion : version == kVersion;
+}
+
+const char* versions_of(const MatrixShape& shape) {
+  if (shape.has_repeats) return "4 in a part whose rows repeat items";
+  return shape.has_times ? "2 or 3 in a part with times" : "1 in a part without times";
 }
 
 /// Writes the lowest byte of each number, then the next of each, and so on; returns the end.
@@ -235,8 +243,8 @@ std::uint8_t* encode_matrix(const CsrView& rows, const MatrixShape& shape, bool 
   store_little(header, std::uint64_t{rows.nnz()});
   store_little(header + 8, longest);
   store_little(header + 16, static_cast<std::uint64_t>(to - lengths));
-  const StepGroups groups = measure_columns(rows);
-  to = encode_columns(rows, groups, to);
+  const StepGroups groups = measure_columns(rows, shape.has_repeats);
+  to = encode_columns(rows, shape.has_repeats, groups, to);
   header += kGroupsAt;
   for (const StepGroup& group : groups)
     for (const std::uint64_t bytes : {group.first_bytes, group.more_bytes}) {
@@ -264,8 +272,7 @@ void check_shape(Bytes raw, const MatrixShape& shape) {
   if (raw.size() < kHeaderBytes + kMatrixHeaderBytes * shape.matrix_count)
     throw_broken("has " + std::to_string(raw.size()) + " bytes, fewer than its header");
   if (!is_version_of(shape, raw[4]))
-    throw_broken("version " + std::to_string(raw[4]) + ", expected " +
-                 (shape.has_times ? "2 or 3 in a part with times" : "1 in a part without times"));
+    throw_broken("version " + std::to_string(raw[4]) + ", expected " + versions_of(shape));
   if (raw[5] != shape.matrix_count || raw[6] != static_cast<std::uint8_t>(shape.value_type) || raw[7] != 0 ||
       load_little<double>(raw.data() + 8) != shape.scale)
     throw_broken("other matrices, value type or scale than the part's");
@@ -296,7 +303,8 @@ RowBlockHeader::Matrix decode_matrix_header(const std::uint8_t* from, std::uint3
   matrix.values = take(planes, matrix.nnz * value_bytes(shape.value_type), "values");
   if (shape.has_times) matrix.times = take(planes, (row_count + matrix.nnz) * kTimeBytes, "times");
   if (with_ties) matrix.ties = take(planes, matrix.nnz * kTieBytes, "ties");
-  if (matrix.longest_row > std::min(matrix.nnz, shape.column_count)) throw_broken("a row that is too long");
+  if (matrix.longest_row > (shape.has_repeats ? matrix.nnz : std::min(matrix.nnz, shape.column_count)))
+    throw_broken("a row that is too long");
   return matrix;
 }
 
@@ -322,7 +330,7 @@ void decode_lengths(const RowBlockHeader::Matrix& matrix, std::uint64_t first_en
 void encode_row_block(std::span<const CsrView> matrices, const MatrixShape& shape, std::uint64_t first_row,
                       ByteBuffer& raw) {
   const std::size_t row_count = matrices.front().row_count();
-  const bool with_ties = shape.has_times && has_ties(matrices);
+  const bool with_ties = shape.has_repeats || (shape.has_times && has_ties(matrices));
   std::size_t most = kHeaderBytes + kMatrixHeaderBytes * matrices.size();
   const std::size_t planes_at = most;
   for (const CsrView& rows : matrices)
@@ -331,7 +339,10 @@ void encode_row_block(std::span<const CsrView> matrices, const MatrixShape& shap
             (with_ties ? rows.nnz() * kTieBytes : 0);
   raw.resize(most);
   store_little(raw.data(), static_cast<std::uint32_t>(row_count));
-  raw[4] = with_ties ? kTiedVersion : shape.has_times ? kTimedVersion : kVersion;
+  raw[4] = shape.has_repeats ? kRepeatingVersion
+           : with_ties       ? kTiedVersion
+           : shape.has_times ? kTimedVersion
+                             : kVersion;
   raw[5] = static_cast<std::uint8_t>(matrices.size());
   raw[6] = static_cast<std::uint8_t>(shape.value_type);
   raw[7] = 0;
@@ -352,7 +363,7 @@ RowBlockHeader decode_row_block_header(Bytes raw, const MatrixShape& shape) {
   Bytes planes = raw.subspan(kHeaderBytes + kMatrixHeaderBytes * shape.matrix_count);
   for (std::uint32_t i = 0; i < shape.matrix_count; ++i)
     header.matrices[i] = decode_matrix_header(raw.data() + kHeaderBytes + i * kMatrixHeaderBytes,
-                                              header.row_count, shape, raw[4] == kTiedVersion, planes);
+                                              header.row_count, shape, raw[4] >= kTiedVersion, planes);
   if (!planes.empty()) throw_broken(std::to_string(planes.size()) + " bytes too many");
   return header;
 }
@@ -367,7 +378,7 @@ std::uint64_t decode_entry_count(Bytes header, const MatrixShape& shape, std::ui
   if (rows != row_count)
     throw_broken("has " + std::to_string(rows) + " rows, expected " + std::to_string(row_count));
   const auto entries = load_little<std::uint64_t>(header.data() + kHeaderBytes);
-  if (entries > row_count * shape.column_count)
+  if (!shape.has_repeats && entries > row_count * shape.column_count)
     throw_broken(std::to_string(entries) + " entries in " + std::to_string(row_count) + " rows of " +
                  std::to_string(shape.column_count) + " columns");
   return entries;
@@ -404,8 +415,8 @@ void decode_rows(const RowBlockHeader& header, std::size_t matrix_index, const M
                  const RowBlockTarget<Id>& target) {
   const RowBlockHeader::Matrix& matrix = header.matrices[matrix_index];
   decode_lengths(matrix, target.first_entry, target.row_ends);
-  decode_columns(matrix.ids, matrix.groups, target.row_ends, target.first_entry, shape.column_count,
-                 target.ids);
+  decode_columns({matrix.ids, matrix.groups, shape.column_count, shape.has_repeats}, target.row_ends,
+                 target.first_entry, target.ids);
   if (shape.value_type == ValueType::f32) check_finite(matrix.values);
   std::ranges::copy(matrix.values, target.values.begin());
   if (!target.times.empty()) decode_times(matrix.times, target.row_ends, target.first_entry, target.times);

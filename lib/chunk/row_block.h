@@ -16,8 +16,9 @@ struct MatrixShape {
   std::uint64_t column_count = 0;  ///< 1 .. 2^32 - 1
   std::uint32_t matrix_count = 1;  ///< 2: X and held_out, with the same rows
   ValueType value_type = ValueType::f32;
-  double scale = 1;        ///< a rating is the stored number times this, rounded to f32
-  bool has_times = false;  ///< entries have times
+  double scale = 1;          ///< a rating is the stored number times this, rounded to f32
+  bool has_times = false;    ///< entries have times
+  bool has_repeats = false;  ///< a row may have a column several times, which has_times orders
   bool operator==(const MatrixShape&) const = default;
 };
 
@@ -36,7 +37,7 @@ void check_finite(Bytes numbers);
 
 /// Encodes rows of each matrix (`matrices.size()` = shape.matrix_count, all with as many rows) into `raw`
 /// (replaced). Throws bad_data for a value that is not f32(stored number · scale), and where times are not
-/// there although the shape has them. Where a tie is not 0, the block has ties.
+/// there although the shape has them. Where a tie is not 0, the block has ties; with repeats it always has.
 void encode_row_block(std::span<const CsrView> matrices, const MatrixShape& shape, std::uint64_t first_row,
                       ByteBuffer& raw);
 
@@ -62,7 +63,7 @@ struct RowBlockHeader {
     Bytes ids;
     Bytes values;  ///< as stored
     Bytes times;   ///< as planes of bytes
-    Bytes ties;    ///< the same; empty: equal times are in the order of columns
+    Bytes ties;    ///< the same; empty: equal times are in the order of entries
   };
   Matrix matrices[2];
 };

@@ -121,8 +121,8 @@ Json open_format(std::string_view text, const std::string& name, std::string_vie
   if (found != format) throw_bad_data("format: expected " + std::string(format) + ", found " + found);
   const std::uint64_t version = count_field(json, "version");
   if (version < 1 || version > max_version)
-    throw_bad_data(std::string("version: expected 1") + (max_version > 1 ? " or 2" : "") + ", found " +
-                   json.at("version").dump());
+    throw_bad_data("version: expected 1" + (max_version > 1 ? " to " + std::to_string(max_version) : "") +
+                   ", found " + json.at("version").dump());
   return json;
 }
 
@@ -236,10 +236,11 @@ Json columns_json(const std::vector<PackColumn>& columns) {
 }
 
 void add_kept(const std::vector<PackColumn>& item_columns, const std::vector<PackColumn>& user_columns,
-              const std::string& times, Json& json) {
+              const std::string& times, bool has_repeats, Json& json) {
   if (!item_columns.empty()) json["item_columns"] = columns_json(item_columns);
   if (!user_columns.empty()) json["user_columns"] = columns_json(user_columns);
   if (!times.empty()) json["times"] = times;
+  if (has_repeats) json["repeats"] = true;
 }
 
 namespace {

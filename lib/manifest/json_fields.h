@@ -43,6 +43,8 @@ inline constexpr std::uint64_t kManifestVersion = 1;
 inline constexpr std::uint64_t kMergedVersion = 2;
 /// Of a pack of matrices, merged or not, with what earlier readers do not know: columns beside the ids.
 inline constexpr std::uint64_t kColumnsVersion = 3;
+/// Of a pack of matrices whose rows may have an item several times.
+inline constexpr std::uint64_t kRepeatsVersion = 4;
 
 /// Opens sealed JSON of a format and of a version up to `max_version`; throws bad_data for another.
 [[nodiscard]] nlohmann::ordered_json open_format(std::string_view text, const std::string& name,
@@ -68,9 +70,9 @@ inline constexpr std::uint64_t kColumnsVersion = 3;
 [[nodiscard]] bool parse_class_labels(const nlohmann::ordered_json& labels);
 [[nodiscard]] nlohmann::ordered_json classes_json(const std::vector<PackClass>& classes);
 [[nodiscard]] nlohmann::ordered_json columns_json(const std::vector<PackColumn>& columns);
-/// Adds what is kept beside ratings, where something is.
+/// Adds what is kept beside ratings, where something is, and whether items repeat, where they do.
 void add_kept(const std::vector<PackColumn>& item_columns, const std::vector<PackColumn>& user_columns,
-              const std::string& times, nlohmann::ordered_json& json);
+              const std::string& times, bool has_repeats, nlohmann::ordered_json& json);
 /// The columns under a key; none where it is missing. Throws bad_data for names that are empty or equal.
 [[nodiscard]] std::vector<PackColumn> parse_columns(const nlohmann::ordered_json& object, const char* key);
 [[nodiscard]] nlohmann::ordered_json matrices_json(const std::vector<PackMatrix>& matrices);

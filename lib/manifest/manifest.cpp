@@ -330,10 +330,16 @@ Json stats_json(const RatingStats& stats) {
   return json;
 }
 
-std::string matrix_manifest_text(const MatrixManifest& manifest) {
+std::uint64_t version_of(const MatrixManifest& manifest) {
+  if (manifest.has_repeats) return kRepeatsVersion;
   const bool has_columns = !manifest.item_columns.empty() || !manifest.user_columns.empty();
+  return has_columns || !manifest.times.empty() ? kColumnsVersion
+                                                : version_of(static_cast<const PackManifest&>(manifest));
+}
+
+std::string matrix_manifest_text(const MatrixManifest& manifest) {
   Json json{{"format", kMatrixPacks.format},
-            {"version", has_columns || !manifest.times.empty() ? kColumnsVersion : version_of(manifest)},
+            {"version", version_of(manifest)},
             {"pack_id", hash_text(manifest.pack_id)},
             {"tool", manifest.tool},
             {"spec", spec_json(manifest.spec)},
@@ -351,13 +357,13 @@ std::string matrix_manifest_text(const MatrixManifest& manifest) {
                    {"users", file_json(manifest.users)},
                    {"items", file_json(manifest.items)},
                    {"stats", stats_json(manifest.stats)}});
-  add_kept(manifest.item_columns, manifest.user_columns, manifest.times, json);
+  add_kept(manifest.item_columns, manifest.user_columns, manifest.times, manifest.has_repeats, json);
   return seal_json(json);
 }
 
 MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& name) {
   return with_name(name, [&] {
-    const Json json = open_format(text, name, kMatrixPacks.format, kColumnsVersion);
+    const Json json = open_format(text, name, kMatrixPacks.format, kRepeatsVersion);
     MatrixManifest manifest;
     parse_common(json, kChunkRows, manifest);
     manifest.columns = count_field(json, "columns");
@@ -372,6 +378,7 @@ MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& n
     manifest.item_columns = parse_columns(json, "item_columns");
     manifest.user_columns = parse_columns(json, "user_columns");
     manifest.times = json.value("times", "");
+    manifest.has_repeats = json.value("repeats", false);
     check_numbers(manifest);
     return manifest;
   });

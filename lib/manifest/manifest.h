@@ -141,6 +141,7 @@ struct MatrixManifest : PackManifest {
   ValueType value_type = ValueType::none;
   double scale = 1;
   std::string times{};           ///< unit of the ratings' times, a TimeUnit or "numbers"; empty: not kept
+  bool has_repeats = false;      ///< a row may have an item several times: MatrixInfo::has_repeats
   std::uint64_t chunk_rows = 0;  ///< in every chunk but a part's last; 0 where chunks are not rows
   FileRecord users;
   FileRecord items;

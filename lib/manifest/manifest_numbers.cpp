@@ -165,11 +165,12 @@ void check_entries(const MatrixManifest& manifest) {
   // A rating takes 8 bytes in memory, and so does a row.
   constexpr std::uint64_t kMaxEntries = kMaxBytes / 64;
   check_at_most("rows", manifest.rows, kMaxEntries);
-  const bool is_small = manifest.rows <= kMaxEntries / manifest.columns;
+  const bool is_small = !manifest.has_repeats && manifest.rows <= kMaxEntries / manifest.columns;
   const std::uint64_t cells = is_small ? manifest.rows * manifest.columns : kMaxEntries;
   for (const PackMatrix& record : manifest.matrices) {
     check_at_most("matrices: nnz", record.nnz, cells);
-    check_at_most("matrices: longest_row", record.longest_row, std::min(record.nnz, manifest.columns));
+    check_at_most("matrices: longest_row", record.longest_row,
+                  manifest.has_repeats ? record.nnz : std::min(record.nnz, manifest.columns));
   }
 }
 
@@ -221,7 +222,8 @@ void check_numbers(const MatrixManifest& manifest) {
       .matrix_count = static_cast<std::uint32_t>(manifest.matrices.size()),
       .value_type = manifest.value_type,
       .scale = manifest.scale,
-      .has_times = !manifest.times.empty()};
+      .has_times = !manifest.times.empty(),
+      .has_repeats = manifest.has_repeats};
   spec.codec = manifest.codec;
   spec.chunk_samples = manifest.chunk_rows;
   check_matrix_shape(spec.rows().matrix);

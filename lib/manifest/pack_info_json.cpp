@@ -87,7 +87,7 @@ Json matrix_json(const PackInfo& info, const MatrixInfo& matrix) {
             {"label_columns", info.label_columns},
             {"chunk_rows", matrix.chunk_rows},
             {"stats", stats_json(matrix.stats)}};
-  add_kept(matrix.item_columns, matrix.user_columns, matrix.times, json);
+  add_kept(matrix.item_columns, matrix.user_columns, matrix.times, matrix.has_repeats, json);
   return json;
 }
 

@@ -191,6 +191,8 @@ std::vector<std::string> compare_with_part(const ChunkReader& part, const Matrix
   differences.compare("matrices", shape.matrix_count, manifest.matrices.size());
   differences.compare("times (1: ratings have some)", shape.has_times ? 1 : 0,
                       manifest.times.empty() ? 0 : 1);
+  differences.compare("repeats (1: rows may have some)", shape.has_repeats ? 1 : 0,
+                      manifest.has_repeats ? 1 : 0);
   if (shape.value_type != manifest.value_type || shape.scale != manifest.scale)
     differences.add("values of another type or scale than the manifest says");
   return differences.found;

@@ -44,6 +44,7 @@ struct RowSource {
   bool has_values = false;      ///< there are values other than 1
   bool has_times = false;       ///< of the ratings, which the packs keep
   std::int64_t time_scale = 1;  ///< times of `rows` are multiplied by it, those of packs are not
+  bool has_repeats = false;     ///< a row may have an item several times
 };
 
 /// An entry of a row: the column · 2^32 + the rating's index in the user's row, or, where no times are kept,
@@ -128,9 +129,9 @@ class PackRows {
   [[nodiscard]] const std::string& name() const { return users_.name; }
   [[nodiscard]] bool has_held_out() const { return users_.split != Split::train; }
   [[nodiscard]] const PackStats& stats() const { return users_.stats; }
-  /// Makes the rows [first, end): columns ascending; values empty where all ratings of the run are 1, times
-  /// where they are not kept; `held_out` has no rows where the pack has none. Several threads may, each with
-  /// its own targets. Throws cannot_write where rows on disk cannot be read back.
+  /// Makes the rows [first, end): columns ascending, equal ones by time; values empty where all ratings of
+  /// the run are 1, times where they are not kept; `held_out` has no rows where the pack has none. Several
+  /// threads may, each with its own targets. Throws cannot_write where rows on disk cannot be read back.
   void fill(std::uint64_t first, std::uint64_t end, CsrRows& x, CsrRows& held_out) const;
 
  private:

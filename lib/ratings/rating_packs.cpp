@@ -373,7 +373,8 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
 
   auto source = std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),
                                                       std::move(columns), made.stored.type != ValueType::none,
-                                                      spec.keep_times, time_scale});
+                                                      spec.keep_times, time_scale,
+                                                      spec.rules.duplicates == Duplicates::keep});
   for (const Split pack : source->split.splits())
     made.packs.emplace_back(find_users(*source, spec, pack), *source);
   if (source->rows.is_spilled()) {

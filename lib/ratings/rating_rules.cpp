@@ -7,9 +7,11 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <numeric>
 
 #include "base/memory_budget.h"
 #include "base/text.h"
+#include "base/throw_error.h"
 #include "base/words.h"
 #include "types/rating_block.h"
 
@@ -50,7 +52,6 @@ class BucketRules {
       const RowStep last = run_pair(row, begin, next);
       items_.mark(rows_.items[begin], last);
       steps_of_row = std::max(steps_of_row, index_of(last) + 1);
-      if (last == RowStep::above) keep(begin);
       begin = next;
     }
     for (std::size_t step = 0; step < steps_of_row; ++step) ++counts_.users[step];
@@ -79,19 +80,51 @@ class BucketRules {
     kept_ += end - begin;
   }
 
-  /// Applies the rules to all ratings [begin, end) of one item by one user. Returns the last step after which
-  /// a rating was left; that rating is then at `begin`.
+  /// Applies the rules to all ratings [begin, end) of one item by one user, and keeps what they leave.
+  /// Returns the last step after which a rating was left.
   RowStep run_pair(std::size_t row, std::uint64_t begin, std::uint64_t end) {
     counts_.ratings[index_of(RowStep::input)] += end - begin;
     if (!rows_.values.empty()) end = drop_zeros(row, begin, end);
     if (begin == end) return RowStep::input;
     counts_.ratings[index_of(RowStep::zeros)] += end - begin;
-    if (end - begin > 1) merge(row, begin, end);
-    ++counts_.ratings[index_of(RowStep::duplicates)];
-    const float value = rows_.values.empty() ? 1.0F : rows_.values[begin];
-    if (rules_.above && !(value > *rules_.above)) return RowStep::duplicates;
-    ++counts_.ratings[index_of(RowStep::above)];
-    return RowStep::above;
+    if (end - begin > 1 && rules_.duplicates == Duplicates::keep) {
+      sort_by_time(begin, end);
+    } else if (end - begin > 1) {
+      merge(row, begin, end);
+      end = begin + 1;
+    }
+    counts_.ratings[index_of(RowStep::duplicates)] += end - begin;
+    return keep_above(begin, end) ? RowStep::above : RowStep::duplicates;
+  }
+
+  /// Keeps those of the ratings [begin, end) that are above the bound; returns whether there are any.
+  bool keep_above(std::uint64_t begin, std::uint64_t end) {
+    const std::uint64_t kept_before = kept_;
+    for (std::uint64_t at = begin; at < end; ++at) {
+      const float value = rows_.values.empty() ? 1.0F : rows_.values[at];
+      if (!rules_.above || value > *rules_.above) keep(at);
+    }
+    counts_.ratings[index_of(RowStep::above)] += kept_ - kept_before;
+    return kept_ != kept_before;
+  }
+
+  /// Sorts the ratings of one item by one user by time; equal ones stay in the order of the input.
+  void sort_by_time(std::uint64_t begin, std::uint64_t end) {
+    order_.resize(end - begin);
+    std::iota(order_.begin(), order_.end(), begin);
+    if (rows_.times.empty()) return;
+    std::ranges::stable_sort(order_, {}, [&](std::uint64_t at) { return rows_.times[at]; });
+    reorder(rows_.values, begin);
+    reorder(rows_.times, begin);
+    reorder(rows_.positions, begin);
+  }
+
+  template <class Numbers>
+  void reorder(Numbers& numbers, std::uint64_t begin) const {
+    if (numbers.empty()) return;
+    Numbers before;
+    for (const std::uint64_t at : order_) before.push_back(numbers[at]);
+    std::ranges::copy(before, numbers.begin() + static_cast<std::ptrdiff_t>(begin));
   }
 
   /// Moves the nonzero ratings of a pair to the front; returns their end.
@@ -135,6 +168,7 @@ class BucketRules {
       case Duplicates::first:
         return !rows_.times.empty() && rows_.times[later] < rows_.times[chosen];
       case Duplicates::error:
+      case Duplicates::keep:
         break;
     }
     return false;
@@ -189,6 +223,7 @@ class BucketRules {
   ItemSteps& items_;
   std::uint64_t begin_of_row_ = 0;
   std::uint64_t kept_ = 0;
+  std::vector<std::uint64_t> order_;  // of the ratings of one item by one user
   RowStepCounts counts_;
 };
 
@@ -348,6 +383,10 @@ ValueError::ValueError(std::uint32_t user_number, std::uint32_t item_number, std
 /// are in work; buckets of a spilled store are divided so that each thread keeps within its share.
 CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form, bool keeps_times,
                      std::vector<PackStep>& steps) {
+  if (rules.duplicates == Duplicates::keep && store.rating_count() > UINT32_MAX)
+    throw_bad_data(
+        "`duplicates` keep: " + std::to_string(store.rating_count()) +
+        " ratings, at most 2^32 - 1 are packed at a time: pack parts of the users, and merge them");
   const std::uint64_t memory = store.spec().memory_bytes;
   CleanRows rows(store.bucket_count(), store.is_spilled() ? store.spec().folder : std::string(), memory);
   MemoryBudget work(memory);

@@ -21,8 +21,8 @@
 
 namespace chunkhit {
 
-/// Counts for each item; needs 4 bytes an item and thread. An item has less than 2^32 ratings, because each
-/// user has one at most.
+/// Counts for each item; needs 4 bytes an item and thread. An item has less than 2^32 ratings: each user has
+/// one at most, or where all are kept there are no more in all.
 class ItemCounter {
  public:
   explicit ItemCounter(std::size_t item_count)
@@ -69,7 +69,8 @@ class ItemSteps {
 };
 
 /// Applies zeros, duplicates, above and binarize to rows, in place. With Duplicates::error
-/// duplicates are counted and the first is kept. Throws bad_data where a value is not finite.
+/// duplicates are counted and the first is kept. With Duplicates::keep those of an item are sorted by time,
+/// equal ones as in the input. Throws bad_data where a value is not finite.
 [[nodiscard]] RowStepCounts apply_rules(const RatingRules& rules, RatingRows& rows, ItemSteps& items);
 
 /// Names a rating that is repeated where that is an error: by numbers, which the caller maps to ids.
@@ -92,7 +93,8 @@ class ValueError : public Error {
 
 /// Applies the rules for single users to all of `store`, which is emptied, and appends the steps that were
 /// asked for. Rows have the form that is asked for, and times where they have positions or `keeps_times`.
-/// They are kept in memory unless `store` was spilled. Throws DuplicateError, ValueError, cannot_write.
+/// They are kept in memory unless `store` was spilled. Throws DuplicateError, ValueError, cannot_write, and
+/// bad_data for 2^32 ratings that are all kept.
 [[nodiscard]] CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
                                    bool keeps_times, std::vector<PackStep>& steps);
 

@@ -342,10 +342,13 @@ void RatingSplit::divide_row(const RatingRow& row, std::span<const std::uint32_t
   const std::uint64_t validation = std::min(spec_.validation.of(all), all - 1 - test);
   std::vector<Drawn> drawn(all);
   const SplitOrder order = spec_.resolved_order();
+  std::uint64_t repeats = 0;  // ratings of the same item before this one
   for (std::uint32_t index = 0; index < all; ++index) {
     const std::uint32_t entry = entries[index];
+    repeats = index > 0 && row.items[entry] == row.items[entries[index - 1]] ? repeats + 1 : 0;
     drawn[index] = order == SplitOrder::random
-                       ? draw(seed_, Purpose::held_out, row.user, row.items[entry], index)
+                       ? draw(repeats == 0 ? seed_ : mix_bits(seed_ + repeats), Purpose::held_out, row.user,
+                              row.items[entry], index)
                        : Drawn{order == SplitOrder::time ? latest_first(row.times[entry]) : 0,
                                ~row.positions[entry], index};
   }
@@ -372,14 +375,18 @@ void RatingSplit::divide_given(const RatingRow& row, std::span<const std::uint32
 void RatingSplit::fold(std::uint32_t user, std::span<const std::uint32_t> items,
                        std::vector<std::uint8_t>& asked) const {
   asked.assign(items.size(), 0);
-  if (items.size() < kMinItemsToFold) return;
   const std::uint64_t key = is_by_id() ? given_.id_hashes[user] : user;
-  std::vector<Drawn> drawn(items.size());
-  for (std::uint32_t index = 0; index < drawn.size(); ++index)
-    drawn[index] = draw(seed_, Purpose::fold_in, key, items[index], index);
-  const std::uint64_t count = share_of(1 - spec_.fold_in, items.size());
+  const auto repeats = [&](std::uint32_t index) { return index > 0 && items[index] == items[index - 1]; };
+  std::vector<Drawn> drawn;
+  drawn.reserve(items.size());
+  for (std::uint32_t index = 0; index < items.size(); ++index)
+    if (!repeats(index)) drawn.push_back(draw(seed_, Purpose::fold_in, key, items[index], index));
+  if (drawn.size() < kMinItemsToFold) return;
+  const std::uint64_t count = share_of(1 - spec_.fold_in, drawn.size());
   choose(drawn, count, 0);
   for (std::uint64_t at = 0; at < count; ++at) asked[drawn[at].index] = 1;
+  for (std::uint32_t index = 0; index < items.size(); ++index)
+    if (repeats(index)) asked[index] = asked[index - 1];
 }
 
 }  // namespace chunkhit

@@ -76,7 +76,7 @@ class RatingSplit {
     return is_by_user() ? split_of_user_[user] : Split::train;
   }
   /// Returns which of a held-out user's items, all of which are columns, are asked for: 1, else 0. `items`
-  /// are their numbers, with is_by_id their columns.
+  /// are their numbers, with is_by_id their columns; ratings of one item are neighbours and stay together.
   void fold(std::uint32_t user, std::span<const std::uint32_t> items, std::vector<std::uint8_t>& asked) const;
 
   /// Found where a split by time gives test or validation no rating.

@@ -321,6 +321,9 @@ void show(Options& options,
 template <class Options, class Fields>
 void show(Options& options,
           Fields& fields) requires std::is_same_v<std::remove_const_t<Options>, SparseDatasetOptions> {
+  fields(Field{"by_time", "Entries of a row in the order of their times", "",
+               "Equal times are in the input's order; columns do not ascend. The pack must keep times"},
+         options.by_time, SwitchForm{});
   show_cache(options, fields);
 }
 

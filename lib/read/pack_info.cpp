@@ -257,7 +257,8 @@ PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest
                     .stats = manifest.stats,
                     .item_columns = manifest.item_columns,
                     .user_columns = manifest.user_columns,
-                    .times = manifest.times};
+                    .times = manifest.times,
+                    .has_repeats = manifest.has_repeats};
   std::uint64_t kept = 0;
   for (const PackMatrix& each : matrix.matrices)  // X is of training, but of users that are held out
     if (each.name == "held_out" || manifest.spec.get("split-by").starts_with("users")) kept += each.nnz;
@@ -302,7 +303,8 @@ PackInfo part_info(const ChunkReader& part) {
                     .split_name = {},
                     .chunk_rows = part.spec().chunk_samples,
                     .stats = RatingStats{},
-                    .times = shape.has_times ? std::string(kUnknownTimes) : ""};
+                    .times = shape.has_times ? std::string(kUnknownTimes) : "",
+                    .has_repeats = shape.has_repeats};
   info.contents = std::move(matrix);
   if (!kind.holds_row_blocks) {
     set_entries(part, info);

@@ -43,7 +43,7 @@ SparseRows in_order(const SparseRows& walked, const std::vector<std::size_t>& st
 
 struct SparseDataset::Impl {
   Impl(const std::vector<std::string>& paths, const SparseDatasetOptions& options)
-      : source(paths, options.cache_bytes),
+      : source(paths, options.cache_bytes, {.times = true, .by_time = options.by_time}),
         reader(source.chunks(), options),
         values(stored_format(source.matrix())) {}
 

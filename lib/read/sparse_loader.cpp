@@ -106,7 +106,8 @@ EntryFormat entry_format(const SparseLoaderOptions& options, const SparseSource&
           .binarize = options.binarize,
           .scale = options.scale,
           .normalize = options.normalize,
-          .has_times = source.chunks().row_arrays().times};
+          .has_times = source.chunks().row_arrays().times,
+          .has_repeats = shape.has_repeats};
 }
 
 SequenceFormat sequence_format(const SparseLoaderOptions& options, const SparseSource& source,
@@ -125,6 +126,7 @@ PairFormat pair_format(const SparseLoaderOptions& options, const SparseSource& s
                     .seed = options.seed,
                     .column_count = source.matrix().column_count,
                     .id_bytes = id_bytes_of(source.matrix()),
+                    .has_repeats = source.matrix().has_repeats,
                     .sampler = nullptr};
   if (options.negatives == 0 || options.negatives_power == 0) return format;
   if (source.item_counts().empty())

@@ -341,8 +341,7 @@ SparseSource::SparseSource(const OpeningScope& opening, const std::vector<PackSo
   const PackSource& first = sources.front();
   if (size() == 0) throw_bad_data(first.path + ": holds no rows");
   if (arrays.by_time && !matrix().has_times)
-    throw_usage("`format`: " + first.path +
-                ": its ratings have no times, which order sequences: pack it with `keep_times`");
+    throw_usage(first.path + ": its ratings have no times, which order sequences: pack it with `keep_times`");
   if (matrix().column_count > INT32_MAX)
     throw_bad_data(first.path + ": " + std::to_string(matrix().column_count) +
                    " columns, at most 2147483647 are served");
@@ -384,7 +383,8 @@ void SparseSource::add_columns(const std::vector<PackSource>& sources) {
 
 /// Bounds the entries of `rows` rows, without overflow, by the longest row and by the whole source.
 std::uint64_t SparseSource::max_entries(std::uint64_t rows) const {
-  const std::uint64_t of_row = std::min(longest_row_, matrix().column_count);
+  const std::uint64_t of_row =
+      matrix().has_repeats ? longest_row_ : std::min(longest_row_, matrix().column_count);
   return of_row == 0 || rows <= max_nnz_ / of_row ? rows * of_row : max_nnz_;
 }
 

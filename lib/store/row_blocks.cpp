@@ -18,6 +18,9 @@ namespace {
 
 using Integers = std::vector<std::uint64_t>;
 
+/// Of the byte that says whether ratings have times: some, and a row may have an item several times.
+constexpr std::uint8_t kRepeatingTimes = 2;
+
 // Forms of lists of ids.
 constexpr std::uint64_t kTexts = 0;
 constexpr std::uint64_t kIntegers = 1;
@@ -217,19 +220,20 @@ const SampleShape& RowBlocks::shape() const {
 void RowBlocks::encode(PartSpecBytes& bytes) const {
   bytes[12] = static_cast<std::uint8_t>(matrix.value_type);
   bytes[13] = static_cast<std::uint8_t>(matrix.matrix_count);
-  bytes[14] = matrix.has_times ? 1 : 0;
+  bytes[14] = matrix.has_repeats ? kRepeatingTimes : matrix.has_times ? 1 : 0;
   store_little(bytes.data() + 16, matrix.column_count);
   store_little(bytes.data() + 24, matrix.scale);
 }
 
 void RowBlocks::decode(const PartSpecBytes& bytes) {
-  if (bytes[12] >= kEnumWords<ValueType>.size() || bytes[14] > 1 || bytes[15] != 0)
+  if (bytes[12] >= kEnumWords<ValueType>.size() || bytes[14] > kRepeatingTimes || bytes[15] != 0)
     throw_bad_data("unknown value type");
   matrix = {.column_count = load_little<std::uint64_t>(bytes.data() + 16),
             .matrix_count = bytes[13],
             .value_type = static_cast<ValueType>(bytes[12]),
             .scale = load_little<double>(bytes.data() + 24),
-            .has_times = bytes[14] != 0};
+            .has_times = bytes[14] != 0,
+            .has_repeats = bytes[14] == kRepeatingTimes};
 }
 
 /// It is compressed, because it is large compared to the rows.
@@ -335,6 +339,9 @@ void RowBlocks::check_alike(const std::string& path, const Payload& first,
     throw_differs(" has held_out ratings", " has no held_out ratings", matrix.matrix_count == 2);
   if (matrix.has_times != expected.has_times)
     throw_differs(" has times of ratings", " has no times of ratings", matrix.has_times);
+  if (matrix.has_repeats != expected.has_repeats)
+    throw_differs(" has items that repeat in a row", " has no items that repeat in a row",
+                  matrix.has_repeats);
   if (matrix != expected)
     throw_bad_data(path + ": matrices: " + shape_text(matrix) + ", expected " + shape_text(expected) +
                    " as in " + first_path);

@@ -25,11 +25,16 @@ constexpr std::uint32_t kSeekTableFooterMagic = 0x8f92eab1;
 
 constexpr std::string_view kShardMagic = "chunkhit shard\r\n";
 constexpr std::uint32_t kShardVersion = 1;
+constexpr std::uint32_t kRepeatingShardVersion = 2;
 constexpr std::size_t kSpecAt = 32;
 constexpr std::size_t kCountsAt = 88;
 constexpr std::size_t kHeaderHashAt = kShardAlignment - 8;
 
 [[noreturn]] void throw_bad_header(const std::string& what) { throw_bad_data("shard header: " + what); }
+
+std::uint32_t version_of(const PartSpec& spec) {
+  return spec.holds_rows() && spec.rows().matrix.has_repeats ? kRepeatingShardVersion : kShardVersion;
+}
 
 void store_frame_header(std::uint8_t* to, std::uint32_t magic, std::uint64_t frame_bytes) {
   store_little(to, magic);
@@ -47,7 +52,7 @@ ShardHeaderBytes encode_shard_header(const ShardHeader& header) {
   ShardHeaderBytes bytes{};
   store_frame_header(bytes.data(), kHeaderMagic, bytes.size());
   std::memcpy(bytes.data() + 8, kShardMagic.data(), kShardMagic.size());
-  store_little(bytes.data() + 24, kShardVersion);
+  store_little(bytes.data() + 24, version_of(header.spec));
   store_little(bytes.data() + 28, static_cast<std::uint32_t>(header.spec.payload().kind()));
   std::ranges::copy(encode_part_spec(header.spec), bytes.begin() + kSpecAt);
   std::uint8_t* to = bytes.data() + kCountsAt;
@@ -66,9 +71,9 @@ ShardHeader decode_shard_header(const ShardHeaderBytes& bytes) {
   const std::uint64_t found = xxh3(Bytes(bytes).first(kHeaderHashAt));
   const auto expected = load_little<std::uint64_t>(bytes.data() + kHeaderHashAt);
   if (!is_shard(bytes)) throw_bad_header("another magic text");
-  if (version != kShardVersion)
-    throw_bad_header("version " + std::to_string(version) + ", this reader knows version " +
-                     std::to_string(kShardVersion));
+  if (version != kShardVersion && version != kRepeatingShardVersion)
+    throw_bad_header("version " + std::to_string(version) + ", this reader knows versions " +
+                     std::to_string(kShardVersion) + " and " + std::to_string(kRepeatingShardVersion));
   if (found != expected)
     throw_bad_header("checksum " + hash_text(found) + ", expected " + hash_text(expected));
   if (kind < static_cast<std::uint32_t>(SampleKind::images) ||
@@ -78,6 +83,9 @@ ShardHeader decode_shard_header(const ShardHeaderBytes& bytes) {
   PartSpecBytes spec{};
   std::copy_n(bytes.begin() + kSpecAt, spec.size(), spec.begin());
   ShardHeader header{.spec = decode_part_spec(static_cast<SampleKind>(kind), spec)};
+  if (version != version_of(header.spec))
+    throw_bad_header("version " + std::to_string(version) + " of a part that has version " +
+                     std::to_string(version_of(header.spec)));
   const std::uint8_t* from = bytes.data() + kCountsAt;
   for (std::uint64_t* number : {&header.sample_count, &header.chunk_count, &header.index_offset,
                                 &header.index_bytes, &header.index_xxh3, &header.file_bytes}) {

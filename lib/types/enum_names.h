@@ -61,7 +61,7 @@ constexpr Words<2> words_of(CheckHashes) { return {"always", "never"}; }
 constexpr Words<3> words_of(ColumnType) { return {"int64", "float64", "text"}; }
 constexpr Words<2> words_of(JpegDecode) { return {"exact", "fast"}; }
 constexpr Words<4> words_of(Dtype) { return {"uint8", "float32", "float16", "bfloat16"}; }
-constexpr Words<5> words_of(Duplicates) { return {"error", "sum", "last", "first", "max"}; }
+constexpr Words<6> words_of(Duplicates) { return {"error", "sum", "last", "first", "max", "keep"}; }
 constexpr Words<2> words_of(EmptyLabels) { return {"zeros", "reject"}; }
 constexpr Words<2> words_of(ExifUse) { return {"apply", "ignore"}; }
 constexpr Words<6> words_of(Filter) {

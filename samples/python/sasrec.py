@@ -2,8 +2,9 @@
 """Trains SASRec (Kang and McAuley, Self-Attentive Sequential Recommendation, 2018) on ratings with times, and says how often the
 item that a user took last is among the ten that the model would show, beside the ten most popular ones.
 
-usage: sasrec.py [RATINGS] [--epochs N] [--batch N] [--length N] [--hidden N] [--device cpu|cuda] [--json]
+usage: sasrec.py [RATINGS] [--repeats] [--epochs N] [--batch N] [--length N] [--hidden N] [--device cpu|cuda] [--json]
 RATINGS is a table with a column of times; without it, users walk through items of which each leads to a few others.
+With --repeats users may take an item again, as with plays and purchases: all of it is packed, and seen items are shown, too.
 """
 import argparse
 import json
@@ -20,7 +21,7 @@ import chunkhit.torch
 SHOWN = 10
 
 
-def write_walks(path, users=1500, items=400, seed=1):
+def write_walks(path, repeats, users=1500, items=400, seed=1):
     """Popular items come often, and after each item one of three comes as a rule."""
     random = np.random.default_rng(seed)
     popularity = 1 / np.arange(1, items + 1) ** 0.8
@@ -31,7 +32,7 @@ def write_walks(path, users=1500, items=400, seed=1):
         for user in range(users):
             item, seen = int(random.choice(items, p=popularity)), set()
             for step in range(random.integers(8, 40)):
-                if item not in seen:
+                if repeats or item not in seen:
                     file.write(f"{user},{item},1,{1_600_000_000 + step // 4 * 86_400}\n")  # days: the lines' order counts
                 seen.add(item)
                 item = int(random.choice(following[item]) if random.random() < 0.8 else random.choice(items, p=popularity))
@@ -78,13 +79,15 @@ def train(model, loader, epochs, rate):
     return loss.item()
 
 
-def hit_rate(loader, score):
-    """The share of users whose held-out item is among the ten with the highest scores, items that they have left out."""
+def hit_rate(loader, score, repeats):
+    """The share of users whose held-out item is among the ten with the highest scores; without repeats items that they have are left
+    out."""
     hits = 0
     with torch.no_grad():
         for batch in loader:
             scores = torch.cat((score(batch.x), batch.x.new_zeros((len(batch.x), 1), dtype=torch.float32)), 1)
-            shown = scores.scatter(1, batch.x, -torch.inf)[:, :-1].topk(SHOWN).indices
+            scores = scores if repeats else scores.scatter(1, batch.x, -torch.inf)
+            shown = scores[:, :-1].topk(SHOWN).indices
             hits += (shown == batch.held_out[:, -1:]).sum().item()
     return hits / loader.size
 
@@ -92,6 +95,7 @@ def hit_rate(loader, score):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("ratings", nargs="?")
+    arguments.add_argument("--repeats", action="store_true", help="keep an item that a user took again")
     arguments.add_argument("--epochs", type=int, default=12)
     arguments.add_argument("--batch", type=int, default=64)
     arguments.add_argument("--length", type=int, default=50, help="items of a user that the model sees")
@@ -103,9 +107,9 @@ def main():
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
         if not options.ratings:
-            write_walks(f"{folder}/walks.csv")
+            write_walks(f"{folder}/walks.csv", options.repeats)
         chunkhit.pack_sparse(options.ratings or f"{folder}/walks.csv", f"{folder}/packs", keep_times=True, split_by="leave-one-out",
-                             min_user=3)
+                             min_user=3, duplicates="keep" if options.repeats else "last")
         common = dict(format="sequences", times=False, device=options.device, batch_size=options.batch)
         # One item more than the model sees: each position's target is the item behind it.
         loader = chunkhit.torch.SparseLoader(f"{folder}/packs/train", length=options.length + 1, cut="sliding", shuffle="global",
@@ -116,8 +120,8 @@ def main():
         model.eval()
         popularity = torch.from_numpy(loader.item_counts().astype(np.float32)).to(options.device)
         table = {"users": loader.size, "items": loader.column_count, "loss": loss,
-                 "hit_rate": hit_rate(test, lambda x: model.scores(model(x)[:, -1])),
-                 "hit_rate_of_popular": hit_rate(test, lambda x: popularity.expand(len(x), -1))}
+                 "hit_rate": hit_rate(test, lambda x: model.scores(model(x)[:, -1]), options.repeats),
+                 "hit_rate_of_popular": hit_rate(test, lambda x: popularity.expand(len(x), -1), options.repeats)}
     if options.json:
         return print(json.dumps(table))
     print(f"{table['users']:,} users, {table['items']:,} items: HR@{SHOWN} {table['hit_rate']:.3f}, of what is popular "

@@ -30,6 +30,24 @@ TEST(ColumnSteps, GivesBackColumnsWithEveryInstructionSet) {
   });
 }
 
+TEST(ColumnSteps, GivesBackColumnsThatRepeatWithEveryInstructionSet) {
+  for (const std::uint32_t columns : {3U, 65536U, UINT32_MAX}) {
+    CsrRows rows = random_rows(200, columns, std::max(1U, columns / 50));
+    for (std::size_t row = 0, at = 0; row < rows.row_count(); ++row)
+      for (; at < rows.indptr[row + 1]; ++at)  // two in three are those before them
+        if (at > rows.indptr[row] && at % 3 != 0) rows.indices[at] = rows.indices[at - 1];
+    rows.times.resize(rows.nnz());
+    const MatrixShape shape{
+        .column_count = columns, .value_type = ValueType::none, .has_times = true, .has_repeats = true};
+    const ByteBuffer raw = encode(rows, shape);
+    for_each_simd_target([&](const char* target) {
+      EXPECT_EQ(decode<std::uint32_t>(raw, 0, shape).ids, rows.indices) << target;
+      if (columns > 65536) return;
+      EXPECT_TRUE(std::ranges::equal(decode<std::uint16_t>(raw, 0, shape).ids, rows.indices)) << target;
+    });
+  }
+}
+
 TEST(ColumnSteps, GivesBackTheLastColumnThatThereCanBe) {
   // Seventeen neighbours up to the end, where a sum of 32 bits wraps around.
   CsrRows rows;

@@ -165,6 +165,57 @@ TEST(RowBlock, RejectsTiesThatAreCutOffOrBeyondEveryRow) {
   EXPECT_NE(error_of(raw, timed(kStars)).find("version 4, expected 2 or 3"), std::string::npos);
 }
 
+MatrixShape repeating(MatrixShape shape) {
+  shape.has_times = shape.has_repeats = true;
+  return shape;
+}
+
+TEST(RowBlock, RepeatsColumnsAsItsPageSays) {
+  CsrRows rows{{0, 4, 4, 5}, {0, 5, 5, 6, 300}, {0.5F, 5, 3, 2, 1}};
+  rows.times = {1000, 996, 1257, 996, -2};
+  rows.ties = {0, 1, 0, 0, 0};
+  const ByteBuffer found = encode(rows, repeating(kStars));
+  EXPECT_EQ(found[4], 4);  // version
+  std::vector<std::uint8_t> groups(16 * 8);
+  groups[4 * 8] = 4;  // 32 / 4, 32 / 4, 52 / 4 and 52 / 4 have four binary digits
+  groups[6 * 8] = 1;
+  groups[6 * 8 + 4] = 1;
+  const std::vector<std::uint8_t> planes{4,    0,  1,         // lengths
+                                         0,    5,  0, 1,      // group 4: the steps of columns 0, 5, 5, 6
+                                         0xac, 2,             // group 6: of column 300
+                                         1,    10, 6, 4, 2};  // ratings
+  EXPECT_TRUE(std::ranges::equal(Bytes(found).subspan(48, groups.size()), groups));
+  EXPECT_TRUE(std::ranges::equal(Bytes(found).subspan(176, planes.size()), planes));
+  EXPECT_EQ(found.size(), 176 + planes.size() + 8 * (3 + 5) + 4 * 5);
+  EXPECT_EQ(decode<std::uint16_t>(found, 0, repeating(kStars)).ids,
+            (std::vector<std::uint16_t>{0, 5, 5, 6, 300}));
+  EXPECT_EQ(decode<std::uint32_t>(found, 0, repeating(kStars)).ties, rows.ties);
+  EXPECT_EQ(decode<std::uint32_t>(found, 0, repeating(kStars)).times, rows.times);
+}
+
+TEST(RowBlock, HasARowThatIsLongerThanThereAreColumns) {
+  const MatrixShape shape = repeating({.column_count = 2, .value_type = ValueType::none});
+  CsrRows rows{{0, 100}, std::vector<std::uint32_t>(100), {}};
+  std::fill(rows.indices.begin() + 60, rows.indices.end(), 1U);
+  rows.times.resize(100);
+  const ByteBuffer raw = encode(rows, shape);
+  EXPECT_EQ(decode<std::uint32_t>(raw, 0, shape).ids, rows.indices);
+  EXPECT_EQ(decode_entry_count(Bytes(raw).first(row_block_header_bytes(shape)), shape, 1), 100U);
+  MatrixShape narrow = shape;
+  narrow.column_count = 1;
+  EXPECT_NE(error_of(raw, narrow).find("column 1 of 1"), std::string::npos);
+  MatrixShape without = shape;
+  without.has_repeats = false;
+  EXPECT_NE(error_of(raw, without).find("version 4, expected 2 or 3 in a part with times"),
+            std::string::npos);
+  without.has_times = false;
+  EXPECT_NE(error_of(raw, without).find("version 4, expected 1"), std::string::npos);
+  EXPECT_NE(error_of(encode(three_timed_rows(), timed(kStars)), repeating(kStars))
+                .find("version 2, expected 4 in a part whose rows repeat items"),
+            std::string::npos);
+  EXPECT_NE(error_of(Bytes(raw).first(raw.size() - 1), shape).find("the plane of ties"), std::string::npos);
+}
+
 TEST(RowBlock, TakesARangeOfRowsWhoseEntriesDoNotBeginAtNought) {
   const CsrRows rows = three_rows();
   const CsrView last = rows.view(2, 3);

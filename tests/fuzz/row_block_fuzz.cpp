@@ -19,13 +19,13 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-void check_rows(const std::vector<std::uint64_t>& row_ends, const auto& ids, std::uint64_t column_count) {
+void check_rows(const std::vector<std::uint64_t>& row_ends, const auto& ids, const MatrixShape& shape) {
   std::uint64_t at = 0;
   for (const std::uint64_t end : row_ends) {
     require(end >= at && end <= ids.size());
     for (std::uint64_t least = 0; at < end; ++at) {
-      require(ids[at] >= least && ids[at] < column_count);
-      least = std::uint64_t{ids[at]} + 1;
+      require(ids[at] >= least && ids[at] < shape.column_count);
+      least = std::uint64_t{ids[at]} + (shape.has_repeats ? 0 : 1);
     }
   }
   require(at == ids.size());
@@ -41,7 +41,7 @@ void decode_matrix(const RowBlockHeader& header, std::size_t index, const Matrix
   std::vector<std::int64_t> times(shape.has_times ? nnz : 0);
   std::vector<std::uint32_t> ties(shape.has_times ? nnz : 0);
   decode_rows<Id>(header, index, shape, {row_ends, 0, ids, values, times, ties});
-  check_rows(row_ends, ids, shape.column_count);
+  check_rows(row_ends, ids, shape);
   const EntryValues calculator(
       {.id_bytes = sizeof(Id), .value_type = shape.value_type, .stored_scale = shape.scale});
   calculator.calculate({reinterpret_cast<const std::uint8_t*>(ids.data()), values.data(), nnz}, ratings);
@@ -71,7 +71,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     shape.matrix_count = raw[5];
     shape.value_type = static_cast<ValueType>(raw[6] % kEnumWords<ValueType>.size());
     shape.scale = load_little<double>(raw.data() + 8);
-    shape.has_times = raw[4] == 2;
+    shape.has_times = raw[4] >= 2;
+    shape.has_repeats = raw[4] == 4;
   }
   read(raw, shape);
   return 0;

@@ -273,7 +273,7 @@ def test_times_are_left_out_on_demand_and_pickled_batches_are_whole(pack):
 
 def test_misuse_is_an_error(csv, pack, tmp_path):
     chunkhit.pack_sparse(csv, tmp_path / "bare")
-    with pytest.raises(chunkhit.Error, match="format: .*bare: its ratings have no times, which order sequences: pack it with keep_times"):
+    with pytest.raises(chunkhit.Error, match="bare: its ratings have no times, which order sequences: pack it with keep_times"):
         chunkhit.SparseLoader(tmp_path / "bare", format="sequences")
     for options in (dict(binarize=True), dict(scale=2), dict(normalize="l2")):
         with pytest.raises(chunkhit.Error, match="format: sequences have no values"):

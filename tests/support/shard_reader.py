@@ -109,21 +109,22 @@ def group_steps(first_bytes, more_bytes):
     return steps
 
 
-def row_columns(length, groups):
+def row_columns(length, groups, gap=1):
     """The columns of a row from the next steps of the groups."""
     columns, n = [], 0
     for _ in range(length):
-        n += next(groups[min(15, (4 * (n + 8) // length).bit_length())]) + 1
-        columns.append(n - 1)
+        n += next(groups[min(15, (4 * (n + 8) // length).bit_length())]) + gap
+        columns.append(n - gap)
     return columns
 
 
 class RowBlock:
     """The rows of one chunk: for each matrix its lengths, columns and ratings, its times and its ties, or nothing."""
 
-    def __init__(self, data, column_count, has_times=False):
+    def __init__(self, data, column_count, has_times=False, has_repeats=False):
         self.row_count, version, matrices, value_type, zero, self.scale, self.first_row = struct.unpack_from("<I4BdQ", data)
-        require(version in ((2, 3) if has_times else (1,)) and zero == 0 and self.row_count > 0, "not a row block")
+        require(version in ((4,) if has_repeats else (2, 3) if has_times else (1,)) and zero == 0 and self.row_count > 0, "not a row block")
+        gap = 0 if has_repeats else 1
         self.value_type, self.matrices, at = value_type, [], 24 + 152 * matrices
         for matrix in range(matrices):
             entries, longest, length_bytes = struct.unpack_from("<3Q", data, 24 + 152 * matrix)
@@ -136,7 +137,7 @@ class RowBlock:
                 groups.append(iter(group_steps(data[at:at + first], data[at + first:at + first + more])))
                 at += first + more
             require(lengths.sum() == entries and lengths.max() == longest, "the lengths are not the header's")
-            columns = np.array([column for length in lengths.tolist() for column in row_columns(length, groups)], np.int64)
+            columns = np.array([column for length in lengths.tolist() for column in row_columns(length, groups, gap)], np.int64)
             require(all(next(group, None) is None for group in groups), "a group has steps too many")
             require((columns < column_count).all(), "a column is not there")
             kind = [None, "<u1", "<u2", "<f4"][value_type]
@@ -149,7 +150,7 @@ class RowBlock:
                 at += 8 * (self.row_count + entries)
                 times = np.repeat(earliest, lengths) + later
             ties = np.zeros(len(times), np.uint32)
-            if version == 3:
+            if version >= 3:
                 ties = np.frombuffer(data, np.uint8, 4 * entries, at).reshape(4, entries).T.copy().view("<u4")[:, 0]
                 at += 4 * entries
             self.matrices.append((lengths, columns, (numbers * self.scale).astype(np.float32), times, ties))
@@ -170,10 +171,11 @@ class Shard:
         data = self.data
         magic, size, text, version, kind = struct.unpack_from("<II16sII", data)
         require((magic, size, text) == (HEADER, 4088, b"chunkhit shard\r\n"), "not a shard")
-        require(version == 1 and kind in (1, 2), "another version or kind")
+        require(version in (1, 2) and kind in (1, 2), "another version or kind")
         self.kind = kind
         check_hash(data[:4088], struct.unpack_from("<Q", data, 4088)[0], "header")
         self.read_spec(32)
+        require((version == 2) == (kind == 2 and self.has_repeats), "not the version of its rows")
         (self.sample_count, self.chunk_count, self.index_offset, self.index_bytes, self.index_hash,
          file_bytes) = struct.unpack_from("<6Q", data, 88)
         require(file_bytes == len(data), "another length")
@@ -187,8 +189,8 @@ class Shard:
             self.sample_bytes = self.height * self.width * self.channels
         else:
             self.value_type, self.matrices, has_times, zero, self.columns, self.scale = struct.unpack_from("<4BQd", self.data, at + 12)
-            require(zero == 0 and has_times in (0, 1), "bytes that should be zero are not")
-            self.has_times = has_times == 1
+            require(zero == 0 and has_times in (0, 1, 2), "bytes that should be zero are not")
+            self.has_times, self.has_repeats = has_times > 0, has_times == 2
         self.codec = self.data[at + 32:at + 48].rstrip(b"\0").decode()
         self.chunk_samples, = struct.unpack_from("<Q", self.data, at + 48)
 
@@ -288,7 +290,7 @@ class Shard:
         from scipy.sparse import csr_matrix
         found = [np.zeros(1, np.int64)], [], [], [], []
         for index in range(self.chunk_count):
-            block = RowBlock(self.raw_chunk(index), self.columns, self.has_times)
+            block = RowBlock(self.raw_chunk(index), self.columns, self.has_times, self.has_repeats)
             require((block.first_row, block.row_count) == tuple(self.chunks[index][3:5]), "a block has other rows")
             require((block.value_type, block.scale, len(block.matrices)) == (self.value_type, self.scale, self.matrices),
                     "a block has another form")

@@ -291,7 +291,12 @@ class DeviceSparseLoader {
       : format_(options.format),
         feed_(
             SparseLoader(paths, host_options(options)), device,
-            [this](const SparseBatch& host, cudaStream_t stream, Made& made) { copy(host, stream, made); }) {}
+            [this](const SparseBatch& host, cudaStream_t stream, Made& made) { copy(host, stream, made); }) {
+    if (format_ != SparseFormat::csr && loader().info().matrix().has_repeats)
+      throw Error(
+          ErrorCode::usage,
+          "format: items repeat in the pack's rows, which are not added up on a device; expected csr");
+  }
   explicit DeviceSparseLoader(const std::string& path, const SparseLoaderOptions& options = {},
                               const DeviceOptions& device = {})
       : DeviceSparseLoader(std::vector{path}, options, device) {}

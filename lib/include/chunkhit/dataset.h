@@ -76,7 +76,7 @@ class CHUNKHIT_API ImageDataset {
 /// Rows copied from a source, in CSR format.
 struct SparseRows {
   std::vector<std::int64_t> indptr;   ///< rows + 1 offsets, the first is 0
-  std::vector<std::int32_t> indices;  ///< columns, ascending within a row
+  std::vector<std::int32_t> indices;  ///< columns, ascending within a row; equal ones by time
   std::vector<float> values;
   std::vector<std::int64_t> times;  ///< of the entries, as in the input; empty if they are not kept
 };
@@ -91,6 +91,8 @@ struct SparseDatasetOptions {
   /// HDF5 parts of a pack are always checked as a whole when they are opened: damage is an error, never
   /// skipped.
   CheckHashes check_hashes = CheckHashes::always;
+  /// Entries of each row in the order of their times, equal ones as in the input: columns do not ascend.
+  bool by_time = false;
 };
 
 /// Matrix of a pack.

@@ -254,6 +254,7 @@ struct MatrixInfo {
   /// Unit of the times that are kept of ratings: "seconds", "milliseconds", "microseconds" or "nanoseconds"
   /// since 1970, by their size, else "numbers"; empty: times are not kept.
   std::string times{};
+  bool has_repeats = false;  ///< a row may have an item several times (`duplicates` keep)
   std::string lost{};  ///< "test lacks 95 % of its ratings, 21 of 22": the split left out more than a tenth
 };
 

@@ -17,7 +17,9 @@
 
 namespace chunkhit {
 
-/// Format of a batch of rows.
+/// Format of a batch of rows. Where a pack keeps all ratings of a user and item (`duplicates` keep), csr has
+/// them as stored, neighbours in the order of time; a dense cell is their sum, 1 where they are binarized;
+/// sequences have each of them in its place, and pairs as a sample of its own.
 enum class SparseFormat {
   dense_f32,  ///< (rows, columns) floats
   dense_f16,  ///< (rows, columns) IEEE 754 half floats, as bits; values above 65504 are an error
@@ -95,7 +97,7 @@ struct SparseLoaderOptions {
 /// order, each at a multiple of 64 bytes from its start, so that one copy moves them.
 struct CsrBatch {
   std::span<const std::int32_t> indptr;   ///< rows + 1 offsets, the first is 0
-  std::span<const std::int32_t> indices;  ///< columns, ascending within a row
+  std::span<const std::int32_t> indices;  ///< columns, ascending within a row; equal ones by time
   std::span<const float> values;
   std::span<const std::int64_t> times;  ///< of the entries, as in the input; empty if they are not kept
   std::span<const std::uint8_t> block;

@@ -58,8 +58,9 @@ enum class Zeros { drop, keep };
 
 /// Several ratings of one item by one user. `last` and `first` are by time where there are times; of equal
 /// ones, and without times, the last or first in the input. `max`: of equal ones the first in the input. The
-/// result has the time and the position of the rating that is kept; with `sum` of the last one.
-enum class Duplicates { error, sum, last, first, max };
+/// result has the time and the position of the rating that is kept; with `sum` of the last one. `keep`: all
+/// stay, in the order of time, equal times in that of the input; needs `keep_times`.
+enum class Duplicates { error, sum, last, first, max, keep };
 
 /// Cleaning of the ratings, in this order.
 struct RatingRules {

@@ -82,7 +82,8 @@ std::uint64_t plan_chunk_rows(const PackStats& stats, std::uint64_t row_count, c
   std::uint64_t rows = kMaxChunkRows;
   while (rows > kMinChunkRows && static_cast<double>(rows) * row_bytes > kWantedChunkBytes) rows /= 2;
   const std::uint64_t time_bytes = shape.has_times ? sizeof(std::int64_t) : 0;
-  const std::uint64_t entry_bytes = kMaxLeb128Bytes + value_bytes(shape.value_type) + time_bytes;
+  const std::uint64_t entry_bytes = kMaxLeb128Bytes + value_bytes(shape.value_type) + time_bytes +
+                                    (shape.has_repeats ? sizeof(std::uint32_t) : 0);
   const std::uint64_t longest =
       (stats.x.longest_row + stats.held_out.longest_row) * entry_bytes + 2 * (kMaxLeb128Bytes + time_bytes);
   const std::uint64_t header_bytes = min_row_block_bytes(0, shape);
@@ -96,7 +97,8 @@ MatrixShape matrix_shape(const RatingPacks& packs, const PackRows& rows) {
           .matrix_count = rows.has_held_out() ? 2u : 1u,
           .value_type = packs.stored.type,
           .scale = packs.stored.scale,
-          .has_times = packs.source->has_times};
+          .has_times = packs.source->has_times,
+          .has_repeats = packs.source->has_repeats};
 }
 
 std::vector<PackMatrix> matrix_records(const PackRows& rows) {
@@ -326,6 +328,7 @@ MatrixManifest MatrixPackWriter::manifest() const {
   manifest.value_type = shape_.value_type;
   manifest.scale = shape_.scale;
   if (shape_.has_times) manifest.times = run_.times;
+  manifest.has_repeats = shape_.has_repeats;
   manifest.container = run_.spec.container;
   manifest.codec = codec_.codec;
   manifest.chunk_rows = chunk_rows_;

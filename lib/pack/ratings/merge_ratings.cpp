@@ -45,6 +45,8 @@ void check_ratings(const MergeInput& input, const MergeInput& first) {
     if (each.times.empty()) return std::string("none");
     return are_times_alike(each.times, times) ? times : each.times;
   });
+  compare("has items that repeat in a row:",
+          [](const MatrixManifest& each) { return std::string(each.has_repeats ? "yes" : "no"); });
   compare("has columns of items:",
           [&](const MatrixManifest& each) { return columns_text(each.item_columns); });
   compare("has columns of users:",
@@ -202,6 +204,7 @@ MatrixManifest merge_ratings(std::span<const MergeInput> inputs) {
   merged.value_type = first.value_type;
   merged.scale = first.scale;
   merged.times = first.times;
+  merged.has_repeats = first.has_repeats;
   merged.chunk_rows = first.chunk_rows;
   merged.item_columns = first.item_columns;
   merged.user_columns = first.user_columns;

@@ -86,6 +86,8 @@ void check_spec(const PackSparseSpec& spec) {
   if (spec.item_columns.empty() && spec.user_columns.empty() &&
       (spec.table_header != plain.table_header || spec.table_quote != plain.table_quote))
     throw_usage("`table_header` and `table_quote` are for `item_columns` and `user_columns`");
+  if (spec.packs.rules.duplicates == Duplicates::keep && !spec.packs.keep_times)
+    throw_usage("`duplicates` keep: expected `keep_times`, which orders the ratings of one user and item");
   check_split(spec.packs.split);
   static_cast<void>(codec_choice(spec));
 }

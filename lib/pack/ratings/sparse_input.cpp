@@ -27,7 +27,8 @@ Error duplicate_error(const DuplicateError& error, const IdMap& users, const IdM
   const std::string repeats = error.count == 1 ? " repeats" : " repeat";
   return {ErrorCode::bad_data, "user " + users.text(error.user) + " has several ratings of item " +
                                    items.text(error.item) + "; " + count_text(error.count, "rating") +
-                                   repeats + " a user and item; choose `duplicates` sum, last, first or max"};
+                                   repeats +
+                                   " a user and item; choose `duplicates` sum, last, first, max or keep"};
 }
 
 Error misfit_error(const MisfitError& error, const StoredValues& values, const IdMap& users,
@@ -35,6 +36,16 @@ Error misfit_error(const MisfitError& error, const StoredValues& values, const I
   return {ErrorCode::bad_data, "user " + users.text(error.user) + ", item " + items.text(error.item) +
                                    ": rating: expected " + expected_rating_text(values) + " (`values` " +
                                    stored_values_text(values) + "), found " + number_text(error.rating)};
+}
+
+/// `inputs`: those that were read; of a program's ratings none is named.
+[[noreturn]] void refuse_no_ratings(const std::vector<RatingInput>& inputs, bool are_files) {
+  if (!are_files || inputs.size() != 1) throw_bad_data("there are no ratings in the input");
+  const RatingInput& input = inputs.front();
+  const std::string why = input.lines > 0   ? ": none of its " + count_text(input.lines, "line") + " is one"
+                          : input.bytes > 0 ? ""
+                                            : ": it is empty";
+  throw_bad_data(input.file + ": expected ratings, found none" + why);
 }
 
 }  // namespace
@@ -95,7 +106,7 @@ std::optional<InputRead> SparseInput::read(RatingReader* reader) {
   }
   if (intake_.interrupted() || is_stopped()) return {};
   intake_.finish();
-  if (store_.rating_count() == 0) throw_bad_data("there are no ratings in the input");
+  if (store_.rating_count() == 0) refuse_no_ratings(intake_.stats().inputs(), reader == nullptr);
   if (store_.rating_count() != intake_.stats().total().ratings)
     throw_cannot_write("kept " + count_text(store_.rating_count(), "rating") + " of " +
                        count_text(intake_.stats().total().ratings));

@@ -91,7 +91,7 @@ class CsrRows(NamedTuple):
     """Rows of a matrix, of which row i has the entries indptr[i] to indptr[i + 1]."""
 
     indptr: NDArray[Any]  #: int32 (rows + 1,) of a loader, int64 of a dataset
-    indices: NDArray[Any]  #: int32 (entries,): columns, ascending in a row
+    indices: NDArray[Any]  #: int32 (entries,): columns, ascending in a row; equal ones (`duplicates` keep) by time
     values: NDArray[Any]  #: float32 (entries,)
     shape: Tuple[int, int]
     times: Optional[NDArray[Any]] = None  #: int64 (entries,): when, as the input has it; None where they are not kept
@@ -103,10 +103,14 @@ class CsrRows(NamedTuple):
         return csr_matrix((self.values, self.indices, self.indptr), shape=self.shape, copy=False)
 
     def to_dense(self) -> NDArray[Any]:
-        """A new float32 array (rows, columns)."""
+        """A new float32 array (rows, columns); the values of a column that repeats in a row are added up."""
         dense = np.zeros(self.shape, np.float32)
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
-        dense[rows, self.indices] = self.values
+        cells = rows * self.shape[1] + self.indices
+        if (np.diff(cells) > 0).all():
+            dense.reshape(-1)[cells] = self.values
+        else:
+            np.add.at(dense.reshape(-1), cells, self.values)
         return dense
 
 

@@ -260,7 +260,8 @@ class SparseDataset(OfRatings, Ids, Dataset):
 
     def to_scipy(self, *, held_out: bool = False) -> Any:
         """All rows as one scipy.sparse.csr_matrix (rows, columns) of float32, of the held-out ratings where held_out is True:
-        what EASE, SLIM and ALS take. Raises Error "usage" where the pack has no held-out ratings."""
+        what EASE, SLIM and ALS take. Items that repeat in a row (`duplicates` keep) are entries of their own, which SciPy adds
+        up: sum_duplicates(). Raises Error "usage" where the pack has no held-out ratings."""
         indptr, indices, values, times = self._core.read(np.arange(len(self), dtype=np.uint64), held_out)
         return CsrRows(indptr, indices, values, (len(self), self.column_count), times).to_scipy()
 

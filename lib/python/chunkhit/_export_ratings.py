@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, NamedTuple, Tuple, cast
+from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, NamedTuple, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,10 @@ from ._batches import CsrRows
 from ._datasets import SparseDataset
 from ._error import Error
 from ._export_arrays import ArrayArchive
-from ._loaders import SparseLoader
 from ._publish import Table, new_file
 
-RUN_RATINGS = 1 << 20  # that are read at a time as sequences, with their padding
 RUN_ROWS = 4096  # that are read at a time, or a chunk where that has more
+RUN_RATINGS = 1 << 20  # that these rows have on average at most
 
 
 def beside(output: str, name: str) -> str:
@@ -28,26 +27,13 @@ def beside(output: str, name: str) -> str:
 def blocks(dataset: SparseDataset, held_out: bool) -> Iterator[Tuple[int, CsrRows]]:
     """Rows of a matrix in order, and the number of the first one."""
     chunk_rows = dataset.info.get("chunk_rows") or 1
-    step = -(-RUN_ROWS // chunk_rows) * chunk_rows
+    most = max(int(each["nnz"]) for each in dataset.info["matrices"])
+    wanted = min(RUN_ROWS, -(-RUN_RATINGS * len(dataset) // max(1, most)))
+    step = -(-wanted // chunk_rows) * chunk_rows
     for first in range(0, len(dataset), step):
         numbers = np.arange(first, min(first + step, len(dataset)), dtype=np.uint64)
         rows: CsrRows = dataset._matrix(numbers, held_out, False)
         yield first, rows
-
-
-def blocks_by_time(source: str, dataset: SparseDataset, held_out: bool) -> Iterator[Tuple[int, CsrRows]]:
-    """The same with the ratings of each row in the order of time, those of equal times as in the input: columns do not ascend."""
-    sizes = [np.diff(rows.indptr) for own in ([False, True] if dataset.has_held_out else [False]) for _, rows in blocks(dataset, own)]
-    length = max((int(each.max(initial=1)) for each in sizes), default=1)
-    loader = SparseLoader(source, format="sequences", length=length, shuffle="none", cache="none", prefetch=1,
-                          batch_size=min(RUN_ROWS, max(1, RUN_RATINGS // length)))
-    for batch in loader.epoch(0):
-        x, lengths = cast(Any, (batch.held_out, batch.held_out_lengths) if held_out else (batch.x, batch.lengths))
-        rows: CsrRows = dataset._matrix(batch.rows, held_out, False)
-        row_numbers = np.repeat(np.arange(len(lengths)), lengths) * dataset.column_count
-        columns = x[np.arange(length) >= length - lengths[:, None]]
-        order = np.searchsorted(row_numbers + rows.indices, row_numbers + columns)
-        yield int(batch.rows[0]), rows._replace(indices=columns, values=rows.values[order], times=cast(Any, rows.times)[order])
 
 
 class Matrix(NamedTuple):
@@ -141,11 +127,13 @@ def write_triplets(file: BinaryIO, source: str, dataset: SparseDataset, matrix: 
     """user,item,value of each rating, and its time where that is kept, whose order they have then; numbers of rows and columns
     where the source has no ids."""
     has_times = bool(dataset.info.get("times"))
+    if has_times:
+        dataset = SparseDataset(source, format="csr", cache="none", by_time=True)
     users, items = ids_of(dataset.row_ids), ids_of(dataset.column_ids)
 
     def lines() -> Iterator[Tuple[Any, ...]]:
         held_out = matrix.held_out
-        for first, rows in blocks_by_time(source, dataset, held_out) if has_times else blocks(dataset, held_out):
+        for first, rows in blocks(dataset, held_out):
             row_numbers = np.repeat(np.arange(first, first + rows.shape[0]), np.diff(rows.indptr))
             known, which = np.unique(rows.values, return_inverse=True)
             texts = [np.format_float_positional(value, trim="-") for value in known]

@@ -240,7 +240,8 @@ class SparseRows:
 @has_options("sparse_loader", _loaders.SparseLoader, elsewhere=_loaders.OF_ROWS)
 class SparseLoader(TensorLoader, _loaders.SparseLoader):
     """chunkhit.SparseLoader, whose batches are tensors: x and held_out dense, torch.sparse_csr_tensor with format="csr", int64
-    (rows, length) with format="sequences", or Pairs of tensors with format="pairs".
+    (rows, length) with format="sequences", or Pairs of tensors with format="pairs". Of a pack whose rows repeat items
+    (`duplicates` keep) "csr" is an Error "usage", as are dense formats with `device`.
 
     writable  False: the caller promises to change no dense tensor in place, and gets them cleared at a fraction of the
               price. Tensors cannot be read-only: nobody notices when the promise is broken, until later batches show
@@ -263,6 +264,9 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
                            times=options.get("times", True) and format in ("csr", "sequences"),
                            allocator=options.get("allocator") or pinned_memory)
         super().__init__(paths, writable=writable, **options)
+        if self.info.get("repeats") and (format == "csr" or (target and format.startswith("dense"))):
+            raise Error("format: items repeat in the pack's rows, which " + ("PyTorch's CSR does not hold; take a dense format, or "
+                        "chunkhit.SparseLoader's" if format == "csr" else f"are not added up on {target}; leave `device` out"), "usage")
         self._feed = HostFeed(SparseRows(self.column_count))
         if target:
             self._feed = DeviceFeed(target, DeviceRows(target, format, self.column_count), SparseBatch)

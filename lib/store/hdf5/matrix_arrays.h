@@ -32,7 +32,13 @@ inline constexpr const char* kValueTypeAttribute = "value_type";
 inline constexpr const char* kScaleAttribute = "scale";
 inline constexpr const char* kChunkRowsAttribute = "chunk_rows";
 inline constexpr std::uint64_t kMatrixVersion = 1;
-inline constexpr std::uint64_t kTimedMatrixVersion = 2;  ///< with times
+inline constexpr std::uint64_t kTimedMatrixVersion = 2;      ///< with times
+inline constexpr std::uint64_t kRepeatingMatrixVersion = 3;  ///< with times, and columns that repeat in a row
+
+[[nodiscard]] constexpr std::uint64_t version_of(const MatrixShape& shape) {
+  if (shape.has_repeats) return kRepeatingMatrixVersion;
+  return shape.has_times ? kTimedMatrixVersion : kMatrixVersion;
+}
 
 /// Writes one matrix row by row.
 class MatrixOutput {

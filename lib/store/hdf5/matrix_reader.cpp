@@ -1,16 +1,10 @@
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "base/hash.h"
-#include "base/resources.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
 #include "store/hdf5/anndata.h"
@@ -32,8 +26,6 @@ constexpr std::uint64_t kNumbersAtOnce = 1 << 20;
 constexpr std::uint64_t kMaxRowsOfByte = 1100;
 // Whole numbers from here on may not be exact as f32.
 constexpr float kMaxExact = 1 << 24;
-// Rows of a block of an external file.
-constexpr std::uint64_t kExternalChunkRows = 256;
 
 /// Rejects more rows than a file of its size can have: a damaged number, for which memory would be allocated.
 void check_sides(const Hdf5Source& source, const CsrFacts& facts) {
@@ -153,12 +145,18 @@ void sort_rows(const Hdf5Check& check, const std::string& path, CsrRows& rows) {
   }
 }
 
-/// Times are by entry, in the file's order: their rows are not sorted.
-void check_sorted(const Hdf5Check& check, const std::string& path, const CsrRows& rows) {
+/// How the rows of a part must lie: times are by entry, in the file's order.
+enum class RowOrder { any, ascending, repeating };
+
+/// Our own parts with times: their rows are not sorted.
+void check_sorted(const Hdf5Check& check, const std::string& path, RowOrder order, const CsrRows& rows) {
+  const auto is_wrong = [order](std::uint32_t before, std::uint32_t column) {
+    return order == RowOrder::repeating ? before > column : before >= column;
+  };
   for (std::size_t row = 0; row < rows.row_count(); ++row) {
     const auto begin = rows.indices.begin() + static_cast<std::ptrdiff_t>(rows.indptr[row]);
     const auto end = rows.indices.begin() + static_cast<std::ptrdiff_t>(rows.indptr[row + 1]);
-    if (std::adjacent_find(begin, end, std::greater_equal()) != end)
+    if (std::adjacent_find(begin, end, is_wrong) != end)
       check.refuse(path + ": row " + std::to_string(row) + ": its columns do not ascend");
   }
 }
@@ -181,15 +179,15 @@ CsrRows read_dense(const Hdf5Check& check, AnnDataMatrix& matrix) {
 }
 
 /// Reads all rows, sorted; where they must be sorted in the file, others are refused. Throws bad_data where
-/// numbers do not fit each other, or a row has a column twice.
-CsrRows read_rows(const Hdf5Source& source, AnnDataMatrix& matrix, bool must_be_sorted) {
+/// numbers do not fit each other, or a row has a column twice that must not.
+CsrRows read_rows(const Hdf5Source& source, AnnDataMatrix& matrix, RowOrder order) {
   const CsrFacts& facts = matrix.facts();
   check_sides(source, facts);
   if (facts.storage == CsrStorage::dense) return read_dense(source.check(), matrix);
   CsrRows rows = read_lines(source.check(), matrix);
   if (facts.storage == CsrStorage::csc) rows = transpose(rows, facts.row_count);
-  if (must_be_sorted)
-    check_sorted(source.check(), facts.path, rows);
+  if (order != RowOrder::any)
+    check_sorted(source.check(), facts.path, order, rows);
   else
     sort_rows(source.check(), facts.path, rows);
   return rows;
@@ -202,6 +200,17 @@ Number one_number(const Hdf5Check& check, hid_t file, const char* name) {
   return found[0];
 }
 
+RowOrder row_order(const Hdf5Check& check, hid_t file) {
+  switch (one_number<std::uint64_t>(check, file, kMatrixVersionAttribute)) {
+    case kTimedMatrixVersion:
+      return RowOrder::ascending;
+    case kRepeatingMatrixVersion:
+      return RowOrder::repeating;
+    default:
+      return RowOrder::any;
+  }
+}
+
 ValueType read_value_type(const Hdf5Check& check, hid_t file) {
   const std::string name = read_text_attribute(check, file, kValueTypeAttribute);
   const std::optional<ValueType> found = enum_of<ValueType>(name);
@@ -212,9 +221,9 @@ ValueType read_value_type(const Hdf5Check& check, hid_t file) {
 /// Reads the attributes at the root of our own parts.
 PartSpec read_spec(const Hdf5Check& check, hid_t file, std::uint64_t column_count) {
   const auto version = one_number<std::uint64_t>(check, file, kMatrixVersionAttribute);
-  if (version != kMatrixVersion && version != kTimedMatrixVersion)
+  if (version < kMatrixVersion || version > kRepeatingMatrixVersion)
     check.refuse("matrices of version " + std::to_string(version) + ", this reader knows versions " +
-                 std::to_string(kMatrixVersion) + " and " + std::to_string(kTimedMatrixVersion));
+                 std::to_string(kMatrixVersion) + " to " + std::to_string(kRepeatingMatrixVersion));
   PartSpec spec;
   spec.samples.emplace<RowBlocks>().matrix = {
       .column_count = column_count,
@@ -222,7 +231,8 @@ PartSpec read_spec(const Hdf5Check& check, hid_t file, std::uint64_t column_coun
           std::min<std::uint64_t>(one_number<std::uint64_t>(check, file, kMatricesAttribute), 3)),
       .value_type = read_value_type(check, file),
       .scale = one_number<double>(check, file, kScaleAttribute),
-      .has_times = version == kTimedMatrixVersion};
+      .has_times = version >= kTimedMatrixVersion,
+      .has_repeats = version == kRepeatingMatrixVersion};
   spec.chunk_samples = one_number<std::uint64_t>(check, file, kChunkRowsAttribute);
   const auto part_index = one_number<std::uint64_t>(check, file, kPartIndexAttribute);
   if (spec.chunk_samples == 0 || part_index > UINT32_MAX) check.refuse("a part's attribute is out of range");
@@ -279,12 +289,12 @@ void check_ratings(const Hdf5Check& check, const CsrRows& rows, const MatrixShap
 }
 
 /// The held-out matrix has the rows and columns of X.
-CsrRows read_held_out(const Hdf5Source& source, bool has_times, const CsrFacts& x) {
+CsrRows read_held_out(const Hdf5Source& source, RowOrder order, const CsrFacts& x) {
   AnnDataMatrix matrix(source, kHeldOutName);
   const CsrFacts& facts = matrix.facts();
   if (facts.column_count != x.column_count || facts.row_count != x.row_count)
     source.check().refuse("held_out has another shape than the matrix");
-  return read_rows(source, matrix, has_times);
+  return read_rows(source, matrix, order);
 }
 
 /// Names the filter of an array of cells, or of a compressed matrix's columns.
@@ -302,10 +312,25 @@ std::vector<Number> read_layer(const Hdf5Check& check, hid_t file, const std::st
   return numbers;
 }
 
+/// Throws bad_data for a position among equal times that its row does not have.
+void check_ties(const Hdf5Check& check, const std::string& path, const CsrRows& rows) {
+  for (std::size_t row = 0; row < rows.row_count(); ++row) {
+    const std::uint64_t begin = rows.indptr[row];
+    const std::uint64_t length = rows.indptr[row + 1] - begin;
+    const auto ties = std::span(rows.ties).subspan(begin, length);
+    const auto beyond = std::ranges::find_if(ties, [=](std::uint32_t tie) { return tie >= length; });
+    if (beyond != ties.end())
+      check.refuse("/" + path + ": row " + std::to_string(row) + ": position " + std::to_string(*beyond) +
+                   " among equal times, expected one below its " + std::to_string(length) + " entries");
+  }
+}
+
 /// Reads the time of each entry, and the ties where there are some.
 void read_times(const Hdf5Check& check, hid_t file, const char* times, const char* ties, CsrRows& rows) {
   rows.times = read_layer<std::int64_t>(check, file, times, rows.nnz());
-  if (has_object(check, file, ties)) rows.ties = read_layer<std::uint32_t>(check, file, ties, rows.nnz());
+  if (!has_object(check, file, ties)) return;
+  rows.ties = read_layer<std::uint32_t>(check, file, ties, rows.nnz());
+  check_ties(check, ties, rows);
 }
 
 /// Fills what only parts of ours have.
@@ -350,12 +375,11 @@ Hdf5Matrix read_matrix_hdf5(const InputFile& input, const Hdf5MatrixNames& names
   const CsrFacts& facts = found.facts();
   Hdf5Matrix matrix;
   matrix.column_count = facts.column_count;
-  const bool has_times =
-      ours && one_number<std::uint64_t>(check, source.file(), kMatrixVersionAttribute) == kTimedMatrixVersion;
-  matrix.x = read_rows(source, found, has_times);
+  const RowOrder order = ours ? row_order(check, source.file()) : RowOrder::any;
+  matrix.x = read_rows(source, found, order);
   found.read_names();
   if (ours && has_object(check, source.file(), kHeldOutName))
-    matrix.held_out = read_held_out(source, has_times, facts);
+    matrix.held_out = read_held_out(source, order, facts);
   matrix.codec = codec_of(source, facts.path);
   matrix.samples.row_ids = found.take_row_names();
   matrix.column_names = list_of(facts.column_names);
@@ -373,106 +397,6 @@ bool is_matrix_hdf5(const std::string& path) {
   const Hdf5Session session;
   const Hdf5Source source(input);
   return holds_matrix(source.check(), source.file());
-}
-
-namespace {
-
-/// A file without a name, in memory; the rows of several parts lie in it one after the other.
-class MemoryFile {
- public:
-  MemoryFile() : fd_(std::make_shared<const FileDescriptor>(::memfd_create("chunkhit rows", MFD_CLOEXEC))) {
-    if (!fd_->is_open()) fail(errno);
-  }
-  [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
-  void append(Bytes bytes) {
-    if (const int error = write_all_at(fd_->get(), bytes_, bytes); error != 0) fail(error);
-    bytes_ += bytes.size();
-  }
-  [[nodiscard]] const std::shared_ptr<const FileDescriptor>& fd() const { return fd_; }
-
- private:
-  [[noreturn]] static void fail(int error_number) {
-    throw Error(ErrorCode::try_again,
-                "cannot keep rows in memory: " + error_text(error_number) + " (" +
-                    (error_number == EMFILE ? open_files_limit_text() : memory_limit_text()) + ")");
-  }
-  std::shared_ptr<const FileDescriptor> fd_;
-  std::uint64_t bytes_ = 0;
-};
-
-/// Returns the spec of our own part, or one made up for an external file.
-PartSpec spec_of(const Hdf5Matrix& matrix) {
-  if (matrix.spec) return *matrix.spec;
-  PartSpec spec;
-  spec.codec = matrix.codec;
-  const bool has_values = !matrix.x.values.empty();
-  spec.samples.emplace<RowBlocks>().matrix = {.column_count = matrix.column_count,
-                                              .value_type = has_values ? ValueType::f32 : ValueType::none};
-  spec.chunk_samples = kExternalChunkRows;
-  spec.rows().item_ids = matrix.column_names;
-  return spec;
-}
-
-/// Encodes rows [first, end) as a row block, as a shard stores them, and appends it uncompressed.
-StoredChunk append_block(const Hdf5Matrix& matrix, const MatrixShape& shape, std::uint64_t first,
-                         std::uint64_t end, MemoryFile& file) {
-  const CsrView views[2] = {matrix.x.view(first, end),
-                            matrix.held_out ? matrix.held_out->view(first, end) : CsrView()};
-  ByteBuffer raw;
-  encode_row_block(std::span(views).first(shape.matrix_count), shape, first, raw);
-  StoredChunk chunk{.offset = file.byte_count(),
-                    .stored_bytes = raw.size(),
-                    .raw_bytes = raw.size(),
-                    .first_sample = first,
-                    .sample_count = end - first,
-                    .xxh3 = xxh3(raw),
-                    .filtered = false};
-  file.append(raw);
-  return chunk;
-}
-
-/// Reads a file of matrices, and appends its rows to another one as blocks.
-PartContents read_as_blocks(const InputFile& input, MemoryFile& file) {
-  Hdf5Matrix matrix = read_matrix_hdf5(input);
-  PartContents contents;
-  contents.spec = spec_of(matrix);
-  contents.has_hashes = false;
-  const std::uint64_t rows = matrix.x.row_count();
-  const std::uint64_t step = std::max<std::uint64_t>(1, contents.spec.chunk_samples);
-  for (std::uint64_t first = 0; first < rows; first += step)
-    contents.chunks.push_back(
-        append_block(matrix, contents.spec.rows().matrix, first, std::min(rows, first + step), file));
-  contents.samples = std::move(matrix.samples);
-  return contents;
-}
-
-std::unique_ptr<ChunkReader> make_reader(const std::string& path, const MemoryFile& file,
-                                         PartContents contents) {
-  std::uint64_t bytes = 0;
-  for (const StoredChunk& chunk : contents.chunks) bytes += chunk.stored_bytes;
-  return std::make_unique<ChunkReader>(InputFile(path, file.fd(), bytes), std::move(contents));
-}
-
-}  // namespace
-
-std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(const std::vector<std::string>& paths) {
-  MemoryFile file;
-  std::vector<std::unique_ptr<ChunkReader>> parts;
-  for (const std::string& path : paths) {
-    InputFile input(path);
-    const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
-    const bool is_own = trailer && trailer->kind == SampleKind::matrices;
-    // The whole part is hashed, and then read by the HDF5 library in many small pieces.
-    if (is_own) input = input.in_memory();
-    if (is_own)
-      check_hdf5_hash(input, *trailer);
-    else
-      check_external_file(path, {.matrix = "X"});
-    PartContents contents = read_as_blocks(input, file);
-    if (is_own) contents.trailer = trailer;
-    parts.push_back(make_reader(path, file, std::move(contents)));
-  }
-  return parts;
 }
 
 }  // namespace chunkhit

@@ -42,22 +42,21 @@ TextList item_names(const PartSpec& spec) {
 }
 
 /// Throws bad_data unless the columns of each row ascend, as CSR requires.
-void check_rows(const CsrView& rows, std::uint64_t column_count) {
+void check_rows(const CsrView& rows, const MatrixShape& shape) {
   for (std::size_t row = 0; row < rows.row_count(); ++row) {
     std::uint64_t least = 0;
     for (std::uint64_t at = rows.indptr[row] - rows.indptr[0]; at < rows.indptr[row + 1] - rows.indptr[0];
          ++at) {
-      if (rows.indices[at] < least || rows.indices[at] >= column_count)
+      if (rows.indices[at] < least || rows.indices[at] >= shape.column_count)
         throw_bad_data("column " + std::to_string(rows.indices[at]) + " in row " + std::to_string(row) +
-                       ", expected ascending columns below " + std::to_string(column_count));
-      least = std::uint64_t{rows.indices[at]} + 1;
+                       ", expected ascending columns below " + std::to_string(shape.column_count));
+      least = std::uint64_t{rows.indices[at]} + (shape.has_repeats ? 0 : 1);
     }
   }
 }
 
 void write_root(const Hdf5Check& check, hid_t file, const PartSpec& spec) {
-  write_attribute(check, file, kMatrixVersionAttribute,
-                  spec.rows().matrix.has_times ? kTimedMatrixVersion : kMatrixVersion);
+  write_attribute(check, file, kMatrixVersionAttribute, version_of(spec.rows().matrix));
   write_text_attribute(check, file, kPackIdAttribute, hash_text(spec.pack_id));
   write_attribute(check, file, kPartIndexAttribute, std::uint64_t{spec.part_index});
   write_attribute(check, file, kMatricesAttribute, std::uint64_t{spec.rows().matrix.matrix_count});
@@ -193,7 +192,7 @@ void MatrixHdf5Writer::append(const CsrView& x, const CsrView& held_out) {
   try {
     for (std::size_t i = 0; i < state.matrices.size(); ++i) {
       if (views[i]->row_count() != x.row_count()) throw_bad_data("held_out has other rows than X");
-      check_rows(*views[i], state.spec.rows().matrix.column_count);
+      check_rows(*views[i], state.spec.rows().matrix);
     }
     for (std::size_t i = 0; i < state.matrices.size(); ++i) state.matrices[i]->append(*views[i]);
   } catch (const Error& error) {
