@@ -99,6 +99,18 @@ def test_leaked_near_duplicates_are_found_without_a_flag(clean, tmp_path):
     assert set(shown_files(page, "near-duplicates are between")) == {"010.png", "020.png", "090.png", "091.png"}
 
 
+def test_pairs_of_different_images_are_shown_first(clean, tmp_path):
+    """Six pairs of one image were shown, whose copies are many."""
+    packs = {name: list(samples) for name, samples in clean.items()}
+    for number, copies in ((10, 6), (20, 1), (40, 1)):
+        for copy in range(copies):
+            image = np.clip(packs["train"][number][0].astype(np.int16) + 2 + copy, 0, 255).astype(np.uint8)
+            packs["val"].append((image, packs["train"][number][1]))
+    found, page = page_of(tmp_path, packs)
+    assert found[0].startswith("Near-duplicates: 8 pairs of near-duplicates are between packs")
+    assert sorted(shown_files(page, "near-duplicates are between")[:6:2]) == ["010.png", "020.png", "040.png"]
+
+
 def test_near_duplicates_of_different_labels_are_found(clean, tmp_path):
     image, label = clean["train"][15]
     packs = {"train": clean["train"] + [(np.clip(image.astype(np.int16) + 6, 0, 255).astype(np.uint8), (label + 1) % 3)]}
@@ -306,6 +318,12 @@ def test_labels_stand_below_images(tmp_path):
     write_report(tmp_path / "pack", tmp_path / "report.html")
     below = re.findall(r'class="label-of">([^<]*)<', (tmp_path / "report.html").read_text().split('id="sheet"')[1])
     assert sorted(below) == ["cat", "cat", "cat, dog", "cat, owl"]
+    with chunkhit.ImageWriter(tmp_path / "numbers", label_column=["yaw", "age <3"]) as writer:
+        for number in range(3):
+            writer.add(np.full((4, 4, 3), 40 * number, np.uint8), [number - 1.23456, 20 * number])
+    write_report(tmp_path / "numbers", tmp_path / "report.html")
+    below = re.findall(r'class="label-of">([^<]*)<', (tmp_path / "report.html").read_text().split('id="sheet"')[1])
+    assert sorted(below) == ["yaw -0.2346, age &lt;3 20", "yaw -1.235, age &lt;3 0", "yaw 0.7654, age &lt;3 40"]
 
 
 def test_texts_that_are_all_different_are_a_line(clean, tmp_path):

@@ -40,6 +40,11 @@ def test_ratings_equal_those_of_pandas(ratings, tmp_path):
     filled = len(table) / (len(users) * len(items))
     assert table_rows(text)[1][5] == f"{100 * filled:.0f} %"
     assert f"The mean is {table.rating.mean():.2f} in whole." in found
+    said = re.findall(r'role="img" aria-labelledby="(?:users|items|map0)-said"[^>]*><title[^>]*>([^<]*)<', text)
+    assert said[:2] == [f"ratings of each {what}; whole: the most are {counts.max():,}, the median is {counts.median():g} of {len(counts):,}"
+                        for what, counts in (("user", users), ("item", items))]
+    assert len(said) == 3 and said[2].startswith("whole: map of ratings, items across, users down; ")
+    assert len(re.findall("<title id=", text)) == text.count("<svg") >= 3
 
 
 def test_shows_what_rules_and_the_split_did(ratings, tmp_path):

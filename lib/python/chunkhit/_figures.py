@@ -92,11 +92,13 @@ def first_mask(fields: Dict[str, str]) -> str:
     return next((name for name, role in fields.items() if role == "mask"), "")
 
 
-def label_text(row: Any, classes: Sequence[str]) -> str:
-    """Names of the label columns that are 1, where all are 0 or 1; else the first numbers."""
+def label_text(row: Any, classes: Sequence[str], columns: Sequence[str] = ()) -> str:
+    """Names of the label columns that are 1, where all are 0 or 1; else the first numbers, with the names of their columns."""
     if classes:
         return ", ".join(shown(name) for name, value in zip(classes, row) if value)
-    return ", ".join(f"{value:g}" for value in row[:4]) + (", …" if len(row) > 4 else "")
+    numbers = [f"{value:g}" if float(value).is_integer() else f"{value:.4g}" for value in row[:4]]
+    named = [f"{shown(name)} {number}" if name else number for name, number in zip(columns, numbers)] or numbers
+    return ", ".join(named) + (", …" if len(row) > 4 else "")
 
 
 def figures_in(name: str, dataset: Any, info: Any, samples: Sequence[int], prefix: str, side: int = MAX_SIDE) -> List[Figure]:
@@ -117,7 +119,7 @@ def figures_in(name: str, dataset: Any, info: Any, samples: Sequence[int], prefi
         detail = f"{name}, {width} x {height}, {how}"
         detail += "".join(f"; {field} " + ", ".join(map(str, np.unique(fields[field][at])))
                           for field, role in roles.items() if role == "mask")
-        labels_of = label_text(label, dataset.classes) if np.ndim(label) else ""
+        labels_of = label_text(label, dataset.classes, info["labels"].get("columns", ())) if np.ndim(label) else ""
         detail += f"; {labels_of}" if labels_of else ""
         sources = {field: encode_mask(fields[field][at], side) if role == "mask" else encode(upright(fields[field][at], info), side)[0]
                    for field, role in roles.items()}

@@ -238,6 +238,27 @@ def near_section(scans: Sequence[ImageScan]) -> Section:
     return section
 
 
+def groups_first(pairs: Sequence[Tuple[Found, Found, int]]) -> List[Tuple[Found, Found, int]]:
+    """The first pair of each group of images that are alike, then the others."""
+    group: Dict[Found, Found] = {}
+
+    def root(found: Found) -> Found:
+        while group.setdefault(found, found) != found:
+            group[found] = group[group[found]]
+            found = group[found]
+        return found
+
+    for first, second, _ in pairs:
+        group[root(second)] = root(first)
+    firsts: List[Tuple[Found, Found, int]] = []
+    others: List[Tuple[Found, Found, int]] = []
+    seen = set()
+    for pair in pairs:
+        (others if root(pair[0]) in seen else firsts).append(pair)
+        seen.add(root(pair[0]))
+    return firsts + others
+
+
 def near_findings(scans: Sequence[ImageScan], between: Sequence[Tuple[Found, Found, int]],
                   others: Sequence[Tuple[Found, Found, int]]) -> List[Finding]:
     """Of pairs between packs, and of pairs of different labels."""
@@ -246,7 +267,7 @@ def near_findings(scans: Sequence[ImageScan], between: Sequence[Tuple[Found, Fou
         if pairs:
             first, second = (named(scans, found) for found in pairs[0][:2])
             findings.append(Finding(cost, f"{counted(len(pairs), 'pair')} of near-duplicates {'is' if len(pairs) == 1 else 'are'} "
-                                    f"{text}: {first}; {second}", side_by_side(scans, [pair[:2] for pair in pairs], prefix)))
+                                    f"{text}: {first}; {second}", side_by_side(scans, [pair[:2] for pair in groups_first(pairs)], prefix)))
     return findings
 
 

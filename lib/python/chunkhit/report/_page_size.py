@@ -34,7 +34,8 @@ def cut_block(block: Block, level: Level) -> Block:
     count = len(block.figures)
     if count <= level.block:
         return block
-    return block._replace(figures=[block.figures[(2 * at + 1) * count // (2 * level.block)] for at in range(level.block)])
+    note = f"{block.note}; {level.block} of these are shown" if level.block else block.note
+    return block._replace(note=note, figures=[block.figures[(2 * at + 1) * count // (2 * level.block)] for at in range(level.block)])
 
 
 def cut_finding(finding: Finding, level: Level) -> Finding:
