@@ -11,6 +11,7 @@ from PIL import Image
 
 import chunkhit
 from chunkhit.report import write_report
+from chunkhit.report._input_files import changed, sides, size_of
 from chunkhit.report._label_errors import find_label_errors
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -195,6 +196,28 @@ def test_the_most_squeezed_and_the_most_cropped_are_shown(clean, tmp_path):
     assert write_report(packs, tmp_path / "gone.html", duplicates="none") == found
     page = (tmp_path / "gone.html").read_text()
     assert "which images of squeezed were squeezed or cropped most, as the input files are not there" in page
+
+
+@pytest.mark.parametrize("options", [dict(resize=(40, 40)), dict(resize=40, crop=40), dict(fit=(40, 30)), dict(resize=(90, 60), crop=(30, 40)),
+                                     dict(crop=(50, 20)), dict(fit=40, crop=(12, 12)), dict(resize=60, crop=(40, 80))])
+def test_changes_of_inputs_are_those_that_the_pack_counts(tmp_path, options):
+    (tmp_path / "in/a").mkdir(parents=True)
+    Image.new("RGB", (300, 100)).save(tmp_path / "in/a/0.png")
+    chunkhit.pack_images(tmp_path / "in", tmp_path / "pack", progress=False, **options)
+    info = chunkhit.pack_info(tmp_path / "pack")
+    squeeze, loss = changed((300, 100), info["spec"])
+    assert squeeze == pytest.approx(info["inputs"]["max_squeeze"], rel=0.06)  # whole pixels of a few
+    assert (loss if loss > 0.5 else 0) == pytest.approx(info["inputs"].get("max_crop_loss", 0), abs=0.03)
+
+
+def test_what_is_no_image_has_no_size(tmp_path):
+    Image.new("RGB", (30, 10)).save(tmp_path / "0.png")
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "text.png").write_text("no image")
+    assert size_of(tmp_path / "0.png", True) == (30, 10)
+    assert [size_of(tmp_path / name, True) for name in ("fifo", "text.png", "gone.png", "")] == [None] * 4
+    for text in ("0", "0x4", "-1", "4x", "x", "\u00b2", "1" * 5000, "none"):
+        assert sides(text) == (0, 0)
 
 
 def test_dark_images_are_normal_where_most_are(clean, tmp_path):

@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
+import struct
+import warnings
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -30,34 +33,34 @@ def size_of(path: str, is_turned: bool) -> Optional[Tuple[int, int]]:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None
-        with Image.open(path) as image:
-            width, height = image.size
-            is_swapped = is_turned and image.getexif().get(0x0112, 1) >= 5
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of large images, which are not decoded
+            with Image.open(path) as image:
+                width, height = image.size
+                is_swapped = is_turned and image.getexif().get(0x0112, 1) >= 5
+    except (OSError, ValueError, TypeError, LookupError, SyntaxError, struct.error, Image.DecompressionBombError):
         return None
     return (height, width) if is_swapped else (width, height)
 
 
 def sides(text: str) -> Tuple[int, int]:
     """Width and height of "WxH" or "N"; 0 where there is neither."""
-    parts = text.split("x")
-    return (int(parts[0]), int(parts[-1])) if all(part.isdigit() for part in parts) else (0, 0)
+    found = re.fullmatch(r"([1-9][0-9]{0,6})(?:x([1-9][0-9]{0,6}))?", text)
+    return (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
 
 
 def changed(size: Tuple[int, int], spec: Dict[str, Any]) -> Tuple[float, float]:
     """By how much the transform of the record squeezes an image of this size, and which share of it the crop removes."""
     width, height = size
     across, down = (float(side) for side in size)
-    resize = str(spec.get("resize", "none"))
-    fit = sides(str(spec.get("fit", "none")))
-    if "x" in resize:
-        across, down = map(float, sides(resize))
-    elif sides(resize)[0] or fit[0]:
-        scale = sides(resize)[0] / min(size) if not fit[0] else min(fit[0] / width, fit[1] / height)
+    resize, fit, crop = (sides(str(spec.get(key, "none"))) for key in ("resize", "fit", "crop"))
+    if resize[0] and "x" in str(spec["resize"]):
+        across, down = map(float, resize)
+    elif resize[0] or fit[0]:
+        scale = resize[0] / min(size) if resize[0] else min(fit[0] / width, fit[1] / height)
         across, down = width * scale, height * scale
     squeeze = (across * height) / (down * width)
-    crop = sides(str(spec.get("crop", "none")))
-    kept = min(crop[0], across) * min(crop[1], down) / (across * down) if crop[0] and not fit[0] else 1.0
+    kept = min(crop[0], across) * min(crop[1], down) / (across * down) if crop[0] else 1.0
     return max(squeeze, 1 / squeeze), 1 - kept
 
 
@@ -70,7 +73,8 @@ def changes(scan: ImageScan) -> Optional[Change]:
     spec = scan.info.get("spec", {})
     found = []
     for sample, key in zip(samples.tolist(), keys_of(scan, samples.tolist())):
-        size = size_of(os.path.join(str(roots[0]), key), spec.get("exif", "apply") == "apply") if key else None
+        is_below = key and not os.path.isabs(key) and ".." not in key.split("/")
+        size = size_of(os.path.join(str(roots[0]), key), spec.get("exif", "apply") == "apply") if is_below else None
         if size is not None and min(size) > 0:
             found.append((sample, *changed(size, spec)))
     if not found:
