@@ -66,7 +66,8 @@ def own(tmp_path_factory):
 def test_a_tar_has_each_sample_in_the_order_of_the_pack(packs, tmp_path, pack):
     dataset = chunkhit.ImageDataset(packs / pack)
     report = chunkhit.export_pack(packs / pack, tmp_path / "out.tar", threads=3)
-    assert report == {"samples": 100, "files": [str(tmp_path / "out.tar")]}
+    assert report == {"samples": 100, "files": [str(tmp_path / "out.tar")],
+                      "command": f"pack-images {tmp_path}/out.tar --label-column class --order input -o PACK"}
     groups = groups_of(tmp_path / "out.tar")
     assert list(groups) == [os.path.splitext(key)[0] for key in dataset.keys()]
     for (image, label), parts in zip(dataset, groups.values(), strict=True):
@@ -467,7 +468,8 @@ def test_the_build_has_the_command(packs, tmp_path):
         pytest.skip("the package is installed, not built here")
     run = subprocess.run([tool, packs / "hdf5", "-o", tmp_path / "out.tar"], stdout=subprocess.PIPE, text=True,
                          env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"})
-    assert (run.returncode, run.stdout) == (0, f"100 samples → {tmp_path}/out.tar\n")
+    assert (run.returncode, run.stdout) == (0, f"100 samples → {tmp_path}/out.tar\nto pack it again: pack-images {tmp_path}/out.tar "
+                                               "--label-column class --order input -o PACK\n")
     assert len(groups_of(tmp_path / "out.tar")) == 100
 
 

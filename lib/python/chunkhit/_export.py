@@ -6,7 +6,7 @@ import numpy as np
 
 from ._datasets import ImageDataset, SparseDataset
 from ._error import Error, whole_number
-from ._export_images import Export, export_arrays, export_folder, export_tar
+from ._export_images import Export, export_arrays, export_folder, export_tar, pack_command
 from ._export_ratings import export_ratings
 from ._packing import Progress, pack_info, with_progress
 from ._paths import Path, native_path
@@ -68,7 +68,8 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
               datasets of an HDF5 file that no pack-* wrote, as in ImageLoader
 
     Everything is written aside and renamed at the end: an error or Ctrl-C leaves nothing. Returns the number of samples or
-    rows, and `files`, what was written. Raises Error "usage", "bad_data" or "cannot_write".
+    rows, `files`, what was written, and of a tar or folder `command`, which packs it again, unless names of columns have commas.
+    Raises Error "usage", "bad_data" or "cannot_write".
     """
     source, target = os.fsdecode(native_path(pack, "pack")), os.fsdecode(native_path(output, "output")).rstrip("/")
     info = pack_info(source, images=images, labels=labels)
@@ -91,6 +92,10 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
     dataset = ImageDataset(source, cache="none", images=images, labels=labels)  # each chunk is read once
     samples = np.arange(len(dataset)) if classes is None else samples_of_classes(dataset, classes)
     count = len(os.sched_getaffinity(0)) if threads is None else max(1, whole_number("`threads`", threads))
-    with_progress(progress, lambda on_progress: FORMS[ending](
-        Export(dataset, cast(Any, dataset.info), samples, count, Counter(len(samples), on_progress), plain), target, force))
-    return {"samples": len(samples), "files": [target]}
+
+    def export(on_progress: Any) -> Export:
+        return Export(dataset, cast(Any, dataset.info), samples, count, Counter(len(samples), on_progress), plain)
+
+    with_progress(progress, lambda on_progress: FORMS[ending](export(on_progress), target, force))
+    command = "" if ending == ".npz" else pack_command(export(None), target)
+    return {"samples": len(samples), "files": [target], **({"command": command} if command else {})}

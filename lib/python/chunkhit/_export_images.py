@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shlex
 import struct
 import tarfile
 from typing import Any, Callable, Deque, Dict, Generator, Iterator, List, NamedTuple, Optional, Tuple
@@ -162,7 +163,8 @@ class Fields:
         self.labels = export.dataset.labels()
         self.are_numbers = self.labels.ndim == 2
         self.label_columns: List[str] = list((info.get("labels") or {}).get("columns") or ["label"])
-        records = info.get("classes") or []
+        records = [each for each in info.get("classes") or [] if each["id"] >= 0 or each.get("name")]  # -1: no class
+        self.are_labelled = self.are_numbers or bool(records)
         self.names: Dict[int, str] = {each["id"]: each.get("name") or str(each["id"]) for each in records}
         self.has_names = not self.are_numbers and any("name" in each for each in records)
         self._dataset = export.dataset
@@ -181,17 +183,24 @@ class Fields:
         label = int(self.labels[sample])
         return self.names.get(label, None if label < 0 else str(label))
 
+    def are_ids_sorted(self, samples: NDArray[Any]) -> bool:
+        """Whether the names of these samples' classes, sorted and numbered again, get the same ids."""
+        found = [int(each) for each in np.unique(self.labels[samples])]
+        names = [self.names.get(each, "") for each in found]
+        return found == list(range(len(found))) and names == sorted(names, key=str.encode) and \
+            not all(re.fullmatch(r"\s*[+-]?[\d.]+\s*", name) for name in names)
+
     def row(self, sample: int) -> List[str]:
         """Labels, key and columns, as a label CSV has them; a missing number is empty."""
-        labels = [str(value) for value in self.labels[sample]] if self.are_numbers else [self.class_of(sample) or ""]
+        labels = self.labels[sample] if self.are_numbers else [self.class_of(sample) or ""]
         values = (column[sample] for column in self.columns.values())
-        return [*labels, self.key(sample), *("" if value != value else str(value) for value in values)]
+        return ["" if value != value else str(value) for value in (*labels, self.key(sample), *values)]
 
     def json(self, sample: int) -> Dict[str, Any]:
         """The same by their names, the label of a class as its id, and its name."""
         found: Dict[str, Any] = {}
         if self.are_numbers:
-            found.update(zip(self.label_columns, (float(str(value)) for value in self.labels[sample])))
+            found.update(zip(self.label_columns, (None if value != value else float(str(value)) for value in self.labels[sample])))
         elif self.class_of(sample) is not None:
             found[self.label_columns[0]] = int(self.labels[sample])
         if self.has_names:
@@ -207,6 +216,40 @@ class Fields:
         """Names by id."""
         last = max(self.names, default=-1)
         return np.array([self.names.get(each, str(each)) for each in range(last + 1)], dtype=np.str_)
+
+
+def pack_command(export: Export, output: str) -> str:
+    """The command that packs an exported tar or folder with the same labels in the same order; empty where a name has a comma, which
+    flags take for two."""
+    fields, of_fields = Fields(export), fields_of(export)
+    is_tar = output.endswith(".tar")
+    arguments = ["pack-images", output if is_tar or not of_fields else os.path.join(output, "images")]
+    for name, role in of_fields.items():
+        kind = ":view" if role == "view" else ""
+        arguments += ["--mask-column", f"{name}={name}.png{kind}"] if is_tar else \
+            ["--pair", f"{name}={os.path.join(output, FOLDERS.get(name, name))}{kind}"]
+    if not is_tar and (fields.are_labelled or fields.columns):
+        arguments += ["--labels", os.path.join(output, LIST)]
+        if fields.file_name != "file":
+            arguments += ["--file-column", fields.file_name]
+    columns = fields.label_columns if fields.are_numbers or not is_tar or not fields.has_names else [fields.class_name]
+    if not fields.are_labelled:
+        arguments += ["--label-type", "none"]
+    elif columns != ["label"]:
+        arguments += [each for name in columns for each in ("--label-column", name)]
+    if fields.has_names and not fields.are_ids_sorted(export.samples):
+        arguments += ["--classes", export.info["path"]]
+    if fields.are_numbers and len(columns) == 1:
+        arguments += ["--label-type", "numbers"]
+    if fields.are_numbers and np.isnan(fields.labels).any():
+        arguments += ["--missing", "nan"]
+    if any("," in name for name in (*fields.columns, *(columns if is_tar else ()))):
+        return ""
+    if fields.columns:
+        arguments += ["--keep-columns", ",".join(fields.columns)]
+    if export.info.get("own_sizes"):
+        arguments += ["--sizes", "own"]
+    return " ".join(map(shlex.quote, [*arguments, "--order", "input", "-o", "PACK"]))
 
 
 def stem_of(key: str, sample: int) -> str:

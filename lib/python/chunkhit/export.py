@@ -50,6 +50,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return TryAgainError.exit_code
     kind = "samples" if "samples" in report else "rows"
     print(f"{report[kind]:,} {kind} → {shown(', '.join(report['files']))}")
+    if "command" in report:
+        print(f"to pack it again: {shown(report['command'])}")
     return 0
 
 
