@@ -91,6 +91,13 @@ template <class Number>
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 
+/// Writes a label that is a number such that reading it again gives the same: one that is the only label is
+/// no whole number, and what is missing (NaN) is empty.
+[[nodiscard]] inline std::string label_number_text(float value, bool is_only) {
+  if (value != value) return {};
+  return is_only ? fraction_text(value) : number_text(value);
+}
+
 /// Removes RecBole's type from a column's name: "user_id:token".
 [[nodiscard]] std::string_view without_type(std::string_view name);
 

@@ -7,7 +7,7 @@
 #include "base/words.h"
 #include "listing/json_lines.h"
 #include "listing/label_header.h"
-#include "listing/tar_samples.h"
+#include "listing/tar_groups.h"
 
 namespace chunkhit {
 namespace {
@@ -40,19 +40,28 @@ std::string join_list(const Json& list, std::string_view separator, std::string&
 
 }  // namespace
 
-LabelTexts json_labels(std::string_view text, std::span<const std::string> keys, std::string_view separator) {
+LabelTexts json_labels(std::string_view text, std::span<const std::string> keys,
+                       const JsonLabelRules& rules) {
   const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
   if (!object.is_object()) return {{}, "its .json is no JSON object"};
   LabelTexts found;
   for (const std::string& key : keys) {
     const auto value = object.find(key);
+    if (rules.has_missing_numbers && (value == object.end() || value->is_null())) {
+      found.labels.emplace_back();
+      continue;
+    }
     if (value == object.end())
       return {{}, "its .json has no key \"" + printable_text(key) + "\", only " + keys_text(object)};
     if (value->is_array()) {
-      std::string problem = join_list(*value, separator, found.labels.emplace_back());
+      std::string problem = join_list(*value, rules.separator, found.labels.emplace_back());
       if (problem.empty()) continue;
       return {{}, "key \"" + printable_text(key) + "\" of its .json " + problem};
     }
+    if (value->is_null())
+      return {{},
+              "key \"" + printable_text(key) +
+                  "\" of its .json is null; `missing` 0 or nan packs numbers that are missing"};
     if (!value->is_string() && !value->is_number() && !value->is_boolean())
       return {{}, "key \"" + printable_text(key) + "\" of its .json is neither text nor a number"};
     found.labels.push_back(value->is_string() ? value->get<std::string>() : value->dump());

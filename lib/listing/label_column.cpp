@@ -156,14 +156,13 @@ LabelForm LabelColumn::add(std::string_view text) {
 
 void LabelColumn::finish(SampleList& list, bool are_names, LabelType type) {
   if (are_names) return finish_names(list);
-  if (type == LabelType::numbers) return finish_numbers(list, type);
   if (type == LabelType::classes) take_whole_numbers();
   const std::uint64_t names = count(LabelForm::name);
   const std::uint64_t numbers = count(LabelForm::number);
   const std::uint64_t all = labels_.size();
   const bool are_ids = type == LabelType::classes && names == 0;
   if (are_ids || are_few(names + numbers, all)) return finish_integers(list, type);
-  if (are_few(names, all)) return finish_numbers(list, type);
+  if (are_few(names, all)) return finish_numbers(list);
   if (are_nearly_all(all - names, all)) fail_name(list);
   finish_names(list);
 }
@@ -200,22 +199,20 @@ void LabelColumn::finish_integers(SampleList& list, LabelType type) {
   notice_spellings(list, ids);
 }
 
-void LabelColumn::finish_numbers(SampleList& list, LabelType type) {
-  reject_form(list, LabelForm::name,
-              type == LabelType::numbers ? "label is not a number, as `label_type` numbers needs"
-                                         : "label is not a number, as the others are");
+void LabelColumn::finish_numbers(SampleList& list) {
+  reject_form(list, LabelForm::name, "label is not a number, as the others are");
   std::vector<float> numbers(texts_.count());
   for (std::uint32_t text = 0; text < texts_.count(); ++text)
     if (is_number(forms_[text])) numbers[text] = *parse_number(texts_[text]);
   list.label_kind = LabelKind::numbers;
   list.values.reserve(labels_.size());
   for (const std::uint32_t label : labels_) list.values.push_back(numbers[label]);
-  if (type == LabelType::automatic) notice_whole_numbers(list);
+  notice_whole_numbers(list);
   RoundedNumbers rounded;
   for (std::size_t index = 0; index < labels_.size(); ++index)
     rounded.check(texts_[labels_[index]], list.values[index]);
   rounded.add_notice(list);
-  if (type == LabelType::automatic) notice_fractions(list);
+  notice_fractions(list);
 }
 
 /// Where half of the labels are whole numbers, the others may be mistakes that make floats of class ids.

@@ -64,8 +64,7 @@ class LabelColumn {
   /// breaks the rule of the others. Where fewer than 1 % are no integers, the labels are integers; else,
   /// where fewer than 1 % are no numbers, floats; else, and where `are_names`, names. Throws bad_data, with
   /// the first row, where at least 90 % (and ten) are numbers and more than these few are not. Where `type`
-  /// is given, what is no number, or no whole number where none is a name, is a reject however many there
-  /// are.
+  /// is classes and none is a name, what is no whole number is a reject however many there are.
   void finish(SampleList& list, bool are_names = false, LabelType type = LabelType::automatic);
   [[nodiscard]] std::size_t capacity_bytes() const;
 
@@ -74,7 +73,7 @@ class LabelColumn {
     return form_counts_[static_cast<std::size_t>(form)];
   }
   void finish_integers(SampleList& list, LabelType type);
-  void finish_numbers(SampleList& list, LabelType type);
+  void finish_numbers(SampleList& list);
   void take_whole_numbers();
   void notice_fractions(SampleList& list) const;
   void finish_names(SampleList& list);

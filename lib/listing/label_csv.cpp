@@ -48,6 +48,12 @@ class TableRows {
     rows_.finish_unlabelled(list_.rows);
   }
 
+  /// How rejects for blanks can be packed, to end an error.
+  [[nodiscard]] std::string advice() const {
+    const std::string text = rows_.missing_advice();
+    return text.empty() ? "" : "; " + text;
+  }
+
  private:
   // A field that a short row lacks is hashed as what no field can be: a NUL; a row with too many has two
   // more.
@@ -130,7 +136,7 @@ SampleList list_label_rows(CsvReader& table, const LabelColumns& columns) {
   if (list.row_count == 0) throw_bad_data(table.name() + ": holds no rows below its header");
   if (list.size() == 0)
     throw_bad_data(table.name() + ": none of its " + std::to_string(list.row_count) +
-                   " rows can be used; the first: " + list.rejects[0].reason);
+                   " rows can be used; the first: " + list.rejects[0].reason + rows.advice());
   notice_repeated_files(list);
   if (!used.label_advice.empty())
     list.notices.push_back(table.name() + " has no column \"" + spec.label_column[0] +

@@ -82,11 +82,8 @@ std::vector<std::string> SampleList::label_text(std::size_t index) const {
     texts.push_back(
         joined_where(label_columns, std::span(values).subspan(index * count, count), label_separator));
   } else {
-    for (std::size_t column = 0; column < count; ++column) {
-      const float value = values[index * count + column];
-      // Whole numbers of a single column would be read as class ids.
-      texts.push_back(count == 1 ? fraction_text(value) : number_text(value));
-    }
+    for (std::size_t column = 0; column < count; ++column)
+      texts.push_back(label_number_text(values[index * count + column], count == 1));
   }
   for (const SampleColumn& column : columns) texts.push_back(column.value_text(index));
   return texts;
@@ -98,7 +95,8 @@ bool have_equal_labels(const SampleList& list, std::size_t a, std::size_t b) {
   if (list.label_kind == LabelKind::class_id) return list.class_ids[a] == list.class_ids[b];
   const std::size_t columns = list.label_columns.size();
   const float* const values = list.values.data();
-  return std::equal(values + a * columns, values + (a + 1) * columns, values + b * columns);
+  return std::equal(values + a * columns, values + (a + 1) * columns, values + b * columns,
+                    [](float x, float y) { return x == y || (x != x && y != y); });
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
-// Samples of tars: shards of WebDataset, and class folders in a tar. What a tar may look like is in
-// schemas/tar-input.md.
+// Samples of tars: shards of WebDataset, and class folders in a tar.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,60 +11,9 @@
 #include "listing/kept_columns.h"
 #include "listing/label_rows.h"
 #include "listing/sample_list.h"
+#include "listing/tar_groups.h"
 
 namespace chunkhit {
-
-/// The labels of a sample as texts, one per column, or why there are none: then `error` is not empty.
-struct LabelTexts {
-  std::vector<std::string> labels;
-  std::string error;
-};
-
-/// The values of a sample's columns, or why there are none: then `error` is not empty.
-struct ColumnTexts {
-  std::vector<KeptValue> values;
-  std::vector<std::string> keys;  ///< of the object, the first few, where it lacks one that is wanted
-  std::vector<bool> lacks;        ///< by column; empty where it lacks none
-  std::string error;
-};
-
-/// Takes the texts and numbers that a JSON object has under `keys`.
-[[nodiscard]] LabelTexts json_labels(std::string_view text, std::span<const std::string> keys,
-                                     std::string_view separator = {});
-
-/// Takes the texts, numbers and truth values ("true", "false") that a JSON object has under `keys`. A key
-/// that it lacks, or that is null, is a missing value.
-[[nodiscard]] ColumnTexts json_columns(std::string_view text, std::span<const std::string> keys);
-
-/// Where a tar lies, and what its samples are named.
-struct TarInput {
-  std::string name;             ///< begins the names of its samples: "shards/000.tar"
-  std::uint32_t container = 0;  ///< of the list
-  std::uint64_t begin = 0;      ///< of the tar in its container
-  std::uint64_t bytes = 0;
-};
-
-/// A member that may be an image, or why it can be none.
-struct TarImage {
-  std::string name;
-  FileRange range;
-  std::string error;
-};
-
-/// The members of a key: all of a folder whose names are the same up to their first dot.
-struct TarGroup {
-  std::string key;
-  std::vector<TarImage> images;
-  std::string label_from;  ///< "cls", "json"; empty: there is no label
-  LabelTexts label;
-  ColumnTexts kept;             ///< without values where there is no .json
-  bool has_class_name = false;  ///< looked at of the first .json beside a .cls: it names the class
-};
-
-/// Reads the headers of a tar, and the labels and kept columns in it, whose names are keys of a .json. Throws
-/// as TarReader.
-[[nodiscard]] std::vector<TarGroup> read_tar(const SampleContainer& container, const TarInput& input,
-                                             const LabelColumns& columns);
 
 /// Makes rows of a list from the groups of tars, in their order.
 class TarSamples {

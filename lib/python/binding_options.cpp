@@ -196,12 +196,15 @@ void OptionDict::finish() const {
 std::optional<std::size_t> OptionDict::take_index(const char* name, std::span<const std::string_view> words) {
   const py::object value = take_value(name);
   if (value.is_none()) return std::nullopt;
-  const std::optional<std::string> text = py::isinstance<py::str>(value) ? text_in(value) : std::nullopt;
+  const bool is_number = py::isinstance<py::int_>(value) && !py::isinstance<py::bool_>(value);
+  const std::optional<std::string> text = is_number                        ? text_in(py::str(value))
+                                          : py::isinstance<py::str>(value) ? text_in(value)
+                                                                           : std::nullopt;
   for (std::size_t index = 0; index < words.size(); ++index)
     if (text == words[index]) return index;
   const std::vector<std::string> names(words.begin(), words.end());
   const std::string expected = joined(names);
-  if (!text) refuse(name, value, expected);
+  if (!text || is_number) refuse(name, value, expected);
   throw Error(ErrorCode::usage, location_ + name + ": expected " + expected + ", found " +
                                     py::repr(value).cast<std::string>() + did_you_mean(*text, names));
 }

@@ -79,7 +79,7 @@ class OptionDict {
     take_word(name, field);
   }
 
-  /// Takes one of some words; returns its index, or nothing for None.
+  /// Takes one of some words, or of "0" the number; returns its index, or nothing for None.
   std::optional<std::size_t> take_index(const char* name, std::span<const std::string_view> words);
 
   /// Whether a name that nobody took has a value.
@@ -127,6 +127,7 @@ template <class Words>
       type.insert(0, "bool, ");
     else
       type.append(type.empty() || type.ends_with(' ') ? "" : ", ").append("\"").append(word).append("\"");
+    if (word == "0") type.append(", 0");
   }
   return type.starts_with("bool, ") ? "Union[bool, Literal[" + type.substr(6) + "]]"
                                     : "Literal[" + type + "]";

@@ -15,6 +15,8 @@
 #include "base/words.h"
 #include "read/image_source.h"
 #include "read/pack_source.h"
+#include "types/fields.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 namespace {
@@ -91,12 +93,29 @@ std::string recorded(const PackInfo& info, std::string_view name) {
   return found == info.spec.end() ? "" : found->second;
 }
 
+/// Extensions of the fields of images that are members of tars, as seg.png: they are columns of the table.
+std::vector<std::string> member_extensions(const PackInfo& info) {
+  const std::string places = recorded(info, "mask-column");
+  if (places.empty() || recorded(info, "labels") == "csv") return {};  // a CSV's are kept columns
+  std::vector<std::string> columns, extensions;
+  RepeatedForm().parse("mask-column", places, columns);
+  for (const FieldPlace& field : parse_fields(columns, "mask-column", "[NAME=]COLUMN[:view]"))
+    extensions.push_back(lower(field.place));
+  return extensions;
+}
+
+/// The member of a key, which is all up to the first dot of a name.
+std::string member_of(const std::string& file, const std::string& extension) {
+  return file.substr(0, file.find('.', file.rfind('/') + 1)) + "." + extension;
+}
+
 /// Names of the table's columns: as in the CSV that the pack is of, else as pack-images expects them.
 struct Columns {
   std::string file = "file";
   std::vector<std::string> labels;
   std::string separator;  ///< between the names in a cell; empty: a column for each label
-  bool has_row = true;    ///< false: another column is named so
+  std::vector<std::string> members;
+  bool has_row = true;  ///< false: another column is named so
 
   explicit Columns(const ImageSource& source)
       : labels(source.info().label_columns), separator(recorded(source.info(), "label-separator")) {
@@ -104,6 +123,9 @@ struct Columns {
     if (!separator.empty()) labels = {recorded(source.info(), "label-column")};
     if (labels.empty()) labels = {"label"};
     for (const PackColumn& column : source.info().images().columns) labels.push_back(column.name);
+    members = member_extensions(source.info());
+    std::erase_if(members, [&](const std::string& name) { return std::ranges::count(labels, name) > 0; });
+    labels.insert(labels.end(), members.begin(), members.end());
     has_row = file != "row" && std::ranges::find(labels, "row") == labels.end();
   }
   [[nodiscard]] std::string header() const {
@@ -127,14 +149,17 @@ class SampleLines {
     const PartSamples& samples = source_.chunks().parts()[location.part]->samples();
     const std::string_view file = samples.files[location.sample];
     const std::string& root = roots_[location.part];
-    append_csv_field(text,
-                     root.empty() ? harmless_path(file) : (std::filesystem::path(root) / file).string());
+    const std::string path =
+        root.empty() ? harmless_path(file) : (std::filesystem::path(root) / file).string();
+    append_csv_field(text, path);
     if (source_.label_columns() == 0) append_csv_field(text += ',', class_text(source_.label(sample)));
     append_labels(source_.label_values(sample), text);
     for (const PackColumn& column : source_.info().images().columns) {
       const auto kept = std::ranges::find(samples.columns, column.name, &SampleColumn::name);
       append_csv_field(text += ',', kept->value_text(location.sample));
     }
+    for (const std::string& extension : columns_.members)
+      append_csv_field(text += ',', member_of(path, extension));
     if (columns_.has_row) text += ',' + std::to_string(samples.rows[location.sample]);
     text += '\n';
   }
@@ -150,9 +175,7 @@ class SampleLines {
       const std::vector<std::string>& names = source_.info().label_columns;
       return append_csv_field(text += ',', joined_where(names, values, columns_.separator));
     }
-    // A single whole number would be read as a class.
-    for (const float value : values)
-      text += ',' + (values.size() == 1 ? fraction_text(value) : number_text(value));
+    for (const float value : values) text += ',' + label_number_text(value, values.size() == 1);
   }
   [[nodiscard]] std::string class_text(std::int64_t id) const {
     const auto found = names_.find(id);

@@ -30,6 +30,7 @@ enum class ItemOrder;
 enum class EmptyLabels;
 enum class LabelType;
 enum class Layout;
+enum class MissingLabels;
 enum class OnCorrupt;
 enum class OnError;
 enum class PackOrder;
@@ -71,6 +72,7 @@ constexpr Words<3> words_of(TableHeader) { return {"auto", "yes", "no"}; }
 constexpr Words<3> words_of(ItemOrder) { return {"popularity", "first", "sorted"}; }
 constexpr Words<4> words_of(LabelType) { return {"auto", "classes", "numbers", "none"}; }
 constexpr Words<2> words_of(Layout) { return {"nhwc", "nchw"}; }
+constexpr Words<3> words_of(MissingLabels) { return {"reject", "0", "nan"}; }
 constexpr Words<2> words_of(OnCorrupt) { return {"fail", "skip"}; }
 constexpr Words<2> words_of(OnError) { return {"skip", "fail"}; }
 constexpr Words<2> words_of(PackOrder) { return {"shuffle", "input"}; }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/csv_reader.h"
 #include "chunkhit/error.h"
@@ -127,6 +128,28 @@ TEST(LabelCsv, TakesSeveralLabelColumnsFromOneName) {
   spec.label_type = LabelType::classes;
   EXPECT_EQ(error("a,d", ErrorCode::usage),
             "`label_type` classes: is for one `label_column`; several are numbers");
+}
+
+TEST(LabelCsv, PacksBlanksOfColumnsOfNumbersAs0OrNaN) {
+  LabelColumns spec;
+  spec.label_column = {"x", "y"};
+  const std::string text = "file,x,y\na,1,\nb, NA ,NaN\nc,True,inf\nd,,0.5\n";
+  EXPECT_EQ(
+      error_of(text, spec),
+      "t.csv: none of its 4 rows can be used; the first: column \"y\": label is missing; 3 rows lack a label "
+      "and are rejected; `missing` 0 or nan packs them");
+  spec.missing = MissingLabels::zero;
+  const SampleList zeros = list_text(text, spec);
+  EXPECT_EQ(files_of(zeros), (Texts{"a", "b", "d"}));
+  EXPECT_EQ(zeros.values, (std::vector<float>{1, 0, 0, 0, 0, 0.5}));
+  EXPECT_EQ(zeros.notices, Texts{"4 labels are blank and packed as 0"});
+  EXPECT_EQ(reasons_of(zeros), Texts{"2: column \"y\": label is not a finite number"});
+  spec.missing = MissingLabels::nan;
+  const SampleList list = list_text(text, spec);
+  EXPECT_EQ(list.label_text(0), (Texts{"1", ""}));
+  EXPECT_EQ(list.label_text(1), (Texts{"", ""}));
+  EXPECT_TRUE(std::isnan(list.values[1]) && std::isnan(list.values[2]));
+  EXPECT_EQ(list.xxh3, zeros.xxh3) << "the spec says what is made of them";
 }
 
 TEST(LabelCsv, PacksImagesWithoutAnyOfTheLabels) {

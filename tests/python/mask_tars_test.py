@@ -2,6 +2,7 @@
 import csv
 import io
 import os
+import subprocess
 import tarfile
 
 import chunkhit
@@ -168,3 +169,21 @@ def test_an_exported_tar_comes_back(shards, tmp_path):
         for expected, found in zip(before, after):
             np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(one.labels(), two.labels())
+
+
+@pytest.mark.parametrize("field", ["seg.png", "other=SEG.png"])
+def test_a_list_names_the_members_of_masks(shards, tmp_path, field):
+    """Masks of tars were not in the list of a pack."""
+    folder, known = shards
+    tars = [folder / "000.tar", folder / "001.tar.gz"]
+    chunkhit.pack_images(tars, tmp_path / "pack", mask_column=field, sizes="own", order="input")
+    listed = subprocess.check_output([os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-info"), tmp_path / "pack", "--list"], text=True)
+    rows = list(csv.DictReader(io.StringIO(listed)))
+    assert [row["seg.png"] for row in rows] == [row["file"].replace(".png", ".seg.png") for row in rows] and len(rows) == COUNT
+    (tmp_path / "list.csv").write_text(listed)
+    chunkhit.pack_images(tars, tmp_path / "again", labels=tmp_path / "list.csv", mask_column=field.lower(), sizes="own", order="input")
+    before, after = (chunkhit.ImageDataset(tmp_path / name, fields=["image", field.partition("=")[0] if "=" in field else "mask"])
+                     for name in ("pack", "again"))
+    for one, other in zip(before, after, strict=True):
+        for read, wanted in zip(one, other):
+            np.testing.assert_array_equal(read, wanted)

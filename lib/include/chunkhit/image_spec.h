@@ -20,6 +20,10 @@ enum class LabelType { automatic, classes, numbers, none };
 /// What becomes of samples without a name, where cells hold several: labels that are all 0, or rejects.
 enum class EmptyLabels { zeros, reject };
 
+/// What becomes of blanks in label columns of numbers: their rows are rejects, or they are packed as 0 or
+/// NaN.
+enum class MissingLabels { reject, zero, nan };
+
 /// Columns of a CSV that names the samples; of tars, keys of the .json files beside the images.
 struct LabelCsvSpec {
   std::string file_column = "file";  ///< paths, relative to the root
@@ -34,6 +38,8 @@ struct LabelCsvSpec {
   /// Between the names in a cell: labels are a column of 0 and 1 for each name then; empty: one label.
   std::string label_separator;
   EmptyLabels empty_labels = EmptyLabels::zeros;
+  /// Of several columns, or one with LabelType::numbers. Blank, NA and nan are missing, null in JSON.
+  MissingLabels missing = MissingLabels::reject;
 };
 
 /// Files of class folders that are listed.

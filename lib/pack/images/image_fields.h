@@ -152,6 +152,9 @@ void show_labels(Spec& spec, Fields& fields) {
       !columns.label_separator.empty(),
       Field{"empty_labels", "label-separator: images without a label get zeros, or reject"}.that_may_differ(),
       columns.empty_labels, WordForm{});
+  fields.record_if(columns.missing != MissingLabels::reject,
+                   Field{"missing", "Blanks in label columns of numbers: 0, nan, or reject the row"},
+                   columns.missing, WordForm{});
   fields.record_if(spec.labels.empty(),
                    Field{"include", "Without labels: pack only files whose names match these globs", "GLOBS"}
                        .that_may_differ(),

@@ -153,6 +153,7 @@ void check_folder_columns(const PackImagesSpec& spec, const std::string& root) {
                       : !spec.columns.keep_columns.empty()            ? "`keep_columns`"
                       : has_type                                      ? "`label_type`"
                       : !spec.columns.label_separator.empty()         ? "`label_separator`"
+                      : spec.columns.missing != plain.missing         ? "`missing`"
                                                                       : nullptr;
   constexpr const char* kAdvice =
       ": is for a CSV or for .json files in tars, found class folders: give the CSV with `labels`";

@@ -40,6 +40,7 @@ void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options
       {"`mask_column`", !spec.columns.mask_column.empty()},
       {"`label_type`", spec.columns.label_type != plain.label_type},
       {"`label_separator`", !spec.columns.label_separator.empty()},
+      {"`missing`", spec.columns.missing != plain.missing},
       {"`include`", !spec.folders.include.empty()},
       {"`split_folders`", !spec.folders.split_folders.empty()},
       {"`pair`", !spec.pair.empty()},

@@ -20,6 +20,9 @@ namespace chunkhit {
 /// the machine cannot read it.
 [[nodiscard]] std::optional<PackPlan> read_plan(const std::string& folder);
 
+/// Whether all packs of a plan are finished; looks at each, and throws bad_data where one is of another plan.
+[[nodiscard]] bool are_finished(const std::string& folder, const PackPlan& plan);
+
 /// Removes the plan in a folder, plan.json last; a folder without one stays as it is.
 void remove_plan(const std::string& folder);
 

@@ -70,8 +70,8 @@ class Writer:
             self.close()
 
 
-OF_FILES = ("output", "labels", "file_column", "mask_column", "label_type", "label_separator", "empty_labels", "include",
-            "split_folders", "pair", "follow_symlinks", "trust_inputs")
+OF_FILES = ("output", "labels", "file_column", "mask_column", "label_type", "label_separator", "empty_labels", "missing",
+            "include", "split_folders", "pair", "follow_symlinks", "trust_inputs")
 
 
 @has_options("pack_images", without=OF_FILES)

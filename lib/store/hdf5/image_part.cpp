@@ -103,6 +103,11 @@ void write_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, cons
   if (!samples.std.empty()) write_attribute(check, images, "std", samples.std);
 }
 
+/// Whether two labels have the same bits: NaN are missing ones.
+bool is_same_number(float a, float b) {
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+}
+
 /// Compares what other programs read of these with what was to be written; refuses what differs.
 void check_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
                           const PartSamples& samples) {
@@ -114,8 +119,9 @@ void check_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, cons
     return found.text == names.text && found.ends == names.ends;
   };
   const Hdf5Column labels = open_column(check, file, kLabelsName);
-  require(samples.labels.values.empty() ? read_column<std::int64_t>(check, labels) == samples.labels.ids
-                                        : read_column<float>(check, labels) == samples.labels.values,
+  require(samples.labels.values.empty()
+              ? read_column<std::int64_t>(check, labels) == samples.labels.ids
+              : std::ranges::equal(read_column<float>(check, labels), samples.labels.values, is_same_number),
           kLabelsName);
   require(read_column<std::uint64_t>(check, open_column(check, file, kRowsName)) == samples.rows, kRowsName);
   require(holds(kFilesName, samples.files), kFilesName);
