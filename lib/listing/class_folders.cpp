@@ -126,6 +126,7 @@ class ClassFolders {
     if (list_.size() == 0) fail_without_files("");
     list_.xxh3 = hash_.value();
     for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
+    notice_system_folders();
     if (!has_classes_) return;
     number_classes();
     notice_empty_folders();
@@ -199,6 +200,7 @@ class ClassFolders {
         ++file_count;
     }
     std::sort(entries.begin(), entries.end());
+    for (const std::string& skipped : reader.skipped()) system_folders_.insert(joined_path(folder, skipped));
     beside_classes_ = file_count;
     if (file_count > 0)
       list_.notices.push_back(std::to_string(file_count) + (file_count == 1 ? " file" : " files") +
@@ -211,6 +213,8 @@ class ClassFolders {
   /// skipped.
   void list_class(const std::string& folder, const std::string& name, std::set<std::int64_t>& classes) {
     with_retries([&] { tree_.read(fd_.get(), root_, folder, follow_symlinks_); });
+    for (const std::string& skipped : tree_.skipped())
+      system_folders_.insert(skipped.substr(folder == "." ? 2 : 0));
     const std::size_t before = list_.size();
     const auto id =
         has_classes_ ? ids_.try_emplace(name, static_cast<std::int64_t>(ids_.size())).first->second : -1;
@@ -292,6 +296,15 @@ class ClassFolders {
                             " as `root`, or `split_folders` " + folder + ",…?");
   }
 
+  /// A class may have such a name.
+  void notice_system_folders() {
+    if (system_folders_.empty()) return;
+    const std::size_t count = system_folders_.size();
+    list_.notices.push_back(count_text(count, "folder") + (count == 1 ? " is" : " are") +
+                            " skipped as those that systems leave beside files: " +
+                            first_names({system_folders_.begin(), system_folders_.end()}));
+  }
+
   void notice_empty_folders() {
     if (empty_folders_.empty()) return;
     const std::size_t count = empty_folders_.size();
@@ -314,8 +327,9 @@ class ClassFolders {
   std::map<std::string, std::int64_t> ids_;  // in the order in which class folders were found
   std::vector<std::set<std::int64_t>> classes_of_folders_;
   std::vector<std::string> empty_folders_;
-  std::uint64_t beside_classes_ = 0;  // files beside the class folders that were listed last
-  bool has_shallow_files_ = false;    // directly in a class folder
+  std::set<std::string> system_folders_;  // skipped; a set, because folders may be read again
+  std::uint64_t beside_classes_ = 0;      // files beside the class folders that were listed last
+  bool has_shallow_files_ = false;        // directly in a class folder
 };
 
 }  // namespace

@@ -338,8 +338,8 @@ bool FolderReader::next(std::string_view& name, EntryKind& kind) {
     if (entry->d_name[0] == '.') continue;
     name = entry->d_name;
     kind = kind_of(entry->d_name, entry->d_type);
-    if (kind == EntryKind::folder && is_of_a_system(name)) continue;
-    return true;
+    if (kind != EntryKind::folder || !is_of_a_system(name)) return true;
+    skipped_.emplace_back(name);
   }
 }
 
@@ -373,6 +373,7 @@ void FolderTree::read(int root_fd, const std::string& root, const std::string& r
   folders_.push_back({relative_path, 0, {}});
   names_.clear();
   entries_.clear();
+  skipped_.clear();
   for (std::uint32_t folder = 0; folder < folders_.size(); ++folder) {
     FolderReader reader(root_fd, root, folders_[folder].path, follow_symlinks);
     if (follow_symlinks) folders_[folder].id = reader.id();
@@ -389,6 +390,8 @@ void FolderTree::read(int root_fd, const std::string& root, const std::string& r
       else
         add_entry(folder, name, kind);
     }
+    for (const std::string& skipped : reader.skipped())
+      skipped_.push_back(folders_[folder].path + "/" + skipped);
   }
   sort_entries();
 }

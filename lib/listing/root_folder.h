@@ -130,6 +130,8 @@ class FolderReader {
   /// Gives the next entry, valid until the next call; false at the end. Links to anything but folders count
   /// as files.
   [[nodiscard]] bool next(std::string_view& name, EntryKind& kind);
+  /// Folders of systems that were skipped so far, by name.
+  [[nodiscard]] const std::vector<std::string>& skipped() const { return skipped_; }
   /// The folder itself: links that lead back to it have the same.
   [[nodiscard]] FolderId id() const;
 
@@ -138,6 +140,7 @@ class FolderReader {
 
   std::string path_;
   void* stream_ = nullptr;
+  std::vector<std::string> skipped_;
 };
 
 /// Everything below a folder that is no folder itself: about 16 bytes an entry beside its name.
@@ -150,6 +153,8 @@ class FolderTree {
   /// Gives the path of an entry relative to the root. Entries are sorted by folder, then by name, as bytes.
   [[nodiscard]] std::string path(std::size_t index) const;
   [[nodiscard]] EntryKind kind(std::size_t index) const { return entries_[index].kind; }
+  /// Paths of folders of systems that were skipped.
+  [[nodiscard]] const std::vector<std::string>& skipped() const { return skipped_; }
 
  private:
   struct Entry {
@@ -173,6 +178,7 @@ class FolderTree {
   std::vector<Folder> folders_;
   std::string names_;
   std::vector<Entry> entries_;
+  std::vector<std::string> skipped_;
 };
 
 }  // namespace chunkhit

@@ -82,6 +82,11 @@ void check_distinct(std::span<const MergeInput> inputs) {
 void check_same_kind(const MergeInput& input, const MergeInput& first) {
   const auto kind = [](const MergeInput& each) { return each.images ? "images" : "matrices"; };
   check_equal(input, first, "holds", kind(input), kind(first), "they cannot be one pack");
+  const auto sizes = [](const MergeInput& each) {
+    return each.images && each.images->own_sizes() ? "of their own sizes" : "of one shape";
+  };
+  check_equal(input, first, "samples are", sizes(input), sizes(first),
+              "pack one of them again with the other's `sizes`");
   check_equal(input, first, "container", input.manifest().container, first.manifest().container,
               "pack one of them again with the other's `container`");
 }

@@ -62,6 +62,24 @@ def test_16_bit_images_of_a_low_range_became_black_without_a_word(scans, tmp_pat
         np.testing.assert_array_equal(pixels, expected)
 
 
+def test_16_bit_views_of_a_low_range_became_black_without_a_word(tmp_path):
+    random = np.random.default_rng(5)
+    for kind in ("images", "depth", "bright"):
+        (tmp_path / kind).mkdir()
+        for number in range(10):
+            pixels = random.integers(0, {"images": 256, "depth": 4096, "bright": 65536}[kind], (6, 8))
+            pixels[0, 0] = {"images": 255, "depth": 4095, "bright": 65535}[kind]
+            Image.fromarray(pixels.astype(np.uint8 if kind == "images" else np.uint16)).save(tmp_path / kind / f"{number}.png")
+    said = command("pack-images", tmp_path / "images", "--pair", f"depth={tmp_path / 'depth'}:view", "--pair",
+                   f"bright={tmp_path / 'bright'}:view", "-o", tmp_path / "out", "--progress", "none")
+    assert ("note: views 'depth' that were looked at: 8 images have 16 bits a value and none above 4,095: samples are dark, with 16 of 256 "
+            "levels; --scale-from 0,4095 makes the largest value white\n") in said
+    assert "bright" not in said.replace(str(tmp_path), "")
+    said = command("pack-images", tmp_path / "images", "--pair", f"depth={tmp_path / 'depth'}:view", "--scale-from", "0,4095",
+                   "-o", tmp_path / "scaled", "--progress", "none")
+    assert "dark" not in said
+
+
 def test_a_range_is_mapped_to_all_levels(scans, tmp_path):
     folder, images = scans
     low, high = RANGE

@@ -386,3 +386,27 @@ def test_what_samples_of_datasets_have_in_dicts(tmp_path):
         writer.add(image, mask=mask, fields={"mask": mask})
     with pytest.raises(chunkhit.Error, match="sizes own: found the view 'depth'"), chunkhit.ImageWriter(tmp_path / "wrong", sizes="own") as writer:
         writer.add(image, fields={"depth": image})
+
+
+def test_other_folders_are_said(folders, tmp_path, logs):
+    """Masks that changed places were packed again as if images had changed."""
+    swapped = {"mask": folders / "parts", "parts": folders / "masks"}
+    chunkhit.pack_images(folders / "images", tmp_path / "out", pair={"mask": folders / "masks", "parts": folders / "parts"}, resize=SIZE)
+    said = rf"{COUNT} images or files beside them changed since packed \(.*\), or other folders of pair were given: 1 part packed again"
+    with logs(said):
+        chunkhit.pack_images(folders / "images", tmp_path / "out", pair=swapped, resize=SIZE)
+    mask = chunkhit.ImageDataset(tmp_path / "out", fields=["mask", "parts"])[0]
+    np.testing.assert_array_equal(mask[0], 255 - mask[1])
+
+
+def test_the_sheet_shows_each_mask(tmp_path):
+    for kind in ("images", "left", "right"):
+        (tmp_path / kind).mkdir()
+        pixels = np.full((40, 40), 0 if kind == "images" else 3, np.uint8)
+        pixels[:, slice(20, 40) if kind == "left" else slice(0, 20)] = 0
+        Image.fromarray(pixels).save(tmp_path / kind / "a.png")
+    chunkhit.pack_images(tmp_path / "images", tmp_path / "out", pair={"left": tmp_path / "left", "right": tmp_path / "right"}, dry_run=True,
+                         sheet=tmp_path / "sheet.png")
+    sheet = np.asarray(Image.open(tmp_path / "sheet.png").convert("RGB"))
+    sample = sheet[14 : 14 + 128, 14 + 128 + 4 : 14 + 256 + 4]
+    assert sample[64, 30].any() and (sample[64, 30] == sample[64, 98]).all(), "both halves have the color of a mask"

@@ -166,3 +166,12 @@ def test_counted_items_let_parts_be_packed_one_by_one(tmp_path):
     merged, whole = chunkhit.SparseDataset(tmp_path / "merged"), chunkhit.SparseDataset(tmp_path / "whole")
     assert {merged.row_id(row): merged[row].tolist() for row in range(len(merged))} == {
         whole.row_id(row): whole[row].tolist() for row in range(len(whole))}
+
+
+def test_own_sizes_do_not_merge_with_one_shape(packs, tmp_path):
+    """The advice was to give images of their own sizes the container of the others, which they cannot have."""
+    chunkhit.pack_images(packs / "images", tmp_path / "own", sizes="own")
+    chunkhit.pack_images(packs / "images", tmp_path / "fixed", resize=8)
+    with pytest.raises(chunkhit.Error, match="samples are of one shape, expected of their own sizes as in .*/own: pack one of them again with "
+                                             "the other's sizes"):
+        chunkhit.merge_packs([tmp_path / "own", tmp_path / "fixed"], tmp_path / "all")

@@ -114,6 +114,10 @@ def test_folders_of_systems_are_skipped(packs, tmp_path):
     shutil.copytree(packs / "images", tmp_path / "images")
     for folder in ("@eaDir", "$RECYCLE.BIN", "lost+found", "__MACOSX", "a/@eaDir"):
         shutil.copytree(packs / "images" / "a", tmp_path / "images" / folder)
-    chunkhit.pack_images(tmp_path / "images", tmp_path / "out")
+    code, text = command(tmp_path / "images", "-o", tmp_path / "out")
+    names = "$RECYCLE.BIN, @eaDir, __MACOSX, a/@eaDir, lost+found"
+    assert code == 0 and f"note: 5 folders are skipped as those that systems leave beside files: {names}\n" in text, text
+    code, text = command(tmp_path / "images", "--label-type", "none", "-o", tmp_path / "flat")
+    assert code == 0 and f"note: 5 folders are skipped as those that systems leave beside files: {names}\n" in text, text
     info = chunkhit.pack_info(tmp_path / "out")
     assert [each["name"] for each in info["classes"]] == ["a", "b"] and info["samples"] == 100

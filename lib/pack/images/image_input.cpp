@@ -23,6 +23,7 @@
 #include "pack/images/image_archives.h"
 #include "pack/images/image_reader.h"
 #include "pack/images/image_run.h"
+#include "pack/images/list_findings.h"
 #include "pack/images/mask_decoder.h"
 #include "pack/images/pack_spec.h"
 #include "pack/images/pack_task.h"
@@ -352,6 +353,7 @@ ImageInput make_image_input(const ImageRun& run, SampleList list) {
   if (!spec.pair.empty()) check_pairs(spec, {root, pair_folders(spec, input.first.sample.pairs)}, input.list);
   input.packs = divide_list(input.list, spec);
   input.notices = all_notices(input.list, spec, input.first);
+  std::ranges::move(dark_view_notices(run, input), std::back_inserter(input.notices));
   std::ranges::move(split_notices(input.list, spec, input.packs), std::back_inserter(input.notices));
   input.labels = summarize_labels(input.list);
   return input;

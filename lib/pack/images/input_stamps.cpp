@@ -104,12 +104,15 @@ std::vector<std::uint32_t> find_changed(const InputFolders& folders, const Sampl
   return found;
 }
 
-std::string changed_text(const std::vector<std::string>& files, std::uint64_t part_count) {
+std::string changed_text(const std::vector<std::string>& files, std::uint64_t part_count,
+                         bool may_be_folders) {
   constexpr std::size_t kNamedFiles = 3;
-  std::string text = count_text(files.size(), "image") + " changed since packed (";
+  std::string text = count_text(files.size(), "image") + (may_be_folders ? " or files beside them" : "") +
+                     " changed since packed (";
   for (std::size_t index = 0; index < std::min(files.size(), kNamedFiles); ++index)
     text.append(index == 0 ? "" : ", ").append(files[index]);
   text += files.size() > kNamedFiles ? ", …)" : ")";
+  if (may_be_folders) text += ", or other folders of `pair` were given";
   return text + ": " + count_text(part_count, "part") + " packed again (`trust_inputs` does not compare)";
 }
 

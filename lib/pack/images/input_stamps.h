@@ -35,7 +35,9 @@ struct StampedPart {
                                                       std::span<const std::uint32_t> indices,
                                                       std::span<const FileStamp> stamps);
 
-/// Names a few of the files that changed, in `part_count` parts.
-[[nodiscard]] std::string changed_text(const std::vector<std::string>& files, std::uint64_t part_count);
+/// Names a few of the files that changed, in `part_count` parts. `may_be_folders`: other folders of fields
+/// may have been given.
+[[nodiscard]] std::string changed_text(const std::vector<std::string>& files, std::uint64_t part_count,
+                                       bool may_be_folders);
 
 }  // namespace chunkhit

@@ -11,6 +11,7 @@
 #include "decode/image_decoder.h"
 #include "pack/images/image_reader.h"
 #include "pack/images/mask_decoder.h"
+#include "types/input_sizes.h"
 #include "types/reject.h"
 
 namespace chunkhit {
@@ -121,7 +122,48 @@ void find_lacking(const ImageInput& input, std::vector<std::string>& findings) {
                        class_name(input.list, most->first) + " " + count_text(most->second));
 }
 
+/// Decodes all of a view; gives its largest value where it has 16 bits a value, else 0.
+std::uint32_t max_value_of(const PackImagesSpec& spec, const SampleFile& view) {
+  ByteBuffer bytes;
+  if (view.bytes > spec.max_decode_bytes || view.pixels.channels != 0 || view.read(bytes)) return 0;
+  ImageFile file(bytes, decode_options(spec));
+  const ImageHeader& header = file.header();
+  const std::uint64_t pixel_bytes = std::uint64_t{header.width} * header.height * header.channels;
+  if (std::max(header.peak_bytes, header.extra_bytes + pixel_bytes) > spec.max_decode_bytes) return 0;
+  Image pixels;
+  file.decode({1, {0, 0, header.width, header.height}, 0}, pixels);
+  return header.max_value;
+}
+
+InputSizes look_at_views(const ImageRun& run, const SampleList& list, const PairFolder& views) {
+  constexpr std::size_t kViews = 8;
+  const RootFolder root(run.options.root, run.spec.follow_symlinks);
+  InputSizes seen;
+  const std::size_t count = std::min(list.size(), kViews);
+  for (std::size_t i = 0; i < count; ++i) {
+    try {
+      const MaskFile view = open_pair(root, views, list, i * list.size() / count);
+      const std::uint32_t max_value = max_value_of(run.spec, view.file);
+      seen.deep += max_value > 0 ? 1 : 0;
+      seen.max_value = std::max(seen.max_value, max_value);
+    } catch (const ImageError&) {
+    } catch (const MachineError&) {
+    }
+  }
+  return seen;
+}
+
 }  // namespace
+
+std::vector<std::string> dark_view_notices(const ImageRun& run, const ImageInput& input) {
+  std::vector<std::string> notices;
+  for (const PairFolder& pair : pair_folders(run.spec, input.first.sample.pairs)) {
+    if (!traits_of(pair.field.role).is_image || input.list.labels_from == LabelSource::writer) continue;
+    const std::string text = range_text(look_at_views(run, input.list, pair));
+    if (!text.empty()) notices.push_back("views '" + pair.field.name + "' that were looked at: " + text);
+  }
+  return notices;
+}
 
 std::vector<std::string> find_in_list(const ImageRun& run, const ImageInput& input) {
   std::vector<std::string> findings;

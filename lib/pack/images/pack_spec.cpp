@@ -78,18 +78,24 @@ void check_classes(const PackImagesSpec& spec) {
   check_columns(LabelColumns{spec.columns, !spec.classes.empty()});
 }
 
+/// Throws usage for what is given of `sizes` own alone.
+void check_fixed(const OwnSizesSpec& own) {
+  const OwnSizesSpec plain;
+  const std::pair<const char*, bool> given[] = {{"max_side", own.max_side != 0},
+                                                {"short_side", own.short_side != 0},
+                                                {"store", own.store != plain.store},
+                                                {"quality", own.quality != plain.quality},
+                                                {"jpeg_tile", own.jpeg_tile != plain.jpeg_tile},
+                                                {"part_samples", own.part_samples != 0}};
+  for (const auto& [field, is_given] : given)
+    if (is_given) throw_usage("`" + std::string(field) + "`: is for `sizes` own");
+}
+
 /// Refuses what has no meaning, so that no flag is without effect in silence.
 void check_sizes(const PackImagesSpec& spec) {
   const OwnSizesSpec& own = spec.own_sizes;
   const OwnSizesSpec plain;
-  if (spec.sizes == Sizes::fixed) {
-    if (own.max_side != 0 || own.short_side != 0 || own.store != plain.store ||
-        own.quality != plain.quality || own.jpeg_tile != plain.jpeg_tile || own.part_samples != 0)
-      throw_usage(
-          "`max_side`, `short_side`, `store`, `quality`, `jpeg_tile` and `part_samples` are for "
-          "`sizes` own");
-    return;
-  }
+  if (spec.sizes == Sizes::fixed) return check_fixed(own);
   if (spec.transform.resize != Resize::none || spec.transform.crop_width != 0)
     throw_usage(
         "`sizes` own: `resize`, `fit` and `crop` give all images one shape; `max_side` or "

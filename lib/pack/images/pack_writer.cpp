@@ -186,7 +186,8 @@ std::vector<std::uint64_t> PackWriter::changed_parts() {
   if (unknown > 0)
     notices_.push_back(count_text(unknown, "finished part") + " without " + std::string(kInputsExtension) +
                        " file: whether images changed since is not known; `force` packs all again");
-  if (!files.empty()) notices_.push_back(changed_text(files, parts.size()));
+  const bool is_all = files.size() == task_.sample_count && !run_.context.pairs.empty();
+  if (!files.empty()) notices_.push_back(changed_text(files, parts.size(), is_all));
   for (const std::string& file : files)
     if (run_.list.containers.empty() && run_.context.root.stamp(file) == FileStamp{})
       check_mounted({{0, file, {}, "", RejectKind::missing}});
