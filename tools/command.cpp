@@ -310,8 +310,36 @@ std::vector<std::string> long_names(const Command& command, bool with_dashes) {
   return names;
 }
 
+/// What a mistyped flag means by its value: `--size own` is no size, but one of the words of --sizes.
+std::string flag_of_word(const Command& command, const std::string& flag, const std::string& value) {
+  for (const Flag& each : command.flags())
+    if (each.names().back().starts_with(flag) && std::ranges::find(each.words, value) != each.words.end())
+      return "; did you mean \"" + each.names().back() + "\"?";
+  return {};
+}
+
+/// What the first mistyped flag of `unknown` means, by its value or its name.
+std::string near_flag(const Command& command, const std::vector<std::string>& unknown,
+                      std::span<char* const> given) {
+  for (const std::string& argument : unknown) {
+    if (!argument.starts_with("--")) continue;
+    const std::size_t equals = std::min(argument.find('='), argument.size());
+    const std::string flag = argument.substr(0, equals);
+    const auto found = std::ranges::find(given, argument);
+    const bool is_followed = found != given.end() && std::next(found) != given.end();
+    std::string near = flag_of_word(command, flag,
+                                    equals < argument.size() ? argument.substr(equals + 1)
+                                    : is_followed            ? *std::next(found)
+                                                             : "");
+    if (near.empty()) near = did_you_mean(flag, long_names(command, true));
+    if (!near.empty()) return near;
+  }
+  return {};
+}
+
 /// Words CLI11's errors like our own messages.
-std::string parse_error_text(const CLI::App& app, const Command& command, const CLI::ParseError& error) {
+std::string parse_error_text(const CLI::App& app, const Command& command, const CLI::ParseError& error,
+                             std::span<char* const> given) {
   constexpr std::string_view kUnknownKey = "INI was not able to parse ";
   std::string text = error.what();
   if (const std::size_t at = text.find(": At Most 1 required"); at != std::string::npos)
@@ -331,12 +359,8 @@ std::string parse_error_text(const CLI::App& app, const Command& command, const 
   if (text.ends_with(kNoValue)) return text.substr(0, text.size() - kNoValue.size()) + ": expected a value";
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return text;
   // In the order of the command line, the mistyped flag first.
-  std::string unknown, near;
-  for (const std::string& argument : app.remaining()) {
-    unknown += " " + argument;
-    const std::string flag = argument.substr(0, argument.find('='));
-    if (near.empty() && flag.starts_with("--")) near = did_you_mean(flag, long_names(command, true));
-  }
+  const std::string unknown = " " + joined(app.remaining(), " ");
+  std::string near = near_flag(command, app.remaining(), given);
   const auto is_path = [](const Flag& flag) { return flag.names().back() == "PATH"; };
   if (unknown.find(" -") == std::string::npos && std::ranges::any_of(command.flags(), is_path))
     near = "; PATH is one: run the command for each, or for the folder that holds them";
@@ -405,8 +429,8 @@ int Command::run(int argc, char** argv, const std::function<int()>& body) {
     std::fputs(text.str().c_str(), stdout);
     return check_output(name_, code);
   } catch (const CLI::ParseError& error) {
-    std::cerr << name_ << ": " << printable_text(parse_error_text(app, *this, error)) << "\nTry '" << name_
-              << " --help'.\n";
+    std::cerr << name_ << ": " << printable_text(parse_error_text(app, *this, error, {argv, argv + argc}))
+              << "\nTry '" << name_ << " --help'.\n";
     return static_cast<int>(ErrorCode::usage);
   } catch (const Error& error) {
     std::cerr << name_ << ": " << printable_text(flag_text(error.what())) << "\n";

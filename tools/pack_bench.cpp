@@ -93,8 +93,12 @@ BenchSpec bench_spec(Command& command) {
   if (const Flag& crop = command["--resized-crop"]; crop.is_given())
     std::tie(augment.resized_crop.width, augment.resized_crop.height) = parse_square(crop.name, crop.text());
   const bool names_datasets = command["--images"].is_given() || command["--labels"].is_given();
-  if (names_datasets || !read_pack_info(spec.paths.front()).is_matrix()) {
+  const PackInfo info = names_datasets ? PackInfo() : read_pack_info(spec.paths.front());
+  if (!info.is_matrix()) {
     refuse(command, {"--format"}, "matrices", "images");
+    if (info.images().own_sizes && augment.resized_crop.height == 0)
+      throw Error(ErrorCode::usage, "--resized-crop: is needed: " + info.path +
+                                        " holds images of their own sizes, and all of a batch have one");
     return spec;
   }
   refuse(command, {"--layout", "--dtype", "--resized-crop", "--crop"}, "images", "matrices");

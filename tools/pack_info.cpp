@@ -22,6 +22,7 @@
 #include "types/enum_names.h"
 #include "types/image.h"
 #include "types/input_sizes.h"
+#include "unfinished_packs.h"
 
 namespace chunkhit {
 namespace {
@@ -203,15 +204,29 @@ void print_values(const MatrixInfo& matrix) {
   std::printf("%s\n", values.size() > kShownValues ? ", … (--json lists all)" : "");
 }
 
-void print_stats(const RatingStats& stats) {
+/// Prints the steps, which are the same in all packs of a split: once. `shown`: those of the pack before.
+void print_steps(const std::vector<PackStep>& steps, std::vector<PackStep>& shown) {
+  const auto are_same = [](const PackStep& a, const PackStep& b) {
+    return a.name == b.name && a.users == b.users && a.items == b.items && a.ratings == b.ratings;
+  };
+  if (steps.empty()) return;
+  if (std::ranges::equal(steps, shown, are_same)) {
+    std::printf("steps      as above\n");
+    return;
+  }
+  shown = steps;
+  std::printf("%-26s %12s %12s %14s\n", "steps", "users", "items", "ratings");
+  for (const PackStep& step : changing_steps(steps))
+    std::printf("           %-15s %12s %12s %14s\n", step.name.c_str(), count_text(step.users).c_str(),
+                count_text(step.items).c_str(), count_text(step.ratings).c_str());
+}
+
+void print_stats(const RatingStats& stats, std::vector<PackStep>& shown_steps) {
   for (const InputStats& input : stats.inputs)
     std::printf("input      %s %s\n", count_text(input.ratings).c_str(), printable_text(input.file).c_str());
   if (stats.bad_lines > 0) std::printf("bad lines  %s\n", count_text(stats.bad_lines).c_str());
   print_reasons("", stats.reasons);
-  if (!stats.steps.empty()) std::printf("%-26s %12s %12s %14s\n", "steps", "users", "items", "ratings");
-  for (const PackStep& step : changing_steps(stats.steps))
-    std::printf("           %-15s %12s %12s %14s\n", step.name.c_str(), count_text(step.users).c_str(),
-                count_text(step.items).c_str(), count_text(step.ratings).c_str());
+  print_steps(stats.steps, shown_steps);
   print_reasons("left out", stats.left_out);
 }
 
@@ -221,7 +236,7 @@ std::uint64_t file_bytes(const PackInfo& info) {
   return bytes;
 }
 
-void print_matrix_info(const PackInfo& info) {
+void print_matrix_info(const PackInfo& info, std::vector<PackStep>& shown_steps) {
   const MatrixInfo& matrix = info.matrix();
   std::printf("%s: %s\n", printable_text(info.path).c_str(), kind_text(info, " of matrices").c_str());
   print_problems(info);
@@ -250,13 +265,9 @@ void print_matrix_info(const PackInfo& info) {
   std::printf("\ndense      %s a batch of 500 rows in f32\n",
               bytes_text(500.0 * 4 * static_cast<double>(matrix.columns)).c_str());
   print_parts(info);
-  print_stats(matrix.stats);
+  print_stats(matrix.stats, shown_steps);
   if (!matrix.lost.empty()) std::printf("warning    %s\n", printable_text(matrix.lost).c_str());
   print_provenance(info);
-}
-
-std::string warned_text(std::uint64_t warned) {
-  return warned == 0 ? "" : ", " + count_text(warned) + " packed with warnings";
 }
 
 void print_sizes(const OwnSizesInfo& sizes) {
@@ -283,8 +294,9 @@ void print_shape(const ImagesInfo& images) {
                 images.channels, name_of(images.layout).c_str(), fields.c_str());
 }
 
-void print_info(const PackInfo& info) {
-  if (info.is_matrix()) return print_matrix_info(info);
+/// `shown_steps`: of the packs before, of which no step is printed again.
+void print_info(const PackInfo& info, std::vector<PackStep>& shown_steps) {
+  if (info.is_matrix()) return print_matrix_info(info, shown_steps);
   const ImagesInfo& images = info.images();
   std::printf("%s: %s\n", printable_text(info.path).c_str(), kind_text(info, "").c_str());
   print_problems(info);
@@ -328,55 +340,6 @@ void print_info(const PackInfo& info) {
   if (images.default_cache.rdcc_nbytes > 0) print_caches(images);
 }
 
-void print_unfinished(const UnfinishedPack& pack) {
-  std::printf("%s: unfinished, last written %s\n", printable_text(pack.path).c_str(),
-              pack.last_write.c_str());
-  std::printf("parts      %s finished: %s done, %s packed, %s rejected%s; %s\n",
-              count_text(pack.parts).c_str(), count_text(pack.rows, "row").c_str(),
-              count_text(pack.samples).c_str(), count_text(pack.rejected).c_str(),
-              warned_text(pack.warned).c_str(), bytes_text(static_cast<double>(pack.bytes)).c_str());
-  for (const std::string& file : pack.begun) std::printf("begun      %s\n", printable_text(file).c_str());
-  if (pack.has_rejects)
-    std::printf("rejects    see %s (rows so far)\n", printable_text(pack.path + "/rejects.csv").c_str());
-  std::printf("next: rerun the same command to finish it%s\n",
-              pack.has_rejects ? "; where rejects ended it, mend them or raise --max-errors" : "");
-}
-
-/// "17,103-104", as sbatch --array and pack-run --task take them.
-std::string task_list(const std::vector<std::uint64_t>& tasks) {
-  std::string text;
-  for (std::size_t first = 0; first < tasks.size();) {
-    std::size_t last = first;
-    while (last + 1 < tasks.size() && tasks[last + 1] == tasks[last] + 1) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(tasks[first]);
-    if (last > first) text += "-" + std::to_string(tasks[last]);
-    first = last + 1;
-  }
-  return text;
-}
-
-void print_plan_status(const PlanStatus& status) {
-  const std::string path = printable_text(status.path);
-  std::printf("%s: plan of %s, %s in %s\n", path.c_str(), count_text(status.rows, "row").c_str(),
-              count_text(status.parts, "part").c_str(), count_text(status.tasks, "task").c_str());
-  std::printf("parts      %s done, %s missing\n", count_text(status.parts_done).c_str(),
-              count_text(status.parts - status.parts_done).c_str());
-  std::printf("rejected   %s of %s allowed\n", count_text(status.rejected, "row").c_str(),
-              count_text(status.max_rejected).c_str());
-  for (const std::string& file : status.begun) std::printf("begun      %s\n", printable_text(file).c_str());
-  const std::string missing = task_list(status.missing_tasks);
-  const std::string folder = printable_text(shell_word(status.path));
-  if (!missing.empty()) std::printf("missing    tasks %s, those that run now among them\n", missing.c_str());
-  if (status.rejected > status.max_rejected)
-    std::printf(
-        "next: too many images are rejected: repair them, then run the pack-images command without --plan\n");
-  else if (!missing.empty())
-    std::printf("next, once no task runs: sbatch --array=%s …, or pack-run %s\n", missing.c_str(),
-                folder.c_str());
-  else
-    std::printf("next: pack-run %s finishes it\n", folder.c_str());
-}
-
 /// Prints an unfinished pack, or gives it as JSON; returns whether the path is one.
 bool say_how_far(const std::string& path, bool json, std::string& text) {
   const std::optional<UnfinishedPack> pack = read_unfinished_pack(path);
@@ -397,13 +360,14 @@ int show(const std::string& path, const Hdf5Names& names, PrintJson print) {
       print_plan_status(*status);
     return static_cast<int>(ErrorCode::try_again);
   }
+  std::vector<PackStep> shown_steps;
   const auto scan = [&](const std::string& pack, std::string& text) {
     if (say_how_far(pack, json, text)) return static_cast<int>(ErrorCode::try_again);
     const PackInfo info = read_pack_info(pack, names);
     if (json)
       text = pack_info_json(info);
     else
-      print_info(info);
+      print_info(info, shown_steps);
     return info.problems.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
   };
   return scan_packs(path, packs_of(path), scan, print);

@@ -264,3 +264,13 @@ def test_refuses_what_would_have_no_effect(photos, tmp_path, options, message):
     with pytest.raises(chunkhit.Error, match=message) as caught:
         chunkhit.pack_images(photos / "images", tmp_path / "p", progress=False, **options)
     assert caught.value.code == "usage" and not (tmp_path / "p").exists()
+
+
+def test_pack_bench_says_its_own_flag(packs, tmp_path):
+    """It asked for resized_crop, as Python calls it."""
+    chunkhit.pack_images(packs / "images", tmp_path / "own", sizes="own")
+    command = [os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-bench"), tmp_path / "own"]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2 and done.stderr.startswith(
+        f"pack-bench: --resized-crop: is needed: {tmp_path}/own holds images of their own sizes, and all of a batch have one\n"), done.stderr
+    assert subprocess.run([*command, "--resized-crop", "4", "--epochs", "1"], stdout=subprocess.DEVNULL).returncode == 0

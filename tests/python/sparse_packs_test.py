@@ -1,4 +1,7 @@
 """Packs of ratings that are read as one: their items must be the same, their counts are those of all."""
+import os
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -39,3 +42,13 @@ def test_packs_of_a_split_have_the_counts_of_one_training_matrix(ratings, tmp_pa
     train = chunkhit.SparseLoader(tmp_path / "split" / "train").item_counts()
     both = chunkhit.SparseLoader([tmp_path / "split" / "validation", tmp_path / "split" / "test"])
     np.testing.assert_array_equal(both.item_counts(), train)
+
+
+def test_the_steps_of_a_split_are_shown_once(ratings, tmp_path):
+    """Each pack of a split showed the same table."""
+    chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "split", split_by="users", test=40, validation=40, min_user=2)
+    command = [os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-info"), tmp_path / "split"]
+    shown = subprocess.check_output(command, text=True)
+    assert shown.count("users        items        ratings\n") == 1 and shown.count("steps      as above\n") == 2, shown
+    alone = subprocess.check_output([command[0], tmp_path / "split/test"], text=True)
+    assert alone.count("users        items        ratings\n") == 1 and "as above" not in alone
