@@ -30,9 +30,9 @@ constexpr const char* kExamples =
     "  pack-bench ml20m/train --shuffle global --format csr --step-ms 20";
 
 void add_flags(Command& command) {
-  const std::set<std::string_view> named{"batch_size", "shuffle",  "window_chunks", "dtype",
-                                         "layout",     "cache",    "cache_bytes",   "cache_dir",
-                                         "threads",    "prefetch", "format"};
+  const std::set<std::string_view> named{"batch_size", "shuffle",     "window_chunks", "dtype",   "layout",
+                                         "cache",      "cache_bytes", "cache_dir",     "threads", "prefetch",
+                                         "format",     "length",      "negatives"};
   command.add_argument("PATH", "Pack, part, HDF5 file (uint8 array) or .h5ad; several are concatenated", true,
                        Flag::Takes::list);
   FlagAdder adder(command, named);
@@ -95,7 +95,7 @@ BenchSpec bench_spec(Command& command) {
   const bool names_datasets = command["--images"].is_given() || command["--labels"].is_given();
   const PackInfo info = names_datasets ? PackInfo() : read_pack_info(spec.paths.front());
   if (!info.is_matrix()) {
-    refuse(command, {"--format"}, "matrices", "images");
+    refuse(command, {"--format", "--length", "--negatives"}, "matrices", "images");
     if (info.images().own_sizes && augment.resized_crop.height == 0)
       throw Error(ErrorCode::usage, "--resized-crop: is needed: " + info.path +
                                         " holds images of their own sizes, and all of a batch have one");

@@ -33,6 +33,11 @@ void print_epoch(const BenchSpec& spec, std::size_t index, const EpochTimes& epo
               waited_text(spec, wait_fraction(epoch)).c_str());
 }
 
+bool is_of_pairs(const BenchSpec& spec) {
+  const auto* const loader = std::get_if<SparseLoaderOptions>(&spec.loader);
+  return loader != nullptr && loader->format == SparseFormat::pairs;
+}
+
 void print_rates(const BenchSpec& spec, const BenchReport& report) {
   const EpochTimes all = sum_of(report.epochs);
   for (std::size_t index = 0; index < report.epochs.size(); ++index)
@@ -41,7 +46,8 @@ void print_rates(const BenchSpec& spec, const BenchReport& report) {
               rate_text(samples_per_second(all)).c_str(), bytes_per_second(all) / 1e9,
               batch_seconds_median(all) * 1e3, waited_text(spec, report.stats.wait_fraction()).c_str());
   if (spec.is_of_matrices())
-    std::printf("ratings    %12s a second; a sample is a row\n", rate_text(ratings_per_second(all)).c_str());
+    std::printf("ratings    %12s a second; a sample is a %s\n", rate_text(ratings_per_second(all)).c_str(),
+                is_of_pairs(spec) ? "rating" : "row");
   if (spec.step_seconds > 0)
     std::printf("steps      of %.3f ms: utilization %.1f %%\n", spec.step_seconds * 1e3,
                 100 * utilization(all));
@@ -166,6 +172,9 @@ void add_form(const ImageLoaderOptions& loader, Options& options) {
 
 void add_form(const SparseLoaderOptions& loader, Options& options) {
   add_enumerator(loader.format != SparseFormat::dense_f32, "format", "SparseFormat", loader.format, options);
+  const SparseLoaderOptions plain;
+  options.add(loader.length != plain.length, "length", std::to_string(loader.length));
+  options.add(loader.negatives != plain.negatives, "negatives", std::to_string(loader.negatives));
 }
 
 void add_datasets(const ImageLoaderOptions& loader, Options& options) {
@@ -258,6 +267,8 @@ void add_form(const ImageLoaderOptions& loader, Json& settings) {
 
 void add_form(const SparseLoaderOptions& loader, Json& settings) {
   settings["format"] = name_of(loader.format);
+  if (loader.format == SparseFormat::sequences) settings["length"] = loader.length;
+  if (loader.format == SparseFormat::pairs) settings["negatives"] = loader.negatives;
 }
 
 Json number_or_auto(std::uint32_t value) { return value == kAutomatic ? Json("auto") : Json(value); }

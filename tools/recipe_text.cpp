@@ -59,6 +59,12 @@ std::string flags_of(const Entries& recorded, const Spec& plain, const CodecChoi
   return collector.flags;
 }
 
+/// Whether ratings came from a RatingWriter, which is then the one input.
+bool is_of_program(const PackInfo& info) {
+  const std::vector<InputStats>& inputs = info.matrix().stats.inputs;
+  return inputs.size() == 1 && inputs.front().file == "RatingWriter" && inputs.front().lines == 0;
+}
+
 }  // namespace
 
 std::string recipe_text(const PackInfo& info) {
@@ -69,7 +75,8 @@ std::string recipe_text(const PackInfo& info) {
   if (info.tool.starts_with("pack-sparse ")) {
     PackSparseSpec codec, plain;
     codec.container = recorded("container");
-    return "pack-sparse INPUT" + flags_of(info.spec, plain, codec_choice(codec));
+    return (is_of_program(info) ? "ratings of a program (RatingWriter, pack_ratings)" : "pack-sparse INPUT") +
+           flags_of(info.spec, plain, codec_choice(codec));
   }
   const bool is_made = recorded("labels") != "writer" &&
                        !(recorded("sizes") == "own" && recorded("container") == "hdf5");  // of 0.1.0

@@ -17,14 +17,16 @@ constexpr std::size_t kPairsAhead = 12;  // whose memory is asked for
 
 /// Where the arrays of a block begin, and where it ends.
 struct PairOffsets {
-  PairOffsets(std::size_t pairs, std::size_t negatives_of_each)
+  PairOffsets(std::size_t pairs, const PairFormat& format)
       : items(round_up(pairs * sizeof(std::int64_t), kPairAlignment)),
         negatives(2 * items),
-        values(negatives + round_up(pairs * negatives_of_each * sizeof(std::int64_t), kPairAlignment)),
-        end(values + pairs * sizeof(float)) {}
+        values(negatives + round_up(pairs * format.negatives * sizeof(std::int64_t), kPairAlignment)),
+        times(values + round_up(pairs * sizeof(float), kPairAlignment)),
+        end(format.has_times ? times + pairs * sizeof(std::int64_t) : values + pairs * sizeof(float)) {}
   std::size_t items;
   std::size_t negatives;
   std::size_t values;
+  std::size_t times;
   std::size_t end;
 };
 
@@ -67,13 +69,14 @@ std::uint64_t item_outside(std::span<const Id> own, std::uint64_t index) {
 }  // namespace
 
 std::size_t pair_block_bytes(std::size_t pairs, const PairFormat& format) {
-  const std::uint64_t pair_bytes = sizeof(std::int64_t) * (std::uint64_t{format.negatives} + 3);
+  const std::uint64_t pair_bytes =
+      sizeof(std::int64_t) * (std::uint64_t{format.negatives} + (format.has_times ? 4 : 3));
   if (pairs > kMaxDenseBatchBytes / pair_bytes)
     throw_usage("`negatives`: a batch of " + count_text(pairs, "pair") + " and " +
                 count_text(format.negatives, "negative") + " each has " +
                 bytes_text(static_cast<double>(pairs) * static_cast<double>(pair_bytes)) +
                 ", at most 1 GiB is handed out; take a smaller `batch_size`");
-  return PairOffsets(pairs, format.negatives).end;
+  return PairOffsets(pairs, format).end;
 }
 
 std::int64_t PairWriter::column(const RatedPair& pair) const {
@@ -121,11 +124,12 @@ void PairWriter::write_negatives(const RatedPair& pair, std::uint64_t row, std::
 
 PairBatch PairWriter::write(std::span<const RatedPair> pairs, std::span<const std::uint64_t> rows,
                             std::uint8_t* block) {
-  const PairOffsets offsets(pairs.size(), format_.negatives);
+  const PairOffsets offsets(pairs.size(), format_);
   auto* const users = reinterpret_cast<std::int64_t*>(block);
   auto* const items = reinterpret_cast<std::int64_t*>(block + offsets.items);
   auto* const negatives = reinterpret_cast<std::int64_t*>(block + offsets.negatives);
   auto* const values = reinterpret_cast<float*>(block + offsets.values);
+  auto* const times = reinterpret_cast<std::int64_t*>(block + offsets.times);
   for (std::size_t at = 0; at < pairs.size(); ++at) {
     if (at + kPairsAhead < pairs.size())
       prefetch_ids(pairs[at + kPairsAhead], format_.id_bytes, stored_bytes_, format_.negatives != 0);
@@ -135,6 +139,7 @@ PairBatch PairWriter::write(std::span<const RatedPair> pairs, std::span<const st
     const std::uint8_t* const value =
         pair.row.values == nullptr ? nullptr : pair.row.values + pair.entry * stored_bytes_;
     values_.calculate({.values = value, .nnz = 1}, {values + at, 1});
+    if (format_.has_times) times[at] = pair.row.times[pair.entry];
     if (format_.negatives == 0) continue;
     std::int64_t* const to = negatives + at * format_.negatives;
     format_.id_bytes == sizeof(std::uint16_t) ? write_negatives<std::uint16_t>(pair, rows[at], to)
@@ -144,6 +149,7 @@ PairBatch PairWriter::write(std::span<const RatedPair> pairs, std::span<const st
           .items = {items, pairs.size()},
           .values = {values, pairs.size()},
           .negatives = {negatives, pairs.size() * format_.negatives},
+          .times = {times, format_.has_times ? pairs.size() : 0},
           .block = {block, offsets.end}};
 }
 

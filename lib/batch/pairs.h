@@ -20,6 +20,7 @@ struct PairFormat {
   std::uint64_t column_count = 0;
   std::size_t id_bytes = 4;                          ///< 2 or 4
   bool has_repeats = false;                          ///< a row may have an item several times
+  bool has_times = false;                            ///< wanted
   std::shared_ptr<const PopularitySampler> sampler;  ///< null: negatives are uniform
 };
 

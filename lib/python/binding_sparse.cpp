@@ -33,13 +33,14 @@ py::object sequences_view(const SequenceBatch& sequences, bool has_times, const 
       array_view(sequences.block, {static_cast<py::ssize_t>(sequences.block.size())}, owner));
 }
 
-/// (None, users, items, values, negatives, block).
-py::object pairs_view(const PairBatch& pairs, const py::capsule& owner) {
+/// (None, users, items, values, negatives, times or None, block).
+py::object pairs_view(const PairBatch& pairs, bool has_times, const py::capsule& owner) {
   const auto count = static_cast<py::ssize_t>(pairs.users.size());
   const auto negatives = count == 0 ? 0 : static_cast<py::ssize_t>(pairs.negatives.size()) / count;
   return py::make_tuple(py::none(), array_view(pairs.users, {count}, owner),
                         array_view(pairs.items, {count}, owner), array_view(pairs.values, {count}, owner),
                         array_view(pairs.negatives, {count, negatives}, owner),
+                        has_times ? py::object(array_view(pairs.times, {count}, owner)) : py::none(),
                         array_view(pairs.block, {static_cast<py::ssize_t>(pairs.block.size())}, owner));
 }
 
@@ -63,7 +64,7 @@ py::object matrix_view(const SparseMatrix& matrix, const MatrixForm& form, const
     case SparseFormat::sequences:
       return sequences_view(matrix.sequences(), form.times, owner);
     case SparseFormat::pairs:
-      return pairs_view(matrix.pairs(), owner);
+      return pairs_view(matrix.pairs(), form.times, owner);
     case SparseFormat::csr:
       break;
   }
@@ -100,8 +101,10 @@ class PySparseLoader : public BoundLoader<SparseLoader> {
   PySparseLoader(const std::vector<std::string>& paths, const SparseLoaderOptions& options, bool writable,
                  bool clears_written)
       : BoundLoader(make_without_gil<SparseLoader>(paths, options)),
-        form_{options.format, options.times && !loader().info().matrix().times.empty(), writable,
-              clears_written} {}
+        form_{options.format,
+              (options.format == SparseFormat::pairs ? options.pair_times : options.times) &&
+                  !loader().info().matrix().times.empty(),
+              writable, clears_written} {}
 
   MatrixForm form_;
 };

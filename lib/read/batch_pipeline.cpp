@@ -252,6 +252,7 @@ bool BatchPipeline::take_load(Work& work) {
   for (const auto& plan : plans_) {
     if (plan->next_slot >= plan->end_slot) continue;
     const std::uint64_t slot = plan->next_slot++;
+    plan->skip_empty_slots();
     work = {
         .plan = plan.get(), .kept = plan, .chunk = plan->order->chunk_at(slot), .loads = true, .slot = slot};
     loading_.push_back({plan->epoch, slot});
@@ -280,6 +281,7 @@ void BatchPipeline::ask_ahead(const Work& work) {
   if (!spec_.loads_ahead) return ask_for_batches(work);
   while (work.loads && cache_.can_ask()) {
     std::uint64_t chunk = 0;
+    bool is_empty = false;
     {
       const std::lock_guard lock(mutex_);
       const auto found = std::ranges::find_if(plans_, [](const auto& each) {
@@ -289,9 +291,10 @@ void BatchPipeline::ask_ahead(const Work& work) {
       EpochPlan& plan = **found;
       plan.next_asked = std::max(plan.next_asked, plan.next_slot);
       if (plan.next_asked >= plan.next_slot + cache_.max_asked()) return;
-      chunk = plan.order->chunk_at(plan.next_asked++);
+      chunk = plan.order->chunk_at(plan.next_asked);
+      is_empty = !plan.has_samples(plan.next_asked++);
     }
-    cache_.ask(chunk);
+    if (!is_empty) cache_.ask(chunk);
   }
 }
 
@@ -360,6 +363,7 @@ void BatchPipeline::finish(const Work& work) {
 // Releases the chunks of slots before `end_slot`, which no batch needs any more.
 void BatchPipeline::release(EpochPlan& plan, std::uint64_t end_slot) {
   for (; plan.first_slot < std::min(end_slot, plan.next_slot); ++plan.first_slot) {
+    if (!plan.has_samples(plan.first_slot)) continue;
     cache_.unwant(plan.order->chunk_at(plan.first_slot));
     --wanted_chunks_;
   }

@@ -9,6 +9,7 @@ EpochPlan::EpochPlan(const LoaderOrder& of_loader, const PipelineSpec& spec, con
       position_count(of_loader.position_count()),
       order(of_loader.epoch(start.epoch, streams_of(spec.batches, start, spec.streams))),
       batches(batches_of(of_loader, spec.batches, start, spec.streams)),
+      grid(spec.grid),
       next_batch(start.first_batch),
       next_slot(0),
       first_slot(0),
@@ -16,6 +17,16 @@ EpochPlan::EpochPlan(const LoaderOrder& of_loader, const PipelineSpec& spec, con
   if (!spec.loads_ahead || !has_batches()) return;
   next_slot = first_slot = slots_of(next_batch).first;
   end_slot = slots_of(batches.batch_count() - 1).end;
+  skip_empty_slots();
+}
+
+/// Whether the chunk of a slot has samples: ratings, which a chunk of empty rows lacks.
+bool EpochPlan::has_samples(std::uint64_t slot) const {
+  return grid == nullptr || grid->sample_count_of(order->chunk_at(slot)) > 0;
+}
+
+void EpochPlan::skip_empty_slots() {
+  while (next_slot < end_slot && !has_samples(next_slot)) ++next_slot;
 }
 
 /// The chunks of a batch's samples, in their order.

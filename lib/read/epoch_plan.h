@@ -20,6 +20,7 @@ struct PipelineSpec {
   bool keeps_chunks = false;
   std::uint64_t slice_samples = ~std::uint64_t{0};  ///< of a batch, that a thread makes at a time
   Streams streams{};
+  const ChunkGrid* grid = nullptr;  ///< chunks of which it has no samples are not loaded; null: all have some
 };
 
 /// An epoch that is being made; its chunks are visited in slots.
@@ -29,12 +30,15 @@ struct EpochPlan {
   [[nodiscard]] bool has_batches() const { return next_batch < batches.batch_count(); }
   [[nodiscard]] std::vector<std::uint64_t> chunks_of(std::uint64_t batch) const;
   void list_first_chunks();
+  [[nodiscard]] bool has_samples(std::uint64_t slot) const;
+  void skip_empty_slots();
   std::uint64_t epoch;
   std::uint64_t position_count;
   std::unique_ptr<const PositionOrder> order;
   EpochBatches batches;
+  const ChunkGrid* grid;                    // of PipelineSpec
   std::uint64_t next_batch;                 // to be given out
-  std::uint64_t next_slot;                  // to be loaded
+  std::uint64_t next_slot;                  // to be loaded, of a chunk with samples
   bool is_begun = false;                    // a chunk of it was taken to be loaded
   std::uint64_t next_asked = 0;             // slot to be asked for ahead
   std::uint64_t first_slot;                 // still wanted

@@ -154,8 +154,13 @@ void EpochReader::use(const TunerSetting& setting) {
 }
 
 std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& start) {
-  const PipelineSpec spec{spec_.batches,  spec_.max_threads,   !is_global(spec_),
-                          keeps_chunks(), spec_.slice_samples, spec_.streams};
+  const PipelineSpec spec{.batches = spec_.batches,
+                          .max_threads = spec_.max_threads,
+                          .loads_ahead = !is_global(spec_),
+                          .keeps_chunks = keeps_chunks(),
+                          .slice_samples = spec_.slice_samples,
+                          .streams = spec_.streams,
+                          .grid = chunks_.serves_ratings() ? &grid_ : nullptr};
   return with_threads(spec_.batches.batch_size, setting_.threads, [&] {
     return std::make_unique<BatchPipeline>(order_, *cache_, ring_, make_assembler_, spec,
                                            pipeline_size(setting_), start);

@@ -292,6 +292,9 @@ void show(Options& options,
   fields(Field{"times", "csr, sequences: also give the time of each rating, if the pack keeps them", "",
                "`pack_sparse(keep_times=True)` keeps them"},
          options.times, SwitchForm{});
+  fields(Field{"pair_times", "pairs: also give the time of each rating, if the pack keeps them", "",
+               "Decoding and memory of 8 bytes a rating are the price"},
+         options.pair_times, SwitchForm{});
   fields(Field{"length", "sequences: items of a row", "",
                "A row with fewer has the padding `column_count` in front, which is no item"},
          options.length, CountForm{1, 1 << 20});

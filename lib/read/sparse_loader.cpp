@@ -127,6 +127,7 @@ PairFormat pair_format(const SparseLoaderOptions& options, const SparseSource& s
                     .column_count = source.matrix().column_count,
                     .id_bytes = id_bytes_of(source.matrix()),
                     .has_repeats = source.matrix().has_repeats,
+                    .has_times = source.chunks().row_arrays().times,
                     .sampler = nullptr};
   if (options.negatives == 0 || options.negatives_power == 0) return format;
   if (source.item_counts().empty())
@@ -205,6 +206,7 @@ EpochReaderSpec reader_spec(const SparseLoaderOptions& options) {
   require_option(!are_pairs || options.normalize == RowNorm::none,
                  "format: pairs are no rows, which normalize divides; take another format");
   const SparseLoaderOptions defaults;
+  require_option(are_pairs || !options.pair_times, "pair_times: for format pairs; times is for the others");
   require_option(!are_pairs || (options.length == defaults.length && options.cut == defaults.cut),
                  "format: pairs are not cut; length and cut belong to sequences");
   EpochReaderSpec spec = epoch_reader_spec(options);
@@ -406,6 +408,7 @@ namespace {
 /// Times come with rows whose entries are served one by one.
 RowArrays row_arrays(const SparseLoaderOptions& options) {
   const bool is_sequences = options.format == SparseFormat::sequences;
+  if (options.format == SparseFormat::pairs) return {options.pair_times, false};
   return {options.times && (is_sequences || options.format == SparseFormat::csr), is_sequences};
 }
 

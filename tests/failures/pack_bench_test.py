@@ -224,6 +224,13 @@ def check_matrix_settings(path):
     check(0 < found["utilization"] <= 1, found)
     check(bench(path)["settings"]["format"] == "dense_f32", "by default")
     check(" a second; a sample is a row" in run("pack-bench", path, "--batch-size", 4), "people are told of ratings, too")
+    # A pair is two int64, a float and its negatives.
+    found = bench(path, "--format", "pairs", "--negatives", 3, "--batch-size", 64, "--epochs", 1)
+    check(found["settings"]["negatives"] == 3 and "length" not in found["settings"], found["settings"])
+    check(found["bytes_per_second"] / found["samples_per_second"] >= 20 + 3 * 8, found)
+    check(" a second; a sample is a rating" in run("pack-bench", path, "--format", "pairs"), "of pairs it is a rating")
+    text = run("pack-bench", path, "--negatives", 3, expect=2)
+    check("--negatives: are drawn for format pairs" in text, text)
 
 
 def check_kinds(images, matrices):
@@ -231,6 +238,7 @@ def check_kinds(images, matrices):
                              ([matrices, "--layout", "nchw"], "--layout: is for images"),
                              ([matrices, "--resized-crop", 20], "--resized-crop: is for images"),
                              ([images, "--format", "csr"], "--format: is for matrices"),
+                             ([images, "--negatives", 3], "--negatives: is for matrices"),
                              ([matrices, "--format", "dense"], "--format")):
         text = run("pack-bench", *arguments, expect=2)
         check(words in text, arguments, text)

@@ -304,6 +304,15 @@ def test_duplicates(space):
         check(Pack(space(rule)).x == {("ann", "tea"): value, ("bob", "tea"): 2}, rule, Pack(space(rule)).x)
 
 
+def test_an_input_without_ratings_was_not_named(space):
+    for name, text, words in (("nothing.csv", "", "nothing.csv: expected ratings, found none: it is empty"),
+                              ("header.csv", "user,item,rating\n", "header.csv: expected ratings, found none: none of its 1 line is one")):
+        open(space(name), "w").write(text)
+        said = pack(space(name), "-o", space("none"), expect=65)
+        check(words in said, said)
+    check("there are no ratings in the input" in pack(space("nothing.csv"), space("header.csv"), "-o", space("none"), expect=65), "two")
+
+
 def test_other_formats(space):
     from scipy import io, sparse
     matrix = sparse.random(40, 30, 0.2, "csr", random_state=3, data_rvs=lambda n: np.arange(1, n + 1))

@@ -5,7 +5,7 @@ Usage: golden_test.py BIN [--record NAME]; --record adds NAME.tar.xz, for a rele
 merged ratings, 0.1.0-ratings has them, and a plan of ratings, which is no longer finished; both have no images of their own sizes, 0.1.0-own-sizes has;
 these three have no states, 0.1.0-states has; all four have no times of ratings, 0.1.0-times has; all five have no masks, 0.1.0-masks
 has; all six have no views, 0.1.0-views has; none of them has hashes of samples, 0.2.0 has;
-none of these has several fields, 0.2.0-fields has.
+none of these has several fields, 0.2.0-fields has; none has items that repeat in a row, 0.2.0-repeats has.
 Images of their own sizes in HDF5 (own-sizes-hdf5) are read, and no longer written."""
 import json
 import os
@@ -49,6 +49,8 @@ PACKS = {
     "ratings-shard": [*RATINGS, *SPLIT],
     "times-shard": ["pack-sparse", "timed.csv", *RATINGS[2:], *SPLIT, "--keep-times"],
     "times-hdf5": ["pack-sparse", "timed.csv", "--progress", "none", *SPLIT, "--keep-times", "--container", "hdf5"],
+    "repeats-shard": ["pack-sparse", "plays.csv", *RATINGS[2:], *SPLIT, "--keep-times", "--duplicates", "keep"],
+    "repeats-hdf5": ["pack-sparse", "plays.csv", "--progress", "none", *SPLIT, "--keep-times", "--duplicates", "keep", "--container", "hdf5"],
     "ratings-hdf5": [*[word for word in RATINGS if word not in ("--chunk-rows", "8")], *SPLIT, "--container", "hdf5"],
 }
 PLAN = [*PACKS["hdf5"], "--plan", "9"]
@@ -127,6 +129,10 @@ def write_inputs(folder):
         table.write("user,item,rating,time\n")
         table.writelines(f"u{user},i{item},{(user * item % 10 + 1) / 2},{1_500_000_000 + 86_400 * user + item * item}\n"
                          for user, item in pairs)
+    with open(os.path.join(folder, "plays.csv"), "w") as table:
+        table.write("user,item,rating,time\n")
+        table.writelines(f"u{user},i{item},{(user * play % 10 + 1) / 2},{1_500_000_000 + 86_400 * (user + play * item % 5)}\n"
+                         for play in range(4) for user, item in pairs if play == 0 or (user + item) % 3 < play)
     for own, name in enumerate(GROUPED):
         with open(os.path.join(folder, name), "w") as table:
             table.write("user,item,rating\n")

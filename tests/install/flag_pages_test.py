@@ -25,7 +25,7 @@ CASES = {
     "pack-images --seed ": set(),
     "pack-images ": {"photos"},
     "pack-sparse ": {"labels.csv", "photos"},
-    "pack-sparse --duplicates ": {"error", "sum", "max", "last", "first"},
+    "pack-sparse --duplicates ": {"error", "sum", "max", "last", "first", "keep"},
     "pack-bench --shuffle ": {"none", "window", "global"},
     "pack-run --ta": {"--task"},
     "pack-verify --qu": {"--quick"},

@@ -2,6 +2,7 @@
 import csv
 import gc
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -299,8 +300,10 @@ def test_tables_of_pandas_are_those_of_a_csv(tmp_path):
         table = column.copy()
         table[name] = table[name].where(table.index != 7)
         raises(rf"rows from 800, counted from 0: {name}\[7\]: expected ", [frame, table], tmp_path)
+    said = subprocess.check_output([os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-info"), tmp_path / "plain"], text=True)
+    assert ": ratings of a program (RatingWriter, pack_ratings) --keep-times\n" in said and "pack-sparse INPUT" not in said
     frame.loc[5, "rating"] = np.nan
-    raises("entry 5, counted from 0: value: expected a finite number", frame, tmp_path)
+    raises("entry 5, counted from 0: value: expected a finite number .*value is column 'rating'", frame, tmp_path)
 
 
 @pytest.mark.parametrize("library", ["pyarrow", "polars", "duckdb"])

@@ -100,6 +100,39 @@ def test_an_epoch_has_each_rating_once_in_the_described_order(ratings, tmp_path,
             assert found[0][3].shape == (101, 0)
 
 
+@pytest.mark.parametrize("shuffle", ["none", "window"])
+def test_chunks_without_ratings_were_loaded_ahead(tmp_path, shuffle):
+    cells = sp.lil_matrix((60 * 256, 9))
+    for row in (3, 30 * 256, 59 * 256 + 255):
+        cells[row, row % 9] = 1
+    write_matrix(tmp_path / "few.h5ad", cells.tocsr())
+    loader = chunkhit.SparseLoader(tmp_path / "few.h5ad", format="pairs", batch_size=1, shuffle=shuffle, window_chunks=4, cache="none")
+    for epoch in range(2):
+        assert sorted(int(batch.rows[0]) for batch in loader.epoch(epoch)) == [3, 30 * 256, 59 * 256 + 255]
+    assert 3 <= loader.stats().chunk_fetches < 60  # of a few epochs, as some are made ahead; an epoch visits 60 chunks
+
+
+@pytest.mark.parametrize("container", ["shard", "hdf5"])
+def test_times_of_pairs_are_given_where_they_are_asked_for(ratings, tmp_path, container):
+    header, *lines = (ratings[0] / "ratings.csv").read_text().splitlines()
+    timed = [f"{header},timestamp", *(f"{line},{1_500_000_000 + at * 37 % 100_000}" for at, line in enumerate(lines))]
+    (tmp_path / "timed.csv").write_text("\n".join(timed) + "\n")
+    chunkhit.pack_sparse(tmp_path / "timed.csv", tmp_path / "out", keep_times=True, container=container)
+    rows = chunkhit.SparseDataset(tmp_path / "out", format="csr")[:]
+    found = list(chunkhit.SparseLoader(tmp_path / "out", format="pairs", batch_size=101, negatives=2, pair_times=True))
+    times = np.concatenate([batch.times for batch in found])
+    assert times.dtype == np.int64 and len(times) == len(lines)
+    np.testing.assert_array_equal(times, rows.times)
+    for batch, other in zip(found, chunkhit.SparseLoader(tmp_path / "out", format="pairs", batch_size=101, negatives=2)):
+        assert other.times is None
+        for one, two in zip(batch.x, other.x):
+            np.testing.assert_array_equal(one, two)
+    chunkhit.pack_sparse(tmp_path / "timed.csv", tmp_path / "without")
+    assert next(iter(chunkhit.SparseLoader(tmp_path / "without", format="pairs", pair_times=True))).times is None
+    with pytest.raises(chunkhit.Error, match="pair_times: for format pairs"):
+        chunkhit.SparseLoader(tmp_path / "out", format="csr", pair_times=True)
+
+
 @pytest.mark.parametrize("shuffle", SHUFFLES)
 def test_rows_and_chunks_without_ratings(holes, shuffle):
     path, matrix = holes

@@ -5,7 +5,6 @@ import shutil
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import chunkhit
@@ -13,6 +12,8 @@ from chunkhit.export import export_pack
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from shard_reader import Shard  # noqa: E402
+
+pd = pytest.importorskip("pandas")
 
 KEEP = dict(duplicates="keep", keep_times=True)
 
@@ -108,8 +109,7 @@ def test_packs_without_keep_are_what_they_were(csv, tmp_path):
 
 
 def test_earlier_readers_find_a_version_that_they_do_not_know(csv, pack, tmp_path):
-    import h5py
-
+    h5py = pytest.importorskip("h5py")
     assert json.loads((pack / "manifest.json").read_text())["version"] == 4
     assert (pack / "part-00000.zst").read_bytes()[24] == 2  # they know shards of version 1
     chunkhit.pack_sparse(csv, tmp_path / "hdf5", container="hdf5", **KEEP)
@@ -129,13 +129,9 @@ def test_the_pages_are_enough_to_read_a_shard(table, pack):
     assert found == histories(table)
 
 
-def test_anndata_and_scipy_add_up_what_repeats(table, csv, pack, tmp_path):
-    anndata = pytest.importorskip("anndata")
-    chunkhit.pack_sparse(csv, tmp_path / "out", container="hdf5", **KEEP)
-    found = anndata.read_h5ad(tmp_path / "out" / "part-00000.h5")
+def test_scipy_adds_up_what_repeats(table, pack):
+    pytest.importorskip("scipy")
     sums = table.pivot_table("rating", "user", "item", "sum", fill_value=0)
-    read = pd.DataFrame(found.X.toarray(), found.obs_names.astype(int), found.var_names.astype(int))
-    assert (read.loc[sums.index, sums.columns] == sums).all(axis=None)
     dataset = chunkhit.SparseDataset(pack)
     matrix = dataset.to_scipy()
     assert matrix.nnz == len(table)
@@ -144,11 +140,19 @@ def test_anndata_and_scipy_add_up_what_repeats(table, csv, pack, tmp_path):
     assert (dataset[:] == matrix.toarray()).all()
 
 
+def test_anndata_adds_up_what_repeats(table, csv, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    chunkhit.pack_sparse(csv, tmp_path / "out", container="hdf5", **KEEP)
+    found = anndata.read_h5ad(tmp_path / "out" / "part-00000.h5")
+    sums = table.pivot_table("rating", "user", "item", "sum", fill_value=0)
+    read = pd.DataFrame(found.X.toarray(), found.obs_names.astype(int), found.var_names.astype(int))
+    assert (read.loc[sums.index, sums.columns] == sums).all(axis=None)
+
+
 @pytest.mark.parametrize("format, options", [("dense_f32", {}), ("dense_f16", {}), ("dense_f32", dict(normalize="l2", scale=2.0)),
                                              ("dense_f32", dict(binarize=True)), ("dense_f32", dict(binarize=True, normalize="l1"))], ids=str)
 def test_dense_cells_are_sums(pack, format, options):
-    matrix = chunkhit.SparseDataset(pack).to_scipy()
-    expected = matrix.toarray()
+    expected = chunkhit.SparseDataset(pack)[:]
     expected = (expected != 0).astype(np.float32) if options.get("binarize") else expected
     expected = expected * np.float32(options.get("scale", 1))
     if "normalize" in options:
@@ -261,6 +265,16 @@ def test_a_given_split_keeps_the_ratings_of_each_file(table, tmp_path):
     assert sequences(tmp_path / "out" / "test", of="held_out") == expected
 
 
+def test_a_report_takes_no_repeated_item_for_a_leak(csv, tmp_path):
+    from chunkhit.report import write_report
+
+    for name, duplicates in (("keep", "keep"), ("last", "last")):
+        chunkhit.pack_sparse(csv, tmp_path / name, split_by="leave-one-out", duplicates=duplicates, keep_times=True)
+        write_report(tmp_path / name, tmp_path / f"{name}.html")
+        assert "rating in common" not in (tmp_path / f"{name}.html").read_text()
+        assert "ratings in common" not in (tmp_path / f"{name}.html").read_text()
+
+
 def test_python_and_packs_of_packs_give_the_same(table, csv, pack, tmp_path):
     chunkhit.pack_ratings(table, tmp_path / "frame", chunk_rows=16, **KEEP)
     chunkhit.pack_sparse(pack, tmp_path / "again", chunk_rows=16, **KEEP)
@@ -352,7 +366,7 @@ def test_tensors_add_them_up_or_have_each(table, pack):
     from chunkhit.torch import SparseLoader
 
     dense = np.concatenate([batch.x.numpy() for batch in SparseLoader(pack)])
-    assert (dense == chunkhit.SparseDataset(pack).to_scipy().toarray()).all()
+    assert (dense == chunkhit.SparseDataset(pack)[:]).all()
     sequences_of = SparseLoader(pack, format="sequences", length=2000)
     assert sum(int(batch.lengths.sum()) for batch in sequences_of) == len(table)
     with pytest.raises(chunkhit.Error, match="format: items repeat in the pack's rows, which PyTorch's CSR does not hold"):

@@ -94,6 +94,18 @@ def test_equal_times_came_in_the_order_of_columns(table, pack):
     assert all(sorted(by_column[user]) == sorted(items) for user, (items, _) in found.items())
 
 
+def test_ties_of_hdf5_that_no_row_has_are_found(csv, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    chunkhit.pack_sparse(csv, tmp_path / "out", keep_times=True, container="hdf5")
+    part = tmp_path / "out" / "part-00000.h5"
+    with h5py.File(part, "r+") as file:  # which leaves out what is behind the HDF5 file, and so its hash
+        file["layers/ties/data"][5] = 4000
+    found = chunkhit.verify_pack(part)["problems"]
+    assert any("/layers/ties: row 0: position 4000 among equal times" in problem for problem in found), found
+    with pytest.raises(chunkhit.Error, match="position 4000 among equal times, expected one below its [0-9]+ entries"):
+        chunkhit.SparseLoader(part, format="sequences")
+
+
 def test_fractions_of_a_second_order_what_the_kept_times_do_not(tmp_path):
     (tmp_path / "a.csv").write_text("user,item,rating,time\n1,5,1,1577836800.9\n1,6,1,1577836800.25\n1,7,1,1577836800.5\n2,7,1,1577836800\n")
     for name, options in (("whole", {}), ("again", {"container": "hdf5"})):

@@ -76,6 +76,15 @@ TEST(RatingRules, TakeTheFirstByTimeAndOfEqualTimesTheFirstInTheInput) {
   EXPECT_EQ(apply({.duplicates = Duplicates::first}, rows).rows, "10: 4=3 8=4\n11: 8=1\n");
 }
 
+TEST(RatingRules, KeepAllByTimeAndEqualTimesAsInTheInput) {
+  const Outcome outcome = apply({.duplicates = Duplicates::keep});
+  EXPECT_EQ(outcome.rows, "10: 4=5@10#1 4=3@30#0 4=2@30#4 8=4@50#3\n11: 8=1@70#1\n");
+  EXPECT_EQ(outcome.steps, "2x3 7\n2x2 5\n2x2 5\n2x2 5\n");
+  const Outcome above = apply({.duplicates = Duplicates::keep, .above = 2.5F});
+  EXPECT_EQ(above.rows, "10: 4=5@10#1 4=3@30#0 8=4@50#3\n11:\n");
+  EXPECT_EQ(above.steps, "2x3 7\n2x2 5\n2x2 5\n1x2 3\n");
+}
+
 TEST(RatingRules, TakeTheLastInTheInputWhereThereAreNoTimes) {
   RatingRows rows = example();
   rows.times.clear();

@@ -64,6 +64,8 @@ struct SparseLoaderOptions {
   bool held_out = true;               ///< also return the held-out matrix, if the pack has one
   /// csr, sequences: also return the time of each rating, if the pack keeps them (keep_times)
   bool times = true;
+  /// pairs: the same. Not by default, as decoding and memory of a rating's 8 bytes are to be paid for
+  bool pair_times = false;
   std::uint32_t length = 50;            ///< sequences: items of a row
   SequenceCut cut = SequenceCut::last;  ///< sequences: which items; held-out ones are the last
   std::uint32_t negatives = 0;          ///< pairs: items drawn with each rating, with replacement
@@ -122,6 +124,7 @@ struct PairBatch {
   std::span<const std::int64_t> items;      ///< (pairs): columns
   std::span<const float> values;            ///< (pairs): ratings
   std::span<const std::int64_t> negatives;  ///< (pairs, negatives): columns
+  std::span<const std::int64_t> times;      ///< (pairs); empty if they are not wanted or not kept
   std::span<const std::uint8_t> block;
 };
 

@@ -133,7 +133,8 @@ class SparseBatch(Tuple[Any, Any]):
     rows      uint64 (rows,): which rows of the source these are; format="pairs": of each pair
     epoch     which epoch this is of
     index     its number in the epoch, of this rank
-    times     format="csr": int64 (entries of x,), where the pack keeps times; "sequences": int64 (rows, length), 0 where x is padding
+    times     format="csr": int64 (entries of x,), where the pack keeps times; "sequences": int64 (rows, length), 0 where x is padding;
+              "pairs" with pair_times: int64 (pairs,)
     lengths   format="sequences": int64 (rows,), items of each row of x without padding
     held_out_times, held_out_lengths
               the same of held_out
@@ -179,11 +180,11 @@ class SparseBatch(Tuple[Any, Any]):
 
 def times_of(matrix: Any) -> Any:
     """The times of a matrix as the binding hands it out."""
-    return matrix[3] if isinstance(matrix, tuple) and not is_pairs(matrix) else None
+    return matrix[5 if is_pairs(matrix) else 3] if isinstance(matrix, tuple) else None
 
 
 def is_pairs(matrix: Any) -> bool:
-    """Whether the binding hands out pairs: (None, users, items, values, negatives, block)."""
+    """Whether the binding hands out pairs: (None, users, items, values, negatives, times or None, block)."""
     return isinstance(matrix, tuple) and matrix[0] is None
 
 

@@ -123,6 +123,7 @@ class RatingInfo(PackInfo, total=False):
                    the columns kept of items and users: lists of dicts: name, type
     times          unit of the times that are kept of ratings: "seconds", "milliseconds", ... since 1970, by their size,
                    else "numbers"
+    repeats        True where a row may have an item several times (`duplicates` keep)
     chunk_rows     rows of a chunk
     stats          what became of each rating of the input
 
@@ -138,6 +139,7 @@ class RatingInfo(PackInfo, total=False):
     item_columns: List[Dict[str, str]]
     user_columns: List[Dict[str, str]]
     times: str
+    repeats: bool
     chunk_rows: int
     stats: Dict[str, Any]
 

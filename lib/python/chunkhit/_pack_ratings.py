@@ -1,8 +1,9 @@
 """Packing tables of ratings: what has Arrow's C interfaces, DataFrames of pandas, dicts of arrays."""
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from . import _chunkhit
 from . import _types as types
@@ -48,7 +49,8 @@ class Tables:
         if time is not None and self._wishes.get("time") is None and not table.has_times(time):
             self._leave_out(names[time])
             time = None
-        self._rows += self._writer._core.add_table(table, user, item, value, time, self._rows)
+        with naming_columns(names, (user, item, value, time)):
+            self._rows += self._writer._core.add_table(table, user, item, value, time, self._rows)
 
     def _leave_out(self, name: str) -> None:
         """Warns once of a column that is named as times are and holds none."""
@@ -74,8 +76,21 @@ class Tables:
                              times_column(arrays[3], labels[3]))
             except Error as error:
                 raise Error(f"rows from {self._rows}, counted from 0: {error}", error.code) from None
-            self._writer._core.add(*converted, self._rows)
+            with naming_columns(names, columns):
+                self._writer._core.add(*converted, self._rows)
             self._rows += len(converted[0])
+
+
+@contextlib.contextmanager
+def naming_columns(names: List[str], columns: Columns) -> Iterator[None]:
+    """Says beside an error of the data, which names fields, which columns those are."""
+    try:
+        yield
+    except Error as error:
+        if error.code != "bad_data":
+            raise
+        given = ", ".join(f"{field} is column {names[column]!r}" for field, column in zip(FIELDS, columns) if column is not None)
+        raise Error(f"{error} ({given})", error.code) from None
 
 
 def are_times(array: Any) -> bool:

@@ -89,10 +89,11 @@ class DeviceRows:
         if found is None:
             return None, None, None
         if is_pairs(found):
-            *arrays, block = found[1:]
+            *arrays, times, block = found[1:]
             copied = to_device(block, self._device)
             kinds = {np.dtype(np.int64): torch.int64, np.dtype(np.float32): torch.float32}
-            return Pairs(*(piece(copied, block, each, kinds[each.dtype]).view(each.shape) for each in arrays)), None, None
+            return (Pairs(*(piece(copied, block, each, kinds[each.dtype]).view(each.shape) for each in arrays)),
+                    None if times is None else piece(copied, block, times, torch.int64), None)
         if is_sequences(found):
             items, lengths, _, times, block = found
             copied = to_device(block, self._device)

@@ -102,6 +102,8 @@ def shared_ratings(train: RatingScan, other: RatingScan) -> List[Finding]:
     if len(common) and other.info["spec"].get("split-by") in BY_USERS:
         return [Finding(LEAK, f"{train.name} and {other.name} have {counted(len(common), 'user')} in common, although users are held out: "
                         f"{names_of(common, np.arange(len(common)))}")]
+    if train.info.get("repeats"):  # a user took the item again
+        return []
     if not len(common) or train.column_ids is None or other.column_ids is None or train.column_ids.dtype != other.column_ids.dtype:
         return []
     count = max(1, int(COMPARED_RATINGS / max(1.0, float(train.user_counts[at_train].mean()))))
