@@ -131,12 +131,12 @@ void show_labels(Spec& spec, Fields& fields) {
                    columns.file_column, TextForm{});
   fields.record_if(
       !columns.mask_column.empty(),
-      Field{"mask_column", "CSV column of masks' paths, below pair or ROOT; tars: end of names, seg.png"}
+      Field{"mask_column", "CSV column of mask paths; tars: how the name of a mask ends, seg.png"}
           .that_may_differ(),
       columns.mask_column, FieldColumnsForm{});
   fields.record_if(
       true,
-      Field{"label_column", "Label column, or key of a tar's .json; a,b or a-d: floats"}.that_may_differ(),
+      Field{"label_column", "CSV column (key of a tar's .json) of the label; several, a,b or a-d: floats"}.that_may_differ(),
       columns.label_column, RepeatedForm{});
   fields.record_if(
       !columns.keep_columns.empty(),
