@@ -8,7 +8,10 @@
 // jpeglib.h needs FILE and size_t before it.
 #include <jpeglib.h>
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
+#include <span>
 
 #include "base/bytes.h"
 
@@ -111,6 +114,73 @@ inline void HuffmanTable::add(std::uint32_t code, unsigned length, unsigned symb
                         ? length | symbol << 16
                         : (length + size) | passed << 8 |
                               static_cast<std::uint32_t>(signed_value(rest >> (spare - size), size)) << 16;
+}
+
+// Symbols of a table, and behind them one that takes the code of all ones.
+inline constexpr unsigned kSymbols = 256;
+using CodeSizes = std::array<std::uint16_t, kSymbols + 1>;
+
+/// Returns the bits of the shortest codes of symbols by their counts; 0: it does not occur.
+inline CodeSizes shortest_codes(std::span<const std::uint32_t, kSymbols> counts) {
+  constexpr unsigned kIndexBits = 9;
+  constexpr std::uint64_t kIndexMask = (1u << kIndexBits) - 1;
+  // The rarest tree first, of equal ones that of the highest symbol, as in libjpeg.
+  std::array<std::uint64_t, kSymbols + 1> trees{std::uint64_t{1} << kIndexBits};
+  std::size_t tree_count = 1;
+  for (unsigned symbol = 0; symbol < kSymbols; ++symbol)
+    if (counts[symbol] != 0)
+      trees[tree_count++] = std::uint64_t{counts[symbol]} << kIndexBits | (kSymbols - symbol);
+  const auto take_rarest = [&] {
+    std::ranges::pop_heap(trees.begin(), trees.begin() + tree_count, std::greater<>());
+    return trees[--tree_count];
+  };
+  std::ranges::make_heap(trees.begin(), trees.begin() + tree_count, std::greater<>());
+  CodeSizes sizes{}, next{};  // of a tree; next: 0 at its end, else symbol + 1
+  while (tree_count > 1) {
+    const std::uint64_t first = take_rarest(), second = take_rarest();
+    auto at = static_cast<unsigned>(kSymbols - (first & kIndexMask));
+    for (++sizes[at]; next[at] != 0; ++sizes[at]) at = next[at] - 1u;
+    next[at] = static_cast<std::uint16_t>(kSymbols - (second & kIndexMask) + 1);
+    for (; next[at] != 0; ++sizes[at]) at = next[at] - 1u;
+    trees[tree_count++] = first + (second & ~kIndexMask);
+    std::ranges::push_heap(trees.begin(), trees.begin() + tree_count, std::greater<>());
+  }
+  return sizes;
+}
+
+/// Makes the table of the shortest codes of symbols by their counts: that of libjpeg's
+/// jpeg_gen_optimal_table, which looks at all symbols for each of them. False where a code has more than 32
+/// bits, as libjpeg refuses it.
+inline bool make_optimal_table(std::span<const std::uint32_t, kSymbols> counts, JHUFF_TBL& table) {
+  constexpr unsigned kMaxSize = 32;
+  const CodeSizes sizes = shortest_codes(counts);
+  std::array<std::uint8_t, kMaxSize + 1> bits{};
+  for (const unsigned size : sizes) {
+    if (size > kMaxSize) return false;
+    if (size > 0) ++bits[size];
+  }
+  // Symbols by their codes' bits, before these are limited. The one behind them has the longest code.
+  std::array<unsigned, kMaxSize + 2> begins{};
+  for (unsigned size = 1; size <= kMaxSize; ++size) begins[size + 1] = begins[size] + bits[size];
+  for (unsigned symbol = 0; symbol < kSymbols; ++symbol)
+    if (const unsigned size = sizes[symbol]; size > 0)
+      table.huffval[begins[size]++] = static_cast<UINT8>(symbol);
+  // Two codes that are too long become one, and one that is shorter becomes two (ITU-T T.81, figure K.3).
+  for (unsigned size = kMaxSize; size > kMaxCodeBits; --size)
+    while (bits[size] > 0) {
+      unsigned shorter = size - 2;
+      while (bits[shorter] == 0) --shorter;
+      bits[size] = static_cast<std::uint8_t>(bits[size] - 2);
+      ++bits[size - 1];
+      bits[shorter + 1] = static_cast<std::uint8_t>(bits[shorter + 1] + 2);
+      --bits[shorter];
+    }
+  unsigned longest = kMaxCodeBits;
+  while (bits[longest] == 0) --longest;
+  --bits[longest];
+  std::copy_n(bits.begin(), kMaxCodeBits + 1, table.bits);
+  table.sent_table = FALSE;
+  return true;
 }
 
 /// The bits of a scan, the next one highest. Those behind `count` are of the next byte, or 0.

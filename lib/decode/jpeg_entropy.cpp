@@ -399,14 +399,22 @@ JHUFF_TBL*& table_of(jpeg_compress_struct& out, unsigned slot) {
 }  // namespace
 
 void JpegCodes::set_tables(jpeg_compress_struct& out) const {
-  std::array<std::array<long, 257>, kSlots> counts{};
+  // In two turns, as a count waits for the one before where both are of the same symbol.
+  std::array<std::array<std::uint32_t, std::size_t{kSlots} * kSymbols>, 2> turns{};
+  std::size_t turn = 0;
   for (const std::uint32_t token : tokens())
-    if ((token & kRestart) == 0) ++counts[token >> 24][token >> 16 & 0xff];
+    if ((token & kRestart) == 0) ++turns[turn++ % 2][token >> 16];
   for (unsigned slot = 0; slot < kSlots; ++slot) {
+    std::array<std::uint32_t, kSymbols> counts{};
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      counts[i] = turns[0][slot * counts.size() + i] + turns[1][slot * counts.size() + i];
+    if (std::ranges::all_of(counts, [](std::uint32_t count) { return count == 0; })) continue;
     JHUFF_TBL*& table = table_of(out, slot);
-    if (std::ranges::all_of(counts[slot], [](long count) { return count == 0; })) continue;
     if (table == nullptr) table = jpeg_alloc_huff_table(reinterpret_cast<j_common_ptr>(&out));
-    jpeg_gen_optimal_table(&out, table, counts[slot].data());
+    if (make_optimal_table(counts, *table)) continue;
+    std::array<long, kSymbols + 1> all{};  // which libjpeg says to be too many
+    std::ranges::copy(counts, all.begin());
+    jpeg_gen_optimal_table(&out, table, all.data());
   }
 }
 

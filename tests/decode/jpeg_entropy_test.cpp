@@ -2,16 +2,23 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 // jpeglib.h needs FILE and size_t before it.
 #include <jpeglib.h>
 
 #include "base/random.h"
+#include "decode/jpeg_codes.h"
 #include "decoded.h"
 #include "support/depth.h"
 #include "support/jpeg_writer.h"
+
+// Of libjpeg, as in jpeg_entropy.cpp.
+extern "C" void jpeg_gen_optimal_table(j_compress_ptr info, JHUFF_TBL* table, long counts[]);
 
 namespace chunkhit {
 namespace {
@@ -169,6 +176,50 @@ TEST(JpegEntropy, GivesLibjpegsVerdictOfDamagedFiles) {
   }
   EXPECT_GT(rejected * stride, 400u);
   EXPECT_GT(taken * stride, 200u);
+}
+
+using Counts = std::array<std::uint32_t, kSymbols>;
+
+/// Counts of some symbols: few and alike, many, or of few bits, whose codes are too long at first.
+Counts some_counts(std::uint64_t seed) {
+  constexpr std::array<std::uint32_t, 3> kMost{3, 100'000, 1};
+  Counts counts{};
+  const std::uint64_t used = 1 + random_bits(seed, Purpose::crop, 0) % kSymbols;
+  for (std::uint64_t i = 0; i < used; ++i) {
+    const std::uint64_t bits = random_bits(seed, Purpose::flip, i);
+    const auto shift = seed % 3 == 2 ? bits >> 40 & 15 : 0;
+    counts[bits % kSymbols] = static_cast<std::uint32_t>(1 + (bits >> 8) % kMost[seed % 3]) << shift;
+  }
+  return counts;
+}
+
+TEST(JpegCodes, HaveTheTablesThatLibjpegMakes) {
+  jpeg_compress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    const Counts counts = some_counts(seed);
+    std::array<long, kSymbols + 1> copy{};
+    std::ranges::copy(counts, copy.begin());
+    JHUFF_TBL ours{}, expected{};
+    ASSERT_TRUE(make_optimal_table(counts, ours));
+    jpeg_gen_optimal_table(&info, &expected, copy.data());
+    ASSERT_EQ(std::memcmp(&ours, &expected, sizeof ours), 0) << seed;
+  }
+  jpeg_destroy_compress(&info);
+}
+
+// Counts that grow as Fibonacci's numbers need a bit more for each symbol.
+TEST(JpegCodes, LeaveCodesToLibjpegThatItRefuses) {
+  Counts counts{};
+  const auto fits = [&](unsigned used) {
+    for (unsigned i = 0; i < used; ++i) counts[i] = i < 2 ? i + 1 : counts[i - 1] + counts[i - 2];
+    JHUFF_TBL table{};
+    return make_optimal_table(counts, table);
+  };
+  EXPECT_TRUE(fits(30));
+  EXPECT_FALSE(fits(40));
 }
 
 }  // namespace
