@@ -230,7 +230,7 @@ def check_matrix_settings(path):
     check(found["bytes_per_second"] / found["samples_per_second"] >= 20 + 3 * 8, found)
     check(" a second; a sample is a rating" in run("pack-bench", path, "--format", "pairs"), "of pairs it is a rating")
     text = run("pack-bench", path, "--negatives", 3, expect=2)
-    check("--negatives: are drawn for format pairs" in text, text)
+    check("negatives: are drawn for format pairs" in text, text)
 
 
 def check_kinds(images, matrices):
