@@ -347,46 +347,6 @@ bool JpegCodes::read(jpeg_decompress_struct& info, const jpeg_compress_struct& o
 
 namespace {
 
-/// Writes bits, the highest first, as scans have them: 0xff is followed by 0.
-class BitWriter {
- public:
-  /// Writes on from here.
-  void move_to(std::uint8_t* next) { next_ = next; }
-  /// Up to 32 bits.
-  [[gnu::always_inline]] void put(std::uint32_t bits, unsigned count) {
-    bits_ = bits_ << count | bits;
-    count_ += count;
-    if (count_ < 32) return;
-    count_ -= 32;
-    const auto four = static_cast<std::uint32_t>(bits_ >> count_);
-    if (((~four - 0x01010101) & four & 0x80808080) == 0) [[likely]] {  // no byte is 0xff
-      const std::uint32_t stored = __builtin_bswap32(four);
-      std::memcpy(next_, &stored, sizeof stored);
-      next_ += sizeof stored;
-      return;
-    }
-    for (int shift = 24; shift >= 0; shift -= 8) put_byte(static_cast<std::uint8_t>(four >> shift));
-  }
-  /// Fills the last byte with ones, and writes a marker.
-  void put_marker(std::uint8_t marker) {
-    put(0x7f, 7);
-    for (; count_ >= 8; count_ -= 8) put_byte(static_cast<std::uint8_t>(bits_ >> (count_ - 8)));
-    bits_ = count_ = 0;
-    *next_++ = 0xff;
-    *next_++ = marker;
-  }
-  [[nodiscard]] std::uint8_t* next() const { return next_; }
-
- private:
-  void put_byte(std::uint8_t byte) {
-    *next_++ = byte;
-    if (byte == 0xff) *next_++ = 0;
-  }
-  std::uint64_t bits_ = 0;
-  unsigned count_ = 0;
-  std::uint8_t* next_ = nullptr;
-};
-
 struct Code {
   std::uint32_t bits;
   unsigned length;
