@@ -142,8 +142,9 @@ inline std::uint32_t read_number(std::uint8_t byte, const std::uint8_t*& from, c
 inline constexpr std::uint32_t kOnce = 1;
 inline constexpr std::uint32_t kRepeats = 0;
 
+// Always inlined: as a call it took 3 % of reading dense rows.
 template <std::uint32_t kGap>
-void check_next(const StepReader& reader) {
+[[gnu::always_inline]] inline void check_next(const StepReader& reader) {
   if (reader.next + (kOnce - kGap) > reader.column_count)
     throw_bad_step("column " + std::to_string(reader.next - kGap) + " of " +
                    std::to_string(reader.column_count));
