@@ -60,6 +60,14 @@ def test_an_item_that_is_rated_in_one_burst_is_found(clean, tmp_path):
 def test_leakage_in_time_is_found(clean, tmp_path):
     found = found_in(tmp_path, clean, split_by="ratio", test=0.2, split_order="random")
     assert len(found) == 1 and "of the ratings of train are later than the begin of test, 2001-" in found[0]
+    assert "(1 % of its ratings come before)" in found[0]
+
+
+def test_leave_one_out_is_no_leak_by_mistake(clean, tmp_path):
+    found = found_in(tmp_path, clean, split_by="leave-one-out", validation=1)
+    assert len(found) == 1 and "of the ratings of train are later than the begin of test, by design of leave-one-out" in found[0]
+    page = (tmp_path / "report.html").read_text()
+    assert 'class="finding cost5' in page and 'class="finding cost0' not in page
 
 
 @pytest.mark.parametrize("count", [0, 12])

@@ -52,6 +52,7 @@ class Panel(NamedTuple):
     x_label: str
     marks: Sequence[Mark] = ()
     log: bool = False
+    dates: bool = False  #: edges are days since 1970
     title: str = ""
 
 
@@ -191,6 +192,8 @@ def histogram(name: str, panel: Panel) -> str:
     if panel.log:
         axes.set_xscale("log")
         log_ticks(axes, panel.edges)
+    if panel.dates:
+        date_ticks(axes, panel.edges)
     draw_marks(axes, panel)
     return chart.svg(histogram_words(panel)) + histogram_table(panel)
 
@@ -229,6 +232,14 @@ def log_ticks(axes: Any, edges: Any) -> None:
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(lambda value, _: plain(value))
+
+
+def date_ticks(axes: Any, edges: Any) -> None:
+    """Up to six months, or days where they are few."""
+    from matplotlib.dates import AutoDateLocator, DateFormatter  # type: ignore
+
+    axes.xaxis.set_major_locator(AutoDateLocator(minticks=2, maxticks=5))
+    axes.xaxis.set_major_formatter(DateFormatter("%Y-%m" if edges[-1] - edges[0] > 120 else "%Y-%m-%d"))
 
 
 def ticker(count: int) -> Any:

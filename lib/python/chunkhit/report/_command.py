@@ -166,7 +166,7 @@ def subtitle(has_images: bool, has_ratings: bool, samples: Optional[int], seed: 
     if samples == 0:
         return "All samples of each pack are looked at."
     limits = [f"at most {DEFAULT_SAMPLES if samples is None else samples:,} images"] if has_images else []
-    users = "users with at most 50 million ratings" if samples is None else f"at most {samples:,} users"
+    users = "as many users as have 50 million ratings" if samples is None else f"at most {samples:,} users"
     limits += [users] if has_ratings else []
     return f"Looked at in each pack: {' and '.join(limits)}, drawn by seed {seed}. The table of packs counts all samples."
 

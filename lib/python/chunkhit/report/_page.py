@@ -56,8 +56,8 @@ class Finding(NamedTuple):
 
 MAX_BYTES = 1_450_000  # of a page, which images fill
 
-# What findings cost, the worst first: figures of merit that are wrong, wrong lessons, lost data, odd images.
-LEAK, MISLABELED, LOST, UNEVEN, ODD = range(5)
+# What findings cost, the worst first: figures of merit that are wrong, wrong lessons, lost data, odd images, what a split brings.
+LEAK, MISLABELED, LOST, UNEVEN, ODD, BY_DESIGN = range(6)
 
 
 @dataclass

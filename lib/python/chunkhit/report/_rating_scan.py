@@ -30,7 +30,8 @@ class RatingScan:
     user_counts: np.ndarray[Any, Any]  # ratings of each row
     item_counts: np.ndarray[Any, Any]  # ratings of each column
     held_counts: np.ndarray[Any, Any]  # held-out ratings of each row; empty without
-    values: Dict[float, int]
+    values: Dict[float, int]  # of X
+    held_values: Dict[float, int]  # of the held-out ratings; empty without
     cells: np.ndarray[Any, Any]  # (at most CELLS, at most CELLS): ratings in each area of rows and columns
     row_ids: Any
     column_ids: Any
@@ -69,7 +70,7 @@ def scan_ratings(name: str, path: str, samples: int, seed: int) -> RatingScan:
     held_counts = np.zeros(len(looked) if dataset.has_held_out else 0, np.int64)
     cells = np.zeros((min(CELLS, len(looked)), min(CELLS, dataset.column_count)), np.int64)
     scan = RatingScan(name, info, dataset, looked, np.zeros(len(looked), np.int64), np.zeros(dataset.column_count, np.int64),
-                      held_counts, {}, cells,
+                      held_counts, {}, {}, cells,
                       ids_or_none(dataset.row_ids), ids_or_none(dataset.column_ids),
                       np.zeros(dataset.column_count, np.int64), np.zeros(len(looked), np.int64), np.empty(0, np.int64),
                       np.empty(0, np.int64))
@@ -83,6 +84,7 @@ def scan_ratings(name: str, path: str, samples: int, seed: int) -> RatingScan:
         if dataset.has_held_out:
             scan.held_counts[begin:begin + group] = np.diff(parts[1].indptr)
             scan.held_items += np.bincount(parts[1].indices, minlength=scan.columns)
+            scan.held_values = with_values(scan.held_values, parts[1].values)
         add_times(scan, parts[dataset.has_held_out].times)
         if scan.info.get("times") in DAY:
             bursts += [add_bursts(scan, begin, part, step) for part in parts if part.times is not None and len(part.times)]
@@ -124,16 +126,21 @@ def add_rows(scan: RatingScan, begin: int, rows: Any) -> None:
     counts = np.diff(rows.indptr)
     scan.user_counts[begin:begin + len(counts)] = counts
     scan.item_counts += np.bincount(rows.indices, minlength=scan.columns)
-    values, numbers = np.unique(rows.values, return_counts=True)
-    for value, number in zip(values.tolist(), numbers.tolist()):
-        scan.values[value] = scan.values.get(value, 0) + number
-    if len(scan.values) > 100_000:  # values that hardly repeat: as 4 digits
-        rounded: Dict[float, int] = {}
-        for value, number in scan.values.items():
-            key = float(f"{value:.4g}")
-            rounded[key] = rounded.get(key, 0) + number
-        scan.values = rounded
+    scan.values = with_values(scan.values, rows.values)
     high, wide = scan.cells.shape
     row_cells = np.repeat((begin + np.arange(len(counts))) * high // len(scan.looked), counts)
     column_cells = rows.indices.astype(np.int64) * wide // scan.columns
     scan.cells += np.bincount(row_cells * wide + column_cells, minlength=high * wide).reshape(high, wide)
+
+
+def with_values(counts: Dict[float, int], values: Any) -> Dict[float, int]:
+    """Counts of values with those of more ratings."""
+    for value, number in zip(*(each.tolist() for each in np.unique(values, return_counts=True))):
+        counts[value] = counts.get(value, 0) + number
+    if len(counts) <= 100_000:
+        return counts
+    rounded: Dict[float, int] = {}
+    for value, number in counts.items():  # values that hardly repeat: as 4 digits
+        key = float(f"{value:.4g}")
+        rounded[key] = rounded.get(key, 0) + number
+    return rounded

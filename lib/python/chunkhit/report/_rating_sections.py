@@ -1,7 +1,7 @@
 """What the page says of packs of ratings."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -56,13 +56,14 @@ def overview(scans: Sequence[RatingScan]) -> Section:
 
 def values_text(scan: RatingScan) -> str:
     """The values of a pack, and how they are stored."""
-    if not scan.values:
+    found = {**scan.values, **scan.held_values}
+    if not found:
         return "none"
-    if len(scan.values) == 1:
-        return f"all {next(iter(scan.values)):g}"
+    if len(found) == 1:
+        return f"all {next(iter(found)):g}"
     values = scan.info["values"]
     scale = "" if values["scale"] == 1 else f" times {values['scale']:g}"
-    return f"{min(scan.values):g} to {max(scan.values):g}, as {values['type']}{scale}"
+    return f"{min(found):g} to {max(found):g}, as {values['type']}{scale}"
 
 
 def different(ids: Sequence[Any], counts: Sequence[int]) -> int:
@@ -94,34 +95,44 @@ def overlap(first: Any, second: Any) -> str:
 
 
 def value_section(scans: Sequence[RatingScan]) -> Section:
-    """Values of packs that have several: one by one where there are few, beside each other."""
+    """Values of packs that have several: one by one where there are few, beside each other. Of packs with held-out ratings theirs
+    alone, as X of most splits repeats those of training."""
     section = Section("values", "Values")
-    few = [scan for scan in scans if 1 < len(scan.values) <= MAX_VALUES]
-    many = [scan for scan in scans if len(scan.values) > MAX_VALUES]
+    counts = [ValueCounts(scan.name + (", held out" if scan.held_values else ""), scan.held_values or scan.values,
+                          charts.pack_color(index)) for index, scan in enumerate(scans)]
+    few = [each for each in counts if 1 < len(each.counts) <= MAX_VALUES]
+    many = [each for each in counts if len(each.counts) > MAX_VALUES]
     if few:
-        values = sorted({value for scan in few for value in scan.values})
-        means = ", ".join(f"{sum(value * number for value, number in scan.values.items()) / sum(scan.values.values()):.2f} in "
-                          f"{scan.name}" for scan in few)
-        series = [Series(scan.name, [scan.values.get(value, 0) for value in values], charts.pack_color(scans.index(scan)))
-                  for scan in few]
+        values = sorted({value for each in few for value in each.counts})
+        means = "; ".join(f"{sum(value * number for value, number in each.counts.items()) / sum(each.counts.values()):.2f} in "
+                          f"{each.name}" for each in few)
+        series = [Series(each.name, [each.counts.get(value, 0) for value in values], each.color) for each in few]
         section.blocks.append(Block("", f"The mean is {means}.", bars=[charts.bars([f"{value:g}" for value in values], series)]))
     if many:
         section.blocks.append(value_histograms(many))
     return section
 
 
-def value_histograms(scans: Sequence[RatingScan]) -> Block:
+class ValueCounts(NamedTuple):
+    """How many ratings of a pack have each value."""
+
+    name: str
+    counts: Dict[float, int]
+    color: str
+
+
+def value_histograms(packs: Sequence[ValueCounts]) -> Block:
     """Values that are too many to stand one by one."""
     panels, rows = [], []
-    for index, scan in enumerate(scans):
-        values = np.array(sorted(scan.values))
-        numbers = np.array([scan.values[value] for value in values.tolist()])
+    for index, (name, counts, _) in enumerate(packs):
+        values = np.array(sorted(counts))
+        numbers = np.array([counts[value] for value in values.tolist()])
         at = np.searchsorted(np.cumsum(numbers), numbers.sum() / 2)
         is_wide = values[0] > 0 and values[-1] / values[0] > 1000
         edges = np.geomspace(values[0], np.nextafter(values[-1], np.inf), 41) if is_wide else np.linspace(values[0], values[-1], 41)
         series = [Series("ratings", np.histogram(values, edges, weights=numbers)[0])]
-        panels.append(charts.histogram(f"values{index}", Panel(edges, series, "value", log=bool(is_wide), title=scan.name)))
-        rows.append((scan.name, *(f"{value:g}" for value in (values[0], values[at], values[-1]))))
+        panels.append(charts.histogram(f"values{index}", Panel(edges, series, "value", log=bool(is_wide), title=name)))
+        rows.append((name, *(f"{value:g}" for value in (values[0], values[at], values[-1]))))
     return Block("", "", panels, header=("pack", "smallest", "median", "largest"), rows=rows)
 
 
@@ -214,11 +225,8 @@ def time_section(scans: Sequence[RatingScan]) -> Section:
     series = [Series(scan.name, np.histogram(list(scan.days), edges, weights=list(scan.days.values()))[0],
                      charts.pack_color(scans.index(scan))) for scan in timed]
     rows = [(scan.name, date(min(scan.days)), date(median_day(scan.days)), date(max(scan.days))) for scan in timed]
-    is_years = last - first > 3 * 366
-    edges = 1970 + edges / 365.2425 if is_years else edges - first
-    label = "year" if is_years else f"days since {date(first)}"
-    note = "Of packs with held-out ratings: those." if any(len(scan.held_counts) for scan in timed) else ""
-    section.blocks.append(Block("", note, [charts.pack_histogram("times", Panel(edges, series, label, title="ratings"))],
+    note = "Packs with held-out ratings show those alone." if any(len(scan.held_counts) for scan in timed) else ""
+    section.blocks.append(Block("", note, [charts.pack_histogram("times", Panel(edges, series, "", dates=True, title="ratings"))],
                                 header=("pack", "first", "median", "last"), rows=rows))
     return section
 
@@ -234,16 +242,18 @@ def median_day(days: Dict[int, int]) -> int:
 
 def step_section(scans: Sequence[RatingScan]) -> Section:
     section = Section("steps", "What each rule removed", checks=["lines that gave no rating"])
-    seen = []
+    runs: List[Tuple[str, Dict[str, Any]]] = []
     for scan in scans:
         stats = scan.info.get("stats") or {}
-        if stats in seen:
+        if stats in [known for _, known in runs]:
             continue  # the packs of a split have those of the run
-        seen.append(stats)
+        runs.append((scan.name, stats))
         section.blocks.append(step_block(scan, stats))
+    for name, stats in runs:
         if stats.get("bad_lines"):
             reasons = ", ".join(f"{shown(reason)}: {count:,}" for reason, count in stats["reasons"].items())
-            section.warnings.append(f"{scan.name}: {counted(stats['bad_lines'], 'line')} gave no rating: {reasons}")
+            source = "the input" if len(runs) == 1 else f"the input of {name}"
+            section.warnings.append(f"{source}: {counted(stats['bad_lines'], 'line')} gave no rating: {reasons}")
     return section
 
 
