@@ -3,10 +3,13 @@
 an item that was held out of each user is among the ten that the model would show, beside the ten most popular ones.
 
 usage: bpr.py [RATINGS] [--epochs N] [--batch N] [--negatives N] [--power P] [--hidden N] [--device cpu|cuda] [--json]
-RATINGS is a table of users and items; without it, users with a few tastes each draw items that suit them.
+RATINGS is a table of users and items, or a folder with the packs train and test of
+`pack-sparse --split-by leave-one-out`; without it, users with a few tastes each draw items that suit them.
 """
 import argparse
 import json
+import os
+import sys
 import tempfile
 
 import numpy as np
@@ -73,6 +76,17 @@ def hit_rate(loader, score):
     return hits / loader.size
 
 
+def pack(options, folder):
+    """The folder of the packs train and test."""
+    if options.ratings and os.path.isdir(f"{options.ratings}/train"):
+        return options.ratings
+    if not options.ratings:
+        write_tastes(f"{folder}/tastes.csv")
+    chunkhit.pack_sparse(options.ratings or f"{folder}/tastes.csv", f"{folder}/packs", split_by="leave-one-out", min_user=3,
+                         split_order="auto" if options.ratings else "random")
+    return f"{folder}/packs"
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("ratings", nargs="?")
@@ -88,19 +102,18 @@ def main():
     options = arguments.parse_args()
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
-        if not options.ratings:
-            write_tastes(f"{folder}/tastes.csv")
-        chunkhit.pack_sparse(options.ratings or f"{folder}/tastes.csv", f"{folder}/packs", split_by="leave-one-out", min_user=3,
-                             split_order="auto" if options.ratings else "random")
-        loader = chunkhit.torch.SparseLoader(f"{folder}/packs/train", format="pairs", shuffle="global", batch_size=options.batch,
+        packs = pack(options, folder)
+        loader = chunkhit.torch.SparseLoader(f"{packs}/train", format="pairs", shuffle="global", batch_size=options.batch,
                                              negatives=options.negatives, negatives_power=options.power, device=options.device)
-        test = chunkhit.torch.SparseLoader(f"{folder}/packs/test", batch_size=256, device=options.device)
-        users = chunkhit.pack_info(f"{folder}/packs/train")["rows"]
+        test = chunkhit.torch.SparseLoader(f"{packs}/test", batch_size=256, device=options.device)
+        users = chunkhit.pack_info(f"{packs}/train")["rows"]
         model = Factors(users, loader.column_count, options.hidden).to(options.device)
         loss = train(model, loader, options.epochs, options.rate, options.decay)
-        popularity = torch.from_numpy(loader.item_counts().astype(np.float32)).to(options.device)
+        popularity = torch.from_numpy(loader.item_counts()).float().to(options.device)
         # The rows of the test are users of the training, which may have other numbers there.
         user_of = torch.from_numpy(loader.rows_of(test.row_ids())).to(options.device)
+        if (user_of < 0).any():
+            raise chunkhit.Error(f"{packs}/test: has users that train lacks; pack with --split-by leave-one-out", "bad_data")
         table = {"users": users, "items": loader.column_count, "ratings": loader.size, "loss": loss,
                  "hit_rate": hit_rate(test, lambda rows: model.of_all(user_of[rows])),
                  "hit_rate_of_popular": hit_rate(test, lambda rows: popularity.expand(len(rows), -1))}
@@ -111,4 +124,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except chunkhit.Error as error:
+        sys.exit(f"bpr.py: {error}")

@@ -98,7 +98,7 @@ class Ways:
         common = dict(batch_size=min(options.batch, chunkhit.pack_info(train)["rows"]), shuffle="global", seed=1,
                       drop_last=True, binarize=True)
         rows = chunkhit.SparseLoader(train, format="csr", **common)
-        self.orders = [[batch.rows.astype(np.int64) for batch in rows.epoch(epoch)] for epoch in range(options.epochs)]
+        self.orders = [[batch.rows.copy() for batch in rows.epoch(epoch)] for epoch in range(options.epochs)]
         self.matrix = chunkhit.SparseDataset(train, format="csr")[:].to_scipy()
         self.matrix.data[:] = 1
         self.loader = chunkhit.torch.SparseLoader(train, device=options.device, writable=False, **common)
@@ -173,7 +173,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         packs = pack(options, folder)
         ways = Ways(f"{packs}/train", options)
-        popularity = torch.from_numpy(ways.loader.item_counts().astype(np.float32)).to(ways.device)
+        popularity = torch.from_numpy(ways.loader.item_counts()).float().to(ways.device)
         table = {"users": ways.matrix.shape[0], "items": ways.matrix.shape[1], "ratings": ways.matrix.nnz,
                  "steps": len(ways.orders[0]),
                  "recall_of_popular": tested(f"{packs}/test", options.device, lambda x: popularity.expand(len(x), -1)),
@@ -185,4 +185,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except chunkhit.Error as error:
+        sys.exit(f"recommender.py: {error}")

@@ -3,11 +3,14 @@
 item that a user took last is among the ten that the model would show, beside the ten most popular ones.
 
 usage: sasrec.py [RATINGS] [--repeats] [--epochs N] [--batch N] [--length N] [--hidden N] [--device cpu|cuda] [--json]
-RATINGS is a table with a column of times; without it, users walk through items of which each leads to a few others.
+RATINGS is a table with a column of times, or a folder with the packs train and test of
+`pack-sparse --keep-times --split-by leave-one-out`; without it, users walk through items of which each leads to a few others.
 With --repeats users may take an item again, as with plays and purchases: all of it is packed, and seen items are shown, too.
 """
 import argparse
 import json
+import os
+import sys
 import tempfile
 
 import numpy as np
@@ -79,17 +82,31 @@ def train(model, loader, epochs, rate):
     return loss.item()
 
 
-def hit_rate(loader, score, repeats):
-    """The share of users whose held-out item is among the ten with the highest scores; without repeats items that they have are left
-    out."""
+def hit_rate(loader, seen, score):
+    """The share of users whose held-out item is among the ten with the highest scores, all items that are `seen` left out
+    (None: none)."""
     hits = 0
     with torch.no_grad():
         for batch in loader:
-            scores = torch.cat((score(batch.x), batch.x.new_zeros((len(batch.x), 1), dtype=torch.float32)), 1)
-            scores = scores if repeats else scores.scatter(1, batch.x, -torch.inf)
-            shown = scores[:, :-1].topk(SHOWN).indices
+            scores = score(batch.x).clone()
+            if seen is not None:
+                rows = seen[batch.rows.cpu().numpy()]  # batch.x has the last ones alone
+                users = np.repeat(np.arange(len(scores)), np.diff(rows.indptr))
+                scores[torch.from_numpy(users), torch.from_numpy(rows.indices).long()] = -torch.inf
+            shown = scores.topk(SHOWN).indices
             hits += (shown == batch.held_out[:, -1:]).sum().item()
     return hits / loader.size
+
+
+def pack(options, folder):
+    """The folder of the packs train and test."""
+    if options.ratings and os.path.isdir(f"{options.ratings}/train"):
+        return options.ratings
+    if not options.ratings:
+        write_walks(f"{folder}/walks.csv", options.repeats)
+    chunkhit.pack_sparse(options.ratings or f"{folder}/walks.csv", f"{folder}/packs", keep_times=True, split_by="leave-one-out", min_user=3,
+                         duplicates="keep" if options.repeats else "last")
+    return f"{folder}/packs"
 
 
 def main():
@@ -106,22 +123,19 @@ def main():
     options = arguments.parse_args()
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
-        if not options.ratings:
-            write_walks(f"{folder}/walks.csv", options.repeats)
-        chunkhit.pack_sparse(options.ratings or f"{folder}/walks.csv", f"{folder}/packs", keep_times=True, split_by="leave-one-out",
-                             min_user=3, duplicates="keep" if options.repeats else "last")
+        packs = pack(options, folder)
         common = dict(format="sequences", times=False, device=options.device, batch_size=options.batch)
         # One item more than the model sees: each position's target is the item behind it.
-        loader = chunkhit.torch.SparseLoader(f"{folder}/packs/train", length=options.length + 1, cut="sliding", shuffle="global",
-                                             **common)
-        test = chunkhit.torch.SparseLoader(f"{folder}/packs/test", length=options.length, **common)
+        loader = chunkhit.torch.SparseLoader(f"{packs}/train", length=options.length + 1, cut="sliding", shuffle="global", **common)
+        test = chunkhit.torch.SparseLoader(f"{packs}/test", length=options.length, **common)
+        seen = None if options.repeats else chunkhit.SparseDataset(f"{packs}/test", format="csr", held_out=False)
         model = SasRec(loader.column_count, options.length, options.hidden).to(options.device)
         loss = train(model, loader, options.epochs, options.rate)
         model.eval()
-        popularity = torch.from_numpy(loader.item_counts().astype(np.float32)).to(options.device)
+        popularity = torch.from_numpy(loader.item_counts()).float().to(options.device)
         table = {"users": loader.size, "items": loader.column_count, "loss": loss,
-                 "hit_rate": hit_rate(test, lambda x: model.scores(model(x)[:, -1]), options.repeats),
-                 "hit_rate_of_popular": hit_rate(test, lambda x: popularity.expand(len(x), -1), options.repeats)}
+                 "hit_rate": hit_rate(test, seen, lambda x: model.scores(model(x)[:, -1])),
+                 "hit_rate_of_popular": hit_rate(test, seen, lambda x: popularity.expand(len(x), -1))}
     if options.json:
         return print(json.dumps(table))
     print(f"{table['users']:,} users, {table['items']:,} items: HR@{SHOWN} {table['hit_rate']:.3f}, of what is popular "
@@ -129,4 +143,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except chunkhit.Error as error:
+        sys.exit(f"sasrec.py: {error}")

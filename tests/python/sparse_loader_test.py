@@ -109,6 +109,13 @@ def test_counts_the_ratings_of_items(ratings):
     np.testing.assert_array_equal(loader.item_counts(), np.diff(matrix.tocsc().indptr)[own])
 
 
+def test_numbers_of_rows_and_counts_were_unsigned_which_no_tensor_is(ratings):
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=5)
+    batch = next(iter(loader))
+    assert batch.rows.dtype == loader.item_counts().dtype == (batch.rows + np.arange(5)).dtype == np.int64
+    assert not batch.rows.flags.owndata
+
+
 def test_goes_on_where_a_state_was_taken(ratings):
     options = dict(batch_size=25, shuffle="window", seed=5)
     loader = chunkhit.SparseLoader(ratings[0] / "whole", **options)

@@ -130,7 +130,7 @@ class SparseBatch(Tuple[Any, Any]):
               the padding column_count; or Pairs
     held_out  the held-out ratings of the same rows, in the same form; None where there are none, and with Pairs
     labels    float32 (rows, label columns), or None
-    rows      uint64 (rows,): which rows of the source these are; format="pairs": of each pair
+    rows      int64 (rows,): which rows of the source these are; format="pairs": of each pair
     epoch     which epoch this is of
     index     its number in the epoch, of this rank
     times     format="csr": int64 (entries of x,), where the pack keeps times; "sequences": int64 (rows, length), 0 where x is padding;

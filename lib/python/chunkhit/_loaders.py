@@ -184,8 +184,8 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
         return float(self._core.value_scale)
 
     def item_counts(self) -> NDArray[Any]:
-        """uint64 (columns,): ratings of each item in the training matrix; empty for a single part."""
-        return np.asarray(self._core.item_counts())
+        """int64 (columns,): ratings of each item in the training matrix; empty for a single part."""
+        return np.asarray(self._core.item_counts()).view(np.int64)
 
     def _matrix(self, found: Any, rows: int) -> Any:
         if not isinstance(found, tuple):
@@ -202,5 +202,5 @@ class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
         if found is None:
             return None
         x, held_out, labels, rows, epoch, index = found
-        return SparseBatch(self._matrix(x, len(rows)), self._matrix(held_out, len(rows)), labels, rows, epoch, index,
+        return SparseBatch(self._matrix(x, len(rows)), self._matrix(held_out, len(rows)), labels, rows.view(np.int64), epoch, index,
                            times_of(x), times_of(held_out), lengths_of(x), lengths_of(held_out))

@@ -52,8 +52,8 @@ class Panel(NamedTuple):
     x_label: str
     marks: Sequence[Mark] = ()
     log: bool = False
-    dates: bool = False  #: edges are days since 1970
     title: str = ""
+    dates: bool = False  #: edges are days since 1970
 
 
 def pack_color(index: int) -> str:
