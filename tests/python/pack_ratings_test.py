@@ -246,6 +246,13 @@ def test_columns_are_found_by_name(tmp_path, names, options, message):
     raises(message, columns, tmp_path, code="usage", **options)
 
 
+def test_ids_in_the_index_of_a_frame_are_named_with_the_way_out(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"reviewerID": [1, 2], "asin": [3, 4]})
+    raises("no column for user among 'asin'; the index has it: pass table.reset_index()", frame.set_index("reviewerID"), tmp_path, code="usage")
+    chunkhit.pack_ratings(frame.set_index("reviewerID").reset_index(), tmp_path / "out")
+
+
 def test_columns_are_found_by_usual_names_or_chosen(tmp_path):
     columns = {"sid": [8, 8], "Movie_ID": [1, 2], "extra": ["x", "y"], "User Id": [5, 6], "stars": [3, 4], "stars2": [1, 2]}
     for options, values in (({}, [[3, 0], [0, 4]]), (dict(value="stars2"), [[1, 0], [0, 2]]), (dict(value=6), [[1, 0], [0, 2]]),

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from . import _chunkhit
 from . import _types as types
@@ -34,7 +34,8 @@ class Tables:
             names = list(table)
             self._add_arrays([str(name) for name in names], lambda column: table[names[column]])
         elif hasattr(table, "iloc") and hasattr(table, "columns"):  # of pandas, which needs pyarrow for Arrow's interface
-            self._add_arrays([str(name) for name in table.columns], lambda column: table.iloc[:, column])
+            self._add_arrays([str(name) for name in table.columns], lambda column: table.iloc[:, column],
+                             [str(name) for name in table.index.names if name is not None])
         elif hasattr(table, "__arrow_c_stream__"):
             self._add_arrow(_chunkhit.ArrowTable(table.__arrow_c_stream__()))
         elif hasattr(table, "__arrow_c_array__"):
@@ -58,8 +59,8 @@ class Tables:
             warn([f"column {name} is not used as time: it holds neither numbers nor dates; a cast to timestamp makes it one"])
         self._warned = True
 
-    def _add_arrays(self, names: List[str], column_of: Callable[[int], Any]) -> None:
-        columns = find_columns(names, self._wishes)
+    def _add_arrays(self, names: List[str], column_of: Callable[[int], Any], index: Sequence[str] = ()) -> None:
+        columns = find_columns(names, self._wishes, index)
         time = columns[3]
         if time is not None and self._wishes.get("time") is None and not are_times(rows_of(column_of(time), 0)):
             self._leave_out(names[time])
@@ -113,13 +114,16 @@ def rows_of(array: Any, first: int) -> Any:
     return (array.iloc if hasattr(array, "iloc") else array)[first:first + ROWS]
 
 
-def find_columns(names: List[str], wishes: Mapping[str, Any]) -> Columns:
-    """The columns of user, item, value and time; raises Error "usage"."""
+def find_columns(names: List[str], wishes: Mapping[str, Any], index: Sequence[str] = ()) -> Columns:
+    """The columns of user, item, value and time; raises Error "usage". `index`: names of a DataFrame's index, which is no column."""
     found = {field: find_column(names, field, wishes.get(field)) for field in FIELDS}
     user, item = found["user"], found["item"]
     if user is None or item is None:
         missing = "user" if user is None else "item"
-        raise Error(f"table: no column for `{missing}` among {names_text(names)}; give its name", "usage")
+        advice = "give its name"
+        if wishes.get(missing) in (None, "auto") and _chunkhit.usual_columns(list(index), missing):
+            advice = "the index has it: pass table.reset_index()"
+        raise Error(f"table: no column for `{missing}` among {names_text(names)}; {advice}", "usage")
     for index, field in enumerate(FIELDS):
         for other in FIELDS[:index]:
             if found[field] is not None and found[field] == found[other]:
