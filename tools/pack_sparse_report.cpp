@@ -16,7 +16,6 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::size_t kShownBadLines = 5;
 constexpr std::size_t kShownInputs = 10;
 constexpr std::size_t kShownValues = 12;
 
@@ -36,8 +35,8 @@ void print_bad_lines(const PackSparseReport& report) {
   std::printf("%s left out:\n", count_text(report.stats.bad_lines, "bad line").c_str());
   for (const auto& [reason, count] : report.stats.reasons)
     std::printf("  %s: %s\n", count_text(count, "time").c_str(), printable_text(flag_text(reason)).c_str());
-  for (std::size_t index = 0; index < std::min(report.bad_lines.size(), kShownBadLines); ++index)
-    std::printf("  %s\n", printable_text(flag_text(report.bad_lines[index])).c_str());
+  for (const std::string& line : report.bad_lines)
+    std::printf("  %s\n", printable_text(flag_text(line)).c_str());
 }
 
 void print_steps(const RatingStats& stats) {
@@ -46,7 +45,7 @@ void print_steps(const RatingStats& stats) {
     std::printf("%-24s %12s %12s %14s\n", step.name.c_str(), count_text(step.users).c_str(),
                 count_text(step.items).c_str(), count_text(step.ratings).c_str());
   for (const auto& [what, count] : stats.left_out)
-    std::printf("left out: %s %s\n", count_text(count).c_str(), what.c_str());
+    std::printf("left out: %s: %s\n", what.c_str(), count_text(count).c_str());
 }
 
 /// What an interrupted run leaves of the pack that it was writing.

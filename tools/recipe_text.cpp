@@ -75,8 +75,11 @@ std::string recipe_text(const PackInfo& info) {
   if (info.tool.starts_with("pack-sparse ")) {
     PackSparseSpec codec, plain;
     codec.container = recorded("container");
+    std::string flags = flags_of(info.spec, plain, codec_choice(codec));
+    const std::uint64_t bad = info.is_matrix() ? info.matrix().stats.bad_lines : 0;
+    if (bad > 0) flags += " --on-error skip --max-errors " + std::to_string(bad);
     return (is_of_program(info) ? "ratings of a program (RatingWriter, pack_ratings)" : "pack-sparse INPUT") +
-           flags_of(info.spec, plain, codec_choice(codec));
+           flags;
   }
   const bool is_made = recorded("labels") != "writer" &&
                        !(recorded("sizes") == "own" && recorded("container") == "hdf5");  // of 0.1.0

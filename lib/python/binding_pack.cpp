@@ -263,6 +263,9 @@ std::vector<std::string> warnings_of(const PackSparseReport& report) {
   if (zeros != steps.end() && zeros != steps.begin() && zeros->ratings < std::prev(zeros)->ratings)
     warnings.push_back(count_text(std::prev(zeros)->ratings - zeros->ratings, "rating") +
                        " of 0 left out; `zeros` keep stores them");
+  constexpr std::string_view kWarning = "warning: ";
+  for (const std::string& notice : report.notices)
+    warnings.push_back(notice.starts_with(kWarning) ? notice.substr(kWarning.size()) : "note: " + notice);
   return warnings;
 }
 

@@ -115,13 +115,13 @@ void ReadStats::add_bad_lines(const RatingBlock& block, std::uint64_t line_offse
     const bool is_last = &line == &block.bad_lines.back() && block.more_bad_lines.empty();
     if (is_last && block.ends_with_long_line) throw_bad_data(text);
     if (limit_.on_error == OnError::fail)
-      throw Error(ErrorCode::too_many_rejects, text + " (`on_error` fail)");
+      throw Error(ErrorCode::too_many_rejects, text + "; `on_error` skip leaves such lines out");
     if (is_limited && bad_lines_ >= allowed)
       throw Error(ErrorCode::too_many_rejects, "more than " + count_text(allowed, "bad line") +
                                                    ", which `max_errors` allows; the last: " + text);
     ++bad_lines_;
-    ++bad_kinds_[line.problem.expected];
-    if (first_.size() < kMaxBadLines) first_.push_back(std::move(bad));
+    const bool is_first_of_kind = ++bad_kinds_[line.problem.expected] == 1;
+    if (first_.size() < kMaxBadLines || is_first_of_kind) first_.push_back(std::move(bad));
   }
   for (const auto& [kind, count] : block.more_bad_lines) {
     bad_lines_ += count;

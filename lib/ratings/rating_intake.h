@@ -100,7 +100,7 @@ class ReadStats {
   [[nodiscard]] RatingInput total() const;
   /// How many bad lines have each kind of reason.
   [[nodiscard]] const std::map<std::string, std::uint64_t>& bad_kinds() const { return bad_kinds_; }
-  /// The first bad lines, at most kMaxBadLines.
+  /// The first bad lines, at most kMaxBadLines, and the first of each kind behind them.
   [[nodiscard]] const std::vector<InputBadLine>& first_bad_lines() const { return first_; }
 
  private:

@@ -296,14 +296,22 @@ std::vector<std::uint32_t> unseen_items(const CleanRows& rows, LiveRatings& live
   return items;
 }
 
-/// The message lists what each rule left, so that the one that removed everything is visible.
-void check_something_left(const ItemColumns& columns, const std::vector<PackStep>& steps) {
-  if (std::any_of(columns.counts.begin(), columns.counts.end(),
-                  [](std::uint64_t count) { return count > 0; }))
-    return;
+/// Throws bad_data with what each rule left, the one that removed everything first.
+[[noreturn]] void throw_nothing_left(const RatingRules& rules, const std::vector<PackStep>& steps) {
   std::string text = "no ratings are left for training";
+  const auto empty = std::ranges::find(steps, 0U, &PackStep::ratings);
+  if (empty != steps.end() && empty != steps.begin()) {
+    const bool is_above = empty->name == "above" && rules.above;
+    text = (is_above ? "`above` " + number_text(*rules.above) : empty->name) + " leaves 0 of " +
+           count_text(std::prev(empty)->ratings, "rating") +
+           (is_above ? " (those without values are 1)" : "") + ": " + text;
+  }
   for (const PackStep& step : steps) text += "; " + step.name + ": " + count_text(step.ratings);
   throw_bad_data(text);
+}
+
+bool has_ratings(const ItemColumns& columns) {
+  return std::ranges::any_of(columns.counts, [](std::uint64_t count) { return count > 0; });
 }
 
 /// Whether the input may be one of several, which the rules leave nothing: one that is counted, or that has
@@ -356,6 +364,9 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   if (items.frozen) keep_known_items(rows, *items.frozen, items.unseen, live, made.steps);
   const std::uint64_t known_ratings = made.steps.back().ratings;
   keep_frequent(rows, spec.rules, live, made.steps);
+  const bool needs_ratings =
+      spec.split.split_by != SplitKind::users_by_id && !may_be_a_part(items, spec.rules, known_ratings);
+  if (needs_ratings && made.steps.back().ratings == 0) throw_nothing_left(spec.rules, made.steps);
 
   RatingSplit split(spec.split, spec.seed, rows, live, made.steps.back().ratings, store.has_times(),
                     std::move(given));
@@ -367,9 +378,8 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   leave_out_dropped(live, columns);
   if (items.lists_unseen && spec.split.split_by != SplitKind::none)
     made.unseen_items = unseen_items(rows, live, columns);
-  if (spec.split.split_by != SplitKind::users_by_id && made.unseen_items.empty() &&
-      !may_be_a_part(items, spec.rules, known_ratings))
-    check_something_left(columns, made.steps);
+  if (needs_ratings && made.unseen_items.empty() && !has_ratings(columns))
+    throw_nothing_left(spec.rules, made.steps);
 
   auto source = std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),
                                                       std::move(columns), made.stored.type != ValueType::none,

@@ -303,7 +303,7 @@ void show(Options& options,
             "\"last\". \"sliding\": windows that share one item, from the last one back, another one in each "
             "epoch. \"random\": any that follow each other, by seed, epoch and row"},
       options.cut, WordForm{});
-  fields(Field{"negatives", "pairs: items that are drawn with each rating, which its user has not rated", "",
+  fields(Field{"negatives", "pairs: items drawn with each rating, not rated by its user in the pack", "",
                "With replacement; neither of x nor held out, by seed, epoch and rating"},
          options.negatives, CountForm{0, 1 << 20});
   fields(

@@ -232,7 +232,7 @@ def test_a_test_that_lost_most_of_its_ratings_was_not_odd(space):
     source = write_csv(space("new.csv"), [rating for rating in ratings if rating[:3] != (1, 0, 5) or rating[3] == 30])
     said = pack(source, "--split-by", "time", "--before", "16", "-o", space("new"))
     words = "lacks 95 % of its ratings, 21 of 22"
-    check("left out: 20 test: ratings of users" in said and f"warning: test {words}: 1 of items that training lacks and 20 of users without both given "
+    check("left out: test: ratings of users without both given and held-out ratings: 20\n" in said and f"warning: test {words}: 1 of items that training lacks and 20 of users without both given "
           "and held-out ratings; 5 users are left out\n" in said, said)  # new items are not rare ones: no advice on these
     check(words in run("pack-info", space("new/test")), run("pack-info", space("new/test")))
     check("warning" not in run("pack-info", space("new/train")), "train")
@@ -293,6 +293,13 @@ def test_bad_lines(space):
     inputs = [(each["file"], each["lines"], each["header_lines"], each["ratings"]) for each in stats["inputs"]]
     check(inputs == [("bad.csv", 6, 1, 2)], stats)
     check("3 bad lines" in text, text)
+    # The printed command ended with 1.
+    check("--on-error skip --max-errors 3" in run("pack-info", space("bad")), "made by")
+    # Of later reasons no line was shown.
+    with open(space("many.csv"), "w") as file:
+        file.write("\n".join([lines[0], "1,10,4", *(f"{user},2,x" for user in range(20)), "3,,4"]))
+    text = pack(space("many.csv"), "-o", space("many"), "--on-error", "skip", "--max-errors", "30")
+    check("many.csv:7:" in text and "many.csv:8:" not in text and "many.csv:23:" in text, text)
 
 
 def test_duplicates(space):

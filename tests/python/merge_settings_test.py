@@ -16,7 +16,7 @@ def merged(folder, packs):
 
 @pytest.mark.parametrize("name, values, common", [
     ("zeros", ("keep", "drop"), {}), ("duplicates", ("sum", "max"), {}), ("encoding", ("utf-8", "latin-1"), {}),
-    ("binarize", (False, True), dict(values="f32")), ("above", (1, 2), {}), ("min_user", (1, 2), None), ("seed", (1, 2), None), ("order", ("shuffle", "input"), None)])
+    ("binarize", (False, True), dict(values="f32")), ("above", (1, 2), {}), ("min_user", (1, 2), None), ("values", ("auto", "u8"), None), ("seed", (1, 2), None), ("order", ("shuffle", "input"), None)])
 def test_settings_of_ratings_that_differ_gave_no_notice(tmp_path, name, values, common):
     """A list by hand said which are named; `None`: it does not change what a rating means."""
     packs = []
@@ -57,3 +57,18 @@ def test_packs_of_one_command_were_called_different_where_one_had_an_image_witho
         made.append(tmp_path / str(number))
         chunkhit.pack_images(packs / "images", made[-1], labels=tmp_path / f"{number}.csv", label_separator=" ")
     assert "different settings" not in merged(tmp_path / "all", made)
+
+
+def test_the_printed_way_out_failed_and_lost_times(tmp_path):
+    """Of two packs with a user in common: duplicates were an error, and times were left out."""
+    for name, value in (("a", 1), ("b", 2)):
+        (tmp_path / f"{name}.csv").write_text("user,item,rating,time\n" + "".join(
+            f"u{user},i{item},{value},{1_600_000_000 + item}\n" for user in range(8) for item in range(6)))
+        reused = {} if name == "a" else dict(reuse_ids=tmp_path / "a")
+        chunkhit.pack_sparse(tmp_path / f"{name}.csv", tmp_path / name, keep_times=True, values="u8", **reused)
+    with pytest.raises(chunkhit.Error) as failed:
+        chunkhit.merge_packs([tmp_path / "a", tmp_path / "b"], tmp_path / "all")
+    command = str(failed.value).split("pack both as one: ")[1].replace("…", str(tmp_path / "all")).split()
+    assert command[:3] == ["pack-sparse", str(tmp_path / "a"), str(tmp_path / "b")]
+    subprocess.run([os.path.join(os.environ["CHUNKHIT_TOOLS"], command[0]), *command[1:]], check=True)
+    assert chunkhit.pack_info(tmp_path / "all")["times"] == "seconds"

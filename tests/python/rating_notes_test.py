@@ -31,6 +31,22 @@ def test_users_and_items_of_amazon_were_swapped_with_a_note_by_order_only(tmp_pa
     assert "looks like products" not in said(tmp_path / "2014.csv", "-o", tmp_path / "other")
 
 
+def test_notes_were_printed_by_the_command_alone(tmp_path, caplog):
+    (tmp_path / "table.csv").write_text("userId,itemId,rating\n" + "".join(f"u{n % 3}, i{n},{n % 5 + 1}\n" for n in range(9)))
+    with caplog.at_level("INFO", logger="chunkhit.pack"):
+        chunkhit.pack_sparse(tmp_path / "table.csv", tmp_path / "out", progress=False)
+    notes = [record.getMessage() for record in caplog.records if record.levelname == "INFO"]
+    assert notes[0].startswith("columns: user userId (by name), item itemId (by name)")
+    assert any("9 item ids begin or end with blanks" in note for note in notes), notes
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_a_rule_that_left_nothing_had_no_name(tmp_path):
+    (tmp_path / "table.csv").write_text("user,item\n" + "".join(f"u{n % 7},i{n}\n" for n in range(40)))
+    text = said(tmp_path / "table.csv", "--preset", "vae-cf", "--validation", "0.1", "--test", "0.1", "-o", tmp_path / "out", code=65)
+    assert "--above 3.5 leaves 0 of 40 ratings (those without values are 1): no ratings are left for training" in text
+
+
 def test_of_several_inputs_the_note_showed_only_the_last(tmp_path):
     (tmp_path / "a.csv").write_text("item,user,rating\n" + "".join(f"i{n},u{n % 3},{n % 5}\n" for n in range(9)))
     (tmp_path / "b.csv").write_text("user,item,rating\n" + "".join(f"v{n % 3},i{n},{n % 5}\n" for n in range(9)))

@@ -147,7 +147,8 @@ TEST(RatingIntake, FailsAtTheFirstBadLineForAnyThreads) {
   for (std::uint32_t threads = 1; threads <= 8; ++threads) {
     IntakeOptions options = skipping(50, threads);
     options.limit = {};
-    EXPECT_EQ(run(paths, options).error, folder.path(skipped.bad_lines[0]) + " (`on_error` fail)");
+    EXPECT_EQ(run(paths, options).error,
+              folder.path(skipped.bad_lines[0]) + "; `on_error` skip leaves such lines out");
   }
 }
 

@@ -81,6 +81,7 @@ TEST(RatingPacks, AreRefusedWhenNothingIsLeft) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_data);
     EXPECT_EQ(std::string(error.what()),
+              "`above` 4 leaves 0 of 2 ratings (those without values are 1): "
               "no ratings are left for training; input: 2; zeros: 2; duplicates: 2; above: 0");
   }
 }

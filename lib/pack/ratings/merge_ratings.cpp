@@ -24,7 +24,10 @@ namespace {
 using NamedCounts = std::vector<std::pair<std::string, std::uint64_t>>;
 
 std::string packing_advice(const MergeInput& input, const MergeInput& first) {
-  return "pack both as one: pack-sparse " + first.folder + " " + input.folder + " -o …";
+  if (first.ratings->spec.get("split-by") != name_of(SplitKind::none))
+    return "pack again from the ratings of both";
+  return "pack both as one: pack-sparse " + first.folder + " " + input.folder + " --duplicates last" +
+         (first.ratings->times.empty() || input.ratings->times.empty() ? "" : " --keep-times") + " -o …";
 }
 
 /// Throws bad_data where the matrices of a pack have another form than the first one's.
@@ -154,7 +157,7 @@ void check_disjoint(std::span<const MergeInput> inputs) {
     if (!is_new)
       throw_bad_data(input.folder + ": user " + std::string(user.id()) + " is also in " +
                      found->second->folder + ": a merged pack has each user once; " +
-                     packing_advice(input, *found->second) + " --duplicates …");
+                     packing_advice(input, *found->second));
   });
 }
 
@@ -252,6 +255,7 @@ std::vector<std::string> rating_settings() {
   MeaningCollector settings;
   PackSparseSpec spec;
   show(spec, settings);
+  std::erase(settings.names, "values");  // packs of other stored types are not merged
   return std::move(settings.names);
 }
 

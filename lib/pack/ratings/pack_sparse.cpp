@@ -6,6 +6,7 @@
 #include <ctime>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -59,7 +60,11 @@ RecordedIds recorded_ids(const GivenIds& ids, const ColumnTables& columns) {
 void add_read(const InputRead& read, PackSparseReport& report) {
   report.notices = read.notices;
   report.input_bytes = read.stats.total().bytes;
-  for (const InputBadLine& bad : read.stats.first_bad_lines()) report.bad_lines.push_back(bad_line_text(bad));
+  constexpr std::size_t kFirstLines = 5;
+  std::set<std::string> kinds;
+  for (const InputBadLine& bad : read.stats.first_bad_lines())
+    if (kinds.insert(bad.line.problem.expected).second || report.bad_lines.size() < kFirstLines)
+      report.bad_lines.push_back(bad_line_text(bad));
 }
 
 /// Warns where more than a tenth of a pack's ratings is left out: what is left is another test.

@@ -59,8 +59,8 @@ class Tables:
             warn([f"column {name} is not used as time: it holds neither numbers nor dates; a cast to timestamp makes it one"])
         self._warned = True
 
-    def _add_arrays(self, names: List[str], column_of: Callable[[int], Any], index: Sequence[str] = ()) -> None:
-        columns = find_columns(names, self._wishes, index)
+    def _add_arrays(self, names: List[str], column_of: Callable[[int], Any], indexed: Sequence[str] = ()) -> None:
+        columns = find_columns(names, self._wishes, indexed)
         time = columns[3]
         if time is not None and self._wishes.get("time") is None and not are_times(rows_of(column_of(time), 0)):
             self._leave_out(names[time])
@@ -114,14 +114,14 @@ def rows_of(array: Any, first: int) -> Any:
     return (array.iloc if hasattr(array, "iloc") else array)[first:first + ROWS]
 
 
-def find_columns(names: List[str], wishes: Mapping[str, Any], index: Sequence[str] = ()) -> Columns:
-    """The columns of user, item, value and time; raises Error "usage". `index`: names of a DataFrame's index, which is no column."""
+def find_columns(names: List[str], wishes: Mapping[str, Any], indexed: Sequence[str] = ()) -> Columns:
+    """The columns of user, item, value and time; raises Error "usage". `indexed`: names of a DataFrame's index, which is no column."""
     found = {field: find_column(names, field, wishes.get(field)) for field in FIELDS}
     user, item = found["user"], found["item"]
     if user is None or item is None:
         missing = "user" if user is None else "item"
         advice = "give its name"
-        if wishes.get(missing) in (None, "auto") and _chunkhit.usual_columns(list(index), missing):
+        if wishes.get(missing) in (None, "auto") and _chunkhit.usual_columns(list(indexed), missing):
             advice = "the index has it: pass table.reset_index()"
         raise Error(f"table: no column for `{missing}` among {names_text(names)}; {advice}", "usage")
     for index, field in enumerate(FIELDS):

@@ -173,12 +173,13 @@ def finished_info(output: Path, warned: Sequence[str] = ()) -> Info:
 
 
 def warn(texts: Sequence[str]) -> None:
-    """Logs what packing found, with the caller's line."""
+    """Logs what packing found, with the caller's line: notes as INFO."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals["__name__"].split(".")[0] == "chunkhit":
         frame, level = frame.f_back, level + 1
     for text in texts:
-        LOGGER.warning(FIELD.sub(r"\1", text), stacklevel=level)
+        is_note = text.startswith("note: ")
+        LOGGER.log(logging.INFO if is_note else logging.WARNING, FIELD.sub(r"\1", text[6:] if is_note else text), stacklevel=level)
 
 
 def rejects_text(info: Info) -> str:
@@ -319,7 +320,8 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     ("movieId"), else in the first one. Loaders give the other columns as item_column(name) and user_column(name), and kept
     times in CSR batches as batch.times.
 
-    Returns and raises what `pack_images` does. Logs a warning (`chunkhit.pack`) where on_error="skip" left lines out.
+    Returns and raises what `pack_images` does. Logs a warning (`chunkhit.pack`) where on_error="skip" left lines out,
+    and as INFO what the command prints as notes: the columns taken, say.
     """
     options = given({**options, "preset": preset, "train_file": train_file, "validation_file": validation_file,
                      "test_file": test_file})
