@@ -68,13 +68,15 @@ def write_photos():
 
 
 def write_ratings():
-    """ratings.csv, also as review.json, a matrix of cells, its parts by user, tables of its items and users, and files as those of MovieLens 100K."""
+    """ratings.csv, also as review.json and reviews.json.gz, a matrix of cells, its parts by user, tables of its items and users, and files as those of MovieLens 100K."""
     draw = random.Random(1)
     rows = [f"{user},{item},{draw.randint(4, 5)},{1_600_000_000 + draw.randrange(10**7)}"
             for user in range(USERS) for item in draw.sample(range(ITEMS), 12)]
     write_table("ratings.csv", "user,item,rating,timestamp", rows)
     write_table("review.json", "", ('{"author": {"id": "%s"}, "user_id": "%s", "business_id": "%s", "stars": %s, "useful": 1, "date": %s}'
                                     % (user, user, *rest) for user, *rest in (row.split(",") for row in rows)))
+    with open("review.json", "rb") as plain, gzip.open("reviews.json.gz", "wb") as packed:
+        packed.write(plain.read())
     with h5py.File("filtered_feature_bc_matrix.h5", "w") as file:
         for name, values in (("data", np.ones(400, "i4")), ("indices", np.tile(np.arange(4), 100)), ("indptr", np.arange(0, 401, 4)),
                              ("shape", [5, 100]), ("barcodes", np.array([f"AC{cell}-1" for cell in range(100)], "S")),
