@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Writes how far a planned pack is, for the textfile collector of Prometheus' node exporter: pack_metrics.py FOLDER FILE.prom
+"""Writes how far a pack is, for the textfile collector of Prometheus' node exporter: pack_metrics.py FOLDER FILE.prom
 
-Run it by cron or a timer. The file is replaced by one rename, so that no scrape sees half of it."""
+Run it by cron or a timer. The file is replaced by one rename, so that no scrape sees half of it. It does not see damage:
+pack-verify does."""
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ def main(folder, output):
         sys.exit(done.returncode)
     found = json.loads(done.stdout)
     values = {"rows": found["rows"], "rejected": found["rejected"], "finished": int(found.get("finished", True))}
-    if not values["finished"]:
+    if "parts_done" in found:  # of a plan
         values.update(parts=found["parts"], parts_done=found["parts_done"], tasks_missing=len(found["missing_tasks"]))
     label = json.dumps(folder, ensure_ascii=False)
     lines = [f"# TYPE chunkhit_pack_{name} gauge\nchunkhit_pack_{name}{{pack={label}}} {value}\n" for name, value in values.items()]

@@ -49,6 +49,16 @@ class PackMetrics(unittest.TestCase):
         self.assertEqual(self.metrics(), {"rows": 20, "rejected": 0, "finished": 1})
         self.assertFalse(os.path.exists(f"{self.folder}/pack.prom.tmp"))
 
+    def test_a_pack_without_a_plan_may_be_unfinished(self):
+        with open(f"{self.folder}/photos/ant/zebra.png", "w") as file:
+            file.write("no image")
+        self.pack = f"{self.folder}/unplanned"
+        ended = run("pack-images", f"{self.folder}/photos", "-o", self.pack, "--order", "input", "--chunk-samples", "5", "--part-bytes", "1000",
+                    "--threads", "1", "--on-error", "fail")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        found = self.metrics()
+        self.assertEqual((found["finished"], sorted(found)), (0, ["finished", "rejected", "rows"]))
+
     def test_a_folder_that_is_no_pack_keeps_the_file_and_the_exit_code(self):
         self.metrics()
         done = run(sys.executable, SAMPLE, f"{self.folder}/photos", f"{self.folder}/pack.prom")

@@ -136,7 +136,8 @@ void show_labels(Spec& spec, Fields& fields) {
       columns.mask_column, FieldColumnsForm{});
   fields.record_if(
       true,
-      Field{"label_column", "CSV column (key of a tar's .json) of the label; several, a,b or a-d: floats"}.that_may_differ(),
+      Field{"label_column", "CSV column (key of a tar's .json) of the label; several, a,b or a-d: floats"}
+          .that_may_differ(),
       columns.label_column, RepeatedForm{});
   fields.record_if(
       !columns.keep_columns.empty(),
