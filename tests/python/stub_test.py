@@ -141,7 +141,7 @@ def test_infos_have_the_keys_that_help_explains(packs, ratings, tmp_path):
     chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "ages", item_columns=tmp_path / "items.csv",
                          user_columns=tmp_path / "users.csv")
     (tmp_path / "timed.csv").write_text("user,item,rating,time\na,b,1,1500000000\n")
-    chunkhit.pack_sparse(tmp_path / "timed.csv", tmp_path / "timed", keep_times=True)
+    chunkhit.pack_sparse(tmp_path / "timed.csv", tmp_path / "timed", keep_times=True, duplicates="keep")
     with chunkhit.ImageWriter(tmp_path / "masked") as writer:
         writer.add(np.zeros((4, 4, 3), np.uint8), mask=np.zeros((4, 4), np.uint8))
     with chunkhit.ImageWriter(tmp_path / "labels", label_column=["a", "b"]) as writer:

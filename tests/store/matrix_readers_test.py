@@ -295,7 +295,7 @@ class MatrixReaders(unittest.TestCase):
 
     def test_parts_of_ours_that_were_changed_are_refused(self):
         changes = {
-            "version 3": lambda file: file.attrs.__setitem__("chunkhit_matrix", 3),
+            "version 4": lambda file: file.attrs.__setitem__("chunkhit_matrix", 4),
             "/layers/times": lambda file: file.attrs.__setitem__("chunkhit_matrix", 2),
             "scale": lambda file: file.attrs.__setitem__("scale", -1.0),
             "times 0.25": lambda file: file["X/data"].__setitem__(0, 0.3),

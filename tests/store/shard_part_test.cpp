@@ -82,8 +82,10 @@ TEST(Shard, PadsWithRoomForAFrame) {
 
 TEST(Shard, RefusesAnotherVersionByNumber) {
   ForgedShard shard;
+  shard.bytes[24] = 3;
+  EXPECT_EQ(shard.error(), "shard header: version 3, this reader knows versions 1 and 2");
   shard.bytes[24] = 2;
-  EXPECT_EQ(shard.error(), "shard header: version 2, this reader knows version 1");
+  EXPECT_EQ(shard.error(), "shard header: version 2 of a part that has version 1");
 }
 
 TEST(Shard, RefusesAnotherKind) {

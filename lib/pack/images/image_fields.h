@@ -134,11 +134,10 @@ void show_labels(Spec& spec, Fields& fields) {
       Field{"mask_column", "CSV column of mask paths; tars: how the name of a mask ends, seg.png"}
           .that_may_differ(),
       columns.mask_column, FieldColumnsForm{});
-  fields.record_if(
-      true,
-      Field{"label_column", "CSV column (key of a tar's .json) of the label; several, a,b or a-d: floats"}
-          .that_may_differ(),
-      columns.label_column, RepeatedForm{});
+  fields.record_if(true,
+                   Field{"label_column", "CSV column (key of a tar's .json) of the label; a,b or a-d: floats"}
+                       .that_may_differ(),
+                   columns.label_column, RepeatedForm{});
   fields.record_if(
       !columns.keep_columns.empty(),
       Field{"keep_columns", "More columns, or keys of a tar's .json, to store: a,b"}.that_may_differ(),

@@ -163,7 +163,9 @@ class Fields:
         self.labels = export.dataset.labels()
         self.are_numbers = self.labels.ndim == 2
         self.label_columns: List[str] = list((info.get("labels") or {}).get("columns") or ["label"])
-        records = [each for each in info.get("classes") or [] if each["id"] >= 0 or each.get("name")]  # -1: no class
+        records = info.get("classes") or []
+        if all(each["id"] < 0 and not each.get("name") for each in records):  # images without labels
+            records = []
         self.are_labelled = self.are_numbers or bool(records)
         self.names: Dict[int, str] = {each["id"]: each.get("name") or str(each["id"]) for each in records}
         self.has_names = not self.are_numbers and any("name" in each for each in records)

@@ -192,10 +192,10 @@ TEST(MergeSettings, EachRecordedFieldIsNoticedButForThese) {
   EXPECT_EQ(
       unnoticed<PackSparseSpec>(rating_settings()),
       (std::set<std::string>{
-          "chunk-rows", "codec", "comment",      "container",  "delimiter",       "format",   "header",
-          "id-order",   "item",  "item-columns", "keep-times", "min-item",        "min-user", "order",
-          "part-bytes", "quote", "reuse-ids",    "seed",       "split-order",     "test",     "test-users",
-          "time",       "user",  "user-columns", "validation", "validation-users"}));
+          "chunk-rows", "codec", "comment",      "container",  "delimiter",        "format",   "header",
+          "id-order",   "item",  "item-columns", "keep-times", "min-item",         "min-user", "order",
+          "part-bytes", "quote", "reuse-ids",    "seed",       "split-order",      "test",     "test-users",
+          "time",       "user",  "user-columns", "validation", "validation-users", "values"}));
 }
 
 }  // namespace
