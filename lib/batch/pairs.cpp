@@ -118,7 +118,7 @@ void PairWriter::write_negatives(const RatedPair& pair, std::uint64_t row, std::
   if (pair.held_out.nnz == 0 && !format_.has_repeats) return draw(ids_of<Id>(pair.row));
   joined_.clear();
   std::ranges::set_union(ids_of<Id>(pair.row), ids_of<Id>(pair.held_out), std::back_inserter(joined_));
-  if (format_.has_repeats) joined_.erase(std::ranges::unique(joined_).begin(), joined_.end());
+  if (format_.has_repeats) joined_.erase(std::unique(joined_.begin(), joined_.end()), joined_.end());
   draw(std::span<const std::uint32_t>(joined_));
 }
 
