@@ -52,7 +52,7 @@ struct HttpClient::Request {
   Request& operator=(const Request&) = delete;
   ~Request() { curl().slist_free_all(headers); }
 
-  /// Reports the end to those who wait; `code`: of an error.
+  /// Marks the transfer as done, as failed where there is an error code, and wakes those who wait.
   void finish(std::optional<ErrorCode> code = {}, const std::string& what = {}) {
     {
       const std::lock_guard lock(transfer->mutex_);
