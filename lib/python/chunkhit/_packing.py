@@ -1,4 +1,5 @@
 """Packing, and what packs hold."""
+import contextlib
 import csv
 import json
 import logging
@@ -11,6 +12,7 @@ from . import _types as types
 from ._error import FIELD, ArgumentError, Error, counted, whole_number
 from ._options import checks_keywords, given, has_options, yes_or_no
 from ._paths import Path, Paths, native_path, native_paths
+from ._publish import cleaned_up
 
 Info = Dict[str, Any]
 Progress = Union[bool, Callable[[Dict[str, Any]], None], None]
@@ -119,11 +121,8 @@ def progress_shower(progress: Progress) -> Optional[Callable[[Info], None]]:
 def with_progress(progress: Progress, run: Callable[[Any], Any]) -> Any:
     """Calls `run` with the function that shows its progress, or None."""
     show = progress_shower(progress)
-    try:
+    with cleaned_up(show.end) if isinstance(show, ProgressLine) else contextlib.nullcontext():
         return run(show)
-    finally:
-        if isinstance(show, ProgressLine):
-            show.end()
 
 
 def pack(run: Callable[..., Dict[str, Any]], output: Path, progress: Progress, dry_run: bool,

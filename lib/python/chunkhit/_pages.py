@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import unicodedata
-from typing import Any
 
 from ._error import Error
 from ._paths import Path, native_path
+from ._publish import new_file
 
 
 def shown(text: str) -> str:
@@ -40,26 +39,10 @@ def page_path(name: str, path: Path) -> str:
     return target
 
 
-def write_page(path: str, text: str) -> None:
-    """Writes the file aside, then renames it; raises Error "cannot_write"."""
+def write_page(path: str, data: bytes) -> None:
+    """Writes a page, or an image of one, as a whole or not at all; raises Error "cannot_write"."""
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
         raise Error(f"{shown(path)}: cannot be written: it is there and is no file", "cannot_write")
-    aside: Any = None
-    try:
-        descriptor, aside = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=os.path.dirname(target))
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            os.fchmod(file.fileno(), 0o666 & ~umask())
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, target)
-    except OSError as error:
-        if aside and os.path.exists(aside):
-            os.unlink(aside)
-        raise Error(f"{shown(path)}: cannot be written: {error.strerror}", "cannot_write") from None
-
-
-def umask() -> int:
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1], 8) for line in status if line.startswith("Umask:"))
+    with new_file(target, force=True) as file:
+        file.write(data)

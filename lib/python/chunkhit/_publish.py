@@ -4,14 +4,42 @@ from __future__ import annotations
 import contextlib
 import csv
 import os
-import platform
 import re
 import shutil
-from typing import Any, BinaryIO, Iterable, Iterator, TextIO
+import signal
+from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, TextIO
 
 from ._error import Error
 
 MARK = ".pack-export"  # in folders that were exported, so that no other is ever replaced
+cleanups: List[Callable[[], None]] = []  # of what is unfinished, in the order in which it began
+
+
+@contextlib.contextmanager
+def cleaned_up(clean_up: Callable[[], None]) -> Iterator[None]:
+    """Calls `clean_up` at the end of the block, also where a signal ends a command within it."""
+    cleanups.append(clean_up)
+    try:
+        yield
+    finally:
+        clean_up()
+        cleanups.remove(clean_up)
+
+
+def end_at_once(number: int, frame: Any) -> None:
+    """Cleans up and ends the process. Raised instead, an exception could be lost in a callback, or keep a lock that threads
+    of a pool wait for."""
+    for clean_up in reversed(cleanups):
+        with contextlib.suppress(Exception):  # such as a line of progress that was being printed
+            clean_up()
+    os._exit(128 + number)
+
+
+def end_on_signals() -> None:
+    """Lets signals end a command, and nothing of its outputs stay; what `nohup` ignores stays ignored."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, end_at_once)
 
 
 class LineFeeds:
@@ -64,7 +92,7 @@ def writing(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise Error(f"{path}: {error.strerror or error}", "cannot_write") from error
+        raise Error(f"{path}: cannot be written: {error.strerror or error}", "cannot_write") from error
 
 
 def process_start(pid: int) -> str:
@@ -79,7 +107,7 @@ def process_start(pid: int) -> str:
 def aside_of(path: str) -> str:
     """The name that this process writes an output under. Removes what killed processes of this machine left of it."""
     folder, name = os.path.split(path)
-    begin = f".{name[:100]}.{platform.node()[:64]}-"
+    begin = f".{name[:100]}.{os.uname().nodename[:64]}-"
     for entry in os.listdir(folder) if os.path.isdir(folder) else ():
         found = re.fullmatch(re.escape(begin) + r"(\d+)-(\d+)\.partial", entry)
         if found and process_start(int(found[1])) != found[2]:
@@ -108,17 +136,14 @@ def new_file(path: str, force: bool) -> Iterator[BinaryIO]:
     path = os.path.abspath(path)
     check_free(path, force, False)
     aside = aside_of(path)
-    try:
-        with writing(path):
-            with open(aside, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            check_free(path, force, False)  # another process may have made it meanwhile
-            os.replace(aside, path)
-            flush_folder(os.path.dirname(path))
-    finally:
-        remove(aside)
+    with cleaned_up(lambda: remove(aside)), writing(path):
+        with open(aside, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        check_free(path, force, False)  # another process may have made it meanwhile
+        os.replace(aside, path)
+        flush_folder(os.path.dirname(path))
 
 
 @contextlib.contextmanager
@@ -128,23 +153,21 @@ def new_folder(path: str, force: bool) -> Iterator[str]:
     check_free(path, force, True)
     aside = aside_of(path)
     replaced = aside + ".old"
-    try:
-        with writing(path):
-            os.mkdir(aside)
-            yield aside
-            with open(os.path.join(aside, MARK), "wb"):
-                pass
-            os.sync()
-            check_free(path, force, True)  # another process may have made it meanwhile
-            try:
-                if os.path.lexists(path):
-                    os.rename(path, replaced)
-                os.rename(aside, path)
-            except BaseException:
-                if os.path.lexists(replaced) and not os.path.lexists(path):
-                    os.rename(replaced, path)
-                raise
-            flush_folder(os.path.dirname(path))
-    finally:
+
+    def clean_up() -> None:
+        if os.path.lexists(replaced) and not os.path.lexists(path):
+            os.rename(replaced, path)
         remove(aside)
         remove(replaced)
+
+    with cleaned_up(clean_up), writing(path):
+        os.mkdir(aside)
+        yield aside
+        with open(os.path.join(aside, MARK), "wb"):
+            pass
+        os.sync()
+        check_free(path, force, True)  # another process may have made it meanwhile
+        if os.path.lexists(path):
+            os.rename(path, replaced)
+        os.rename(aside, path)
+        flush_folder(os.path.dirname(path))

@@ -33,7 +33,7 @@ class Sheet:
     def save(self, path: Path) -> None:
         """Writes the sheet as a page, FILE.html; one that is there is replaced. Raises Error "usage" for another ending, or
         "cannot_write"."""
-        write_page(page_path("path", path), f'<!DOCTYPE html>\n<meta charset="utf-8">\n{self._html}')
+        write_page(page_path("path", path), f'<!DOCTYPE html>\n<meta charset="utf-8">\n{self._html}'.encode())
 
 
 def figure_html(figure: Figure, caption: str) -> str:

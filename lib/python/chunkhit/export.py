@@ -1,13 +1,13 @@
 """The command pack-export: python -m chunkhit.export PACK -o OUTPUT."""
 import argparse
-import signal
 import sys
-from typing import Any, List, Optional
+from typing import List, Optional
 
 from ._chunkhit import __version__
 from ._error import Error, TryAgainError, parse_flags, print_error
 from ._export import export_pack
 from ._pages import shown
+from ._publish import end_on_signals
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,14 +30,9 @@ def parser() -> argparse.ArgumentParser:
     return flags
 
 
-def end(number: int, frame: Any) -> None:
-    raise SystemExit(128 + number)
-
-
 def main(arguments: Optional[List[str]] = None) -> int:
     given = parse_flags(parser(), arguments)
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
+    end_on_signals()
     try:
         report = export_pack(given.pack, given.output, classes=given.classes.split(",") if given.classes else None,
                              force=given.force, plain=given.plain, threads=given.threads, progress=False if given.quiet else None,

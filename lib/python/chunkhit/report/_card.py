@@ -4,7 +4,6 @@ from __future__ import annotations
 import base64
 import io
 import os
-import tempfile
 from typing import Any, List, Sequence, Tuple
 
 from .._error import Error
@@ -86,14 +85,3 @@ def draw_tiles(card: Any, sources: Sequence[str], top: int) -> int:
         tile = Image.open(io.BytesIO(base64.b64decode(source.split(",", 1)[1]))).convert("RGB")
         card.paste(ImageOps.fit(tile, (TILE - 4, TILE - 4)), (EDGE + number % across * TILE, top + number // across * TILE))
     return -(-len(some) // across) * TILE + 8
-
-
-def write_card(path: str, data: bytes) -> None:
-    """Writes the file aside, then renames it; raises Error "cannot_write"."""
-    try:
-        with tempfile.NamedTemporaryFile(dir=os.path.dirname(os.path.abspath(path)), suffix=".tmp", delete=False) as file:
-            file.write(data)
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
-    except OSError as error:
-        raise Error(f"{shown(path)}: cannot be written: {error.strerror}", "cannot_write") from None

@@ -13,7 +13,8 @@ from .._error import Error, counted, parse_flags, print_error, whole_number
 from .._packing import Progress, pack_info, packs_in, with_progress
 from .._pages import page_path, shown, write_page
 from .._paths import Path, Paths, native_path, path_list
-from ._card import card_path, draw_card, write_card
+from .._publish import end_on_signals
+from ._card import card_path, draw_card
 from ._image_scan import LABEL_IMAGES, NEAR_IMAGES, LookOptions, Report, scan_images
 from ._page import Section, all_findings, page_text
 
@@ -150,9 +151,9 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
         sections.append(bench_section(os.fsdecode(bench)))
     note = subtitle(bool(kinds[False]), bool(kinds[True]), samples, seed)
     title = page_title([path for _, path in named])
-    write_page(target, page_text(title, note, sections, __version__))
+    write_page(target, page_text(title, note, sections, __version__).encode())
     if card_target is not None:
-        write_card(card_target, draw_card(title, sections, all_findings(sections)))
+        write_page(card_target, draw_card(title, sections, all_findings(sections)))
     return [f"{section.title}: {finding.text}" for section, finding in all_findings(sections)]
 
 
@@ -201,6 +202,7 @@ def summary(page: str, found: Sequence[str]) -> str:
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Runs the command; returns the exit code."""
     options = parse_flags(parser(), arguments)
+    end_on_signals()
     try:
         found = write_report(options.packs, options.output, bench=options.bench, samples=options.samples, seed=options.seed,
                              duplicates=options.duplicates, near_duplicates=options.near_duplicates, progress=None,
@@ -214,6 +216,4 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     except OSError as error:
         print(f"pack-report: standard output cannot be written: {error.strerror}", file=sys.stderr)
         return 73
-    except KeyboardInterrupt:
-        return 130
     return 0
