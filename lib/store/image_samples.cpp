@@ -90,18 +90,40 @@ void ImageSamples::decode(const PartSpecBytes& bytes) {
   sample.pairs = fields_of_code(load_little<std::uint32_t>(bytes.data() + kFieldsAt));
 }
 
+namespace {
+
+/// Appends all values, and frees them.
+template <class Values>
+void move_to(ByteBuffer& bytes, Values& values) {
+  const Bytes more = bytes_of(values);
+  bytes.insert(bytes.end(), more.begin(), more.end());
+  values = Values();
+}
+
+std::uint64_t column_bytes(const std::vector<SampleColumn>& columns, std::uint64_t sample_count) {
+  std::uint64_t bytes = 8;
+  for (const SampleColumn& column : columns) {
+    const auto* const texts = std::get_if<TextList>(&column.values);
+    bytes += 24 + column.name.size() + sample_count * 8 + (texts == nullptr ? 0 : texts->text.size());
+  }
+  return bytes;
+}
+
+}  // namespace
+
 ByteBuffer ImageSamples::encode_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                                      const PartSamples& samples) const {
-  const TextList class_names = names_of(classes);
-  const TextList columns = names_of(spec.label_columns);
-  const Labels& labels = samples.labels;
+                                      PartSamples samples) const {
+  TextList class_names = names_of(classes);
+  TextList columns = names_of(spec.label_columns);
+  Labels& labels = samples.labels;
   const bool numbers = !labels.values.empty() || columns.size() > 1;
   ByteBuffer bytes;
   const auto append = [&](Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); };
   constexpr std::uint64_t kSizeBytes = 26;  // of an image of its own size, with a mask
   bytes.reserve(sizeof(PartSpecBytes) + 72 + chunks.size() * 56 + samples.rows.size() * 24 +
                 samples.sizes.kinds.size() * kSizeBytes + labels.values.size() * 4 +
-                (spec.hashes_samples ? samples.rows.size() * 8 : 0) + samples.files.text.size());
+                (spec.hashes_samples ? samples.rows.size() * 8 : 0) + samples.files.text.size() +
+                column_bytes(samples.columns, samples.rows.size()));
   for (const std::uint64_t number :
        {std::uint64_t{chunks.size()}, std::uint64_t{samples.rows.size()}, numbers ? kNumbers : kClassIds,
         std::uint64_t{columns.size()}, std::uint64_t{class_names.size()}, std::uint64_t{samples.mean.size()},
@@ -109,22 +131,25 @@ ByteBuffer ImageSamples::encode_index(const PartSpec& spec, const std::vector<St
         std::uint64_t{columns.text.size()}})
     append_little(bytes, number);
   append_chunks(bytes, chunks);
-  append(bytes_of(labels.ids));
-  append(bytes_of(labels.values));
-  if (labels.values.size() % 2 != 0) append_little(bytes, std::uint32_t{0});
-  append(bytes_of(samples.rows));
+  const bool pads = labels.values.size() % 2 != 0;
+  move_to(bytes, labels.ids);
+  move_to(bytes, labels.values);
+  if (pads) append_little(bytes, std::uint32_t{0});
+  move_to(bytes, samples.rows);
   append_more(spec, chunks, samples, bytes);
-  for (const auto* list : {&samples.files.ends, &class_names.ends, &columns.ends}) append(bytes_of(*list));
+  for (auto* list : {&samples.files.ends, &class_names.ends, &columns.ends}) move_to(bytes, *list);
   append(bytes_of(samples.mean));
   append(bytes_of(samples.std));
-  for (const TextList* names : {&samples.files, &class_names, &columns}) append(as_bytes(names->text));
+  for (TextList* names : {&samples.files, &class_names, &columns}) {
+    append(as_bytes(names->text));
+    names->text = std::string();
+  }
   if (!sample.has_usual_fields()) append_field_names(sample.pairs, bytes);
   append_columns(samples.columns, bytes);
   return bytes;
 }
 
-void ImageSamples::decode_index(Bytes index, const IndexLimits&, PartContents& contents) const {
-  IndexCursor cursor(index);
+void ImageSamples::decode_index(IndexCursor& cursor, const IndexLimits&, PartContents& contents) const {
   std::array<std::uint64_t, 9> counts{};
   for (std::uint64_t& count : counts) count = cursor.number();
   const auto [chunk_count, sample_count, label_kind, column_count, class_count, channel_count,

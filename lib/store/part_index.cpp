@@ -1,5 +1,6 @@
 #include "store/part_index.h"
 
+#include <algorithm>
 #include <string_view>
 #include <type_traits>
 #include <variant>
@@ -36,7 +37,65 @@ SampleColumn decode_column(IndexCursor& cursor, std::uint64_t sample_count) {
   return column;
 }
 
+constexpr std::size_t kPieceBytes = 256 << 10;
+
 }  // namespace
+
+/// A remote one is read at once: each read is a request.
+IndexCursor::IndexCursor(const InputFile& file, std::uint64_t offset, std::uint64_t byte_count)
+    : left_(byte_count),
+      file_(&file),
+      offset_(offset),
+      piece_bytes_(file.remote() != nullptr ? byte_count : std::min<std::uint64_t>(byte_count, kPieceBytes)) {
+}
+
+void IndexCursor::read(MutableBytes out) {
+  file_->read_at(offset_, out);
+  offset_ += out.size();
+  hash_.update(out);
+}
+
+void IndexCursor::fill(MutableBytes out) {
+  left_ -= out.size();
+  const auto take_ready = [&] {
+    const std::size_t count = std::min(out.size(), ready_.size());
+    std::copy_n(ready_.begin(), count, out.begin());
+    ready_ = ready_.subspan(count);
+    out = out.subspan(count);
+  };
+  take_ready();
+  if (out.empty()) return;
+  if (out.size() >= piece_bytes_) return read(out);
+  piece_.resize(std::min<std::uint64_t>(piece_bytes_, left_ + out.size()));
+  read(piece_);
+  ready_ = piece_;
+  take_ready();
+}
+
+Bytes IndexCursor::take(std::uint64_t count, std::uint64_t item_bytes) {
+  check_left(count, item_bytes);
+  const std::size_t bytes = count * item_bytes;
+  if (bytes > ready_.size()) {
+    taken_ = ByteBuffer(bytes);
+    fill(taken_);
+    return taken_;
+  }
+  const Bytes taken = ready_.first(bytes);
+  ready_ = ready_.subspan(bytes);
+  left_ -= bytes;
+  return taken;
+}
+
+void IndexCursor::check_hash(std::uint64_t expected) {
+  for (std::uint64_t unread = left_ - ready_.size(); unread != 0; unread -= piece_.size()) {
+    piece_.resize(std::min<std::uint64_t>(kPieceBytes, unread));
+    read(piece_);
+  }
+  ready_ = {};
+  left_ = 0;
+  if (const std::uint64_t found = hash_.value(); found != expected)
+    throw_bad_index("checksum " + hash_text(found) + ", expected " + hash_text(expected));
+}
 
 /// Appends seven u64 for each chunk, 56 bytes (schemas/shard.md).
 void append_chunks(ByteBuffer& bytes, const std::vector<StoredChunk>& chunks) {

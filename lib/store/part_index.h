@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/file.h"
+#include "base/hash.h"
 #include "base/throw_error.h"
 #include "store/part.h"
 #include "types/sample_column.h"
@@ -25,21 +26,30 @@ inline constexpr std::uint64_t kNumbers = 1;
 /// ends early.
 class IndexCursor {
  public:
-  explicit IndexCursor(Bytes bytes) : left_(bytes) {}
+  explicit IndexCursor(Bytes bytes) : ready_(bytes), left_(bytes.size()) {}
+  /// An index of a file, which is read piece by piece: never held beside what is decoded of it.
+  IndexCursor(const InputFile& file, std::uint64_t offset, std::uint64_t byte_count);
 
-  std::uint64_t number() { return load_little<std::uint64_t>(take(1, 8).data()); }
+  std::uint64_t number() {
+    check_left(1, sizeof(std::uint64_t));
+    std::uint64_t number = 0;
+    fill({reinterpret_cast<std::uint8_t*>(&number), sizeof number});
+    return number;
+  }
 
   template <class Number>
   std::vector<Number> numbers(std::uint64_t count) {
-    const Bytes bytes = take(count, sizeof(Number));
+    check_left(count, sizeof(Number));
     std::vector<Number> result(count);
-    if (count != 0) std::memcpy(result.data(), bytes.data(), bytes.size());
+    fill({reinterpret_cast<std::uint8_t*>(result.data()), count * sizeof(Number)});
     return result;
   }
 
   /// Names that end at `ends` of a text, which they must fill.
   TextList names(std::vector<std::uint64_t> ends, std::uint64_t text_bytes) {
-    TextList names{std::string(as_text(take(text_bytes, 1))), std::move(ends)};
+    check_left(text_bytes, 1);
+    TextList names{std::string(text_bytes, '\0'), std::move(ends)};
+    fill({reinterpret_cast<std::uint8_t*>(names.text.data()), text_bytes});
     const bool whole = names.ends.empty()
                            ? text_bytes == 0
                            : names.ends.back() == text_bytes && std::ranges::is_sorted(names.ends);
@@ -47,20 +57,44 @@ class IndexCursor {
     return names;
   }
 
-  Bytes take(std::uint64_t count, std::uint64_t item_bytes) {
-    if (count > left_.size() / item_bytes)
-      throw_bad_index("ends early: " + std::to_string(left_.size()) + " bytes left, expected " +
-                      std::to_string(count) + " times " + std::to_string(item_bytes));
-    const Bytes taken = left_.first(count * item_bytes);
-    left_ = left_.subspan(taken.size());
-    return taken;
-  }
+  /// They are valid until more is taken.
+  Bytes take(std::uint64_t count, std::uint64_t item_bytes);
 
-  [[nodiscard]] std::size_t left() const { return left_.size(); }
+  [[nodiscard]] std::uint64_t left() const { return left_; }
+
+  /// Throws bad_data unless this is the hash of the file's index, also of what was not taken.
+  void check_hash(std::uint64_t expected);
 
  private:
-  Bytes left_;
+  void check_left(std::uint64_t count, std::uint64_t item_bytes) const {
+    if (count > left_ / item_bytes)
+      throw_bad_index("ends early: " + std::to_string(left_) + " bytes left, expected " +
+                      std::to_string(count) + " times " + std::to_string(item_bytes));
+  }
+  void fill(MutableBytes out);
+  void read(MutableBytes out);
+
+  Bytes ready_;  // what was read and not taken
+  std::uint64_t left_;
+  const InputFile* file_ = nullptr;
+  std::uint64_t offset_ = 0;  // of what is read next
+  std::size_t piece_bytes_ = 0;
+  ByteBuffer piece_, taken_;
+  Xxh3Stream hash_;
 };
+
+/// Decodes the index of a file. Where its hash is another one, the error says that and not what it led to.
+template <class Decode>
+auto decode_file_index(IndexCursor cursor, std::uint64_t xxh3, const Decode& decode) {
+  try {
+    auto decoded = decode(cursor);
+    cursor.check_hash(xxh3);
+    return decoded;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::try_again) cursor.check_hash(xxh3);
+    throw;
+  }
+}
 
 /// Writes the table of a part's chunks.
 void append_chunks(ByteBuffer& bytes, const std::vector<StoredChunk>& chunks);

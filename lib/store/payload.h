@@ -46,12 +46,13 @@ class Payload {
   /// Writes its part of a spec, and reads it; throws bad_data.
   virtual void encode(PartSpecBytes& bytes) const = 0;
   virtual void decode(const PartSpecBytes& bytes) = 0;
-  /// Writes the index that stands beside the chunks; has room for a spec in front of it.
+  /// Writes the index that stands beside the chunks, with room for a spec in front of it; frees the samples
+  /// one field after the other.
   [[nodiscard]] virtual ByteBuffer encode_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                                                const PartSamples& samples) const = 0;
+                                                PartSamples samples) const = 0;
   /// Reads it into `contents`, whose spec was decoded before; throws bad_data, usage where it needs too much
   /// memory.
-  virtual void decode_index(Bytes index, const IndexLimits& limits, PartContents& contents) const = 0;
+  virtual void decode_index(IndexCursor& cursor, const IndexLimits& limits, PartContents& contents) const = 0;
 
   /// Throw bad_data: for a spec that the container cannot hold; samples other than the spec says; chunks that
   /// do not fit both, or a file of `file_bytes`.
@@ -93,8 +94,8 @@ class ImageSamples : public Payload {
   void encode(PartSpecBytes& bytes) const override;
   void decode(const PartSpecBytes& bytes) override;
   [[nodiscard]] ByteBuffer encode_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                                        const PartSamples& samples) const final;
-  void decode_index(Bytes index, const IndexLimits& limits, PartContents& contents) const final;
+                                        PartSamples samples) const final;
+  void decode_index(IndexCursor& cursor, const IndexLimits& limits, PartContents& contents) const final;
   void check_samples(const PartSpec& spec, const PartSamples& samples) const final;
   void check_alike(const std::string& path, const Payload& first, const std::string& first_path) const final;
 
@@ -163,8 +164,8 @@ class RowBlocks final : public Payload {
   void encode(PartSpecBytes& bytes) const override;
   void decode(const PartSpecBytes& bytes) override;
   [[nodiscard]] ByteBuffer encode_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                                        const PartSamples& samples) const override;
-  void decode_index(Bytes index, const IndexLimits& limits, PartContents& contents) const override;
+                                        PartSamples samples) const override;
+  void decode_index(IndexCursor& cursor, const IndexLimits& limits, PartContents& contents) const override;
   void check_spec(const PartSpec& spec, const Container& container) const override;
   void check_samples(const PartSpec& spec, const PartSamples& samples) const override;
   void check_raw_bytes(const StoredChunk& chunk, const PartSpec& spec,

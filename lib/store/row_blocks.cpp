@@ -238,7 +238,7 @@ void RowBlocks::decode(const PartSpecBytes& bytes) {
 
 /// It is compressed, because it is large compared to the rows.
 ByteBuffer RowBlocks::encode_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                                   const PartSamples& samples) const {
+                                   PartSamples samples) const {
   const Labels& labels = samples.labels;
   const bool numbers = !labels.values.empty() || spec.label_columns.size() > 1;
   IndexWriter index;
@@ -271,8 +271,9 @@ ByteBuffer RowBlocks::encode_index(const PartSpec& spec, const std::vector<Store
   return stored;
 }
 
-void RowBlocks::decode_index(Bytes compressed, const IndexLimits& limits, PartContents& contents) const {
-  const ByteBuffer bytes = expand_index(compressed, limits);
+void RowBlocks::decode_index(IndexCursor& compressed, const IndexLimits& limits,
+                             PartContents& contents) const {
+  const ByteBuffer bytes = expand_index(compressed.take(compressed.left(), 1), limits);
   IndexCursor cursor(bytes);
   const std::uint64_t chunk_count = cursor.number();
   const std::uint64_t sample_count = cursor.number();

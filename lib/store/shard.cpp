@@ -144,8 +144,8 @@ ShardHeader read_header(const InputFile& file) {
   return header;
 }
 
-/// Checks bounds, frame header and hash of the index before it is decoded.
-ByteBuffer read_index(const InputFile& file, const ShardHeader& header) {
+/// Checks bounds and frame header of the index before it is decoded.
+void check_index_frame(const InputFile& file, const ShardHeader& header) {
   const std::uint64_t room = file.byte_count() - std::min(header.index_offset, file.byte_count());
   if (room < kSkippableHeaderBytes ||
       header.index_bytes > std::min<std::uint64_t>(room - kSkippableHeaderBytes, UINT32_MAX))
@@ -154,12 +154,6 @@ ByteBuffer read_index(const InputFile& file, const ShardHeader& header) {
   file.read_at(header.index_offset, frame_header);
   if (frame_header != encode_index_frame_header(header.index_bytes))
     throw_bad_data("the index has another frame header");
-  ByteBuffer index(header.index_bytes);
-  file.read_at(header.index_offset + kSkippableHeaderBytes, index);
-  const std::uint64_t found = xxh3(index);
-  if (found != header.index_xxh3)
-    throw_bad_data("index: checksum " + hash_text(found) + ", expected " + hash_text(header.index_xxh3));
-  return index;
 }
 
 /// Throws bad_data unless chunks and index follow one another with only padding between them.
@@ -269,11 +263,16 @@ PartContents read_contents(const InputFile& file, std::uint64_t memory_bytes, bo
   const ShardHeader header = read_header(file);
   if (header.spec.holds_rows() && !takes_matrices) throw_bad_data("holds matrices, expected images");
   const Container& shard = container("shard");
-  PartContents contents;
-  contents.spec = header.spec;
-  check_part_spec(contents.spec, shard);
-  const ByteBuffer index = read_index(file, header);
-  header.spec.payload().decode_index(index, {file.byte_count(), memory_bytes}, contents);
+  check_index_frame(file, header);
+  PartContents contents = decode_file_index(
+      {file, header.index_offset + kSkippableHeaderBytes, header.index_bytes}, header.index_xxh3,
+      [&](IndexCursor& index) {
+        PartContents decoded;
+        decoded.spec = header.spec;
+        check_part_spec(decoded.spec, shard);
+        decoded.spec.payload().decode_index(index, {file.byte_count(), memory_bytes}, decoded);
+        return decoded;
+      });
   if (contents.samples.rows.size() != header.sample_count || contents.chunks.size() != header.chunk_count)
     throw_bad_data("the header's counts are not the index's");
   check_part_contents(contents, shard, file.byte_count());
@@ -334,8 +333,7 @@ class ShardWriter final : public ChunkWriter {
   }
 
   CompletePart complete(PartSamples samples) override {
-    ByteBuffer index = spec_.payload().encode_index(spec_, chunks_, samples);
-    samples = {};  // frees memory: the index has them
+    ByteBuffer index = spec_.payload().encode_index(spec_, chunks_, std::move(samples));
     if (index.size() > UINT32_MAX - kSkippableHeaderBytes)
       throw Error(ErrorCode::cannot_write, file_.path() + ": an index of " + std::to_string(index.size()) +
                                                " bytes, expected less than 4 GiB: make smaller parts");

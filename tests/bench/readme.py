@@ -12,7 +12,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = "build/release"
 NUMBER = r"\**([\d.,]*\d)"
-CROPS = r"{} +(\d+) us CPU an image"
+CROPS = r"{} +(\d+) us CPU an image, "
 
 
 @dataclasses.dataclass

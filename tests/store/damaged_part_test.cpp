@@ -3,11 +3,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "store/part.h"
+#include "store/part_index.h"
 #include "support/depth.h"
 #include "support/known_part_check.h"
 #include "support/temporary_folder.h"
@@ -112,6 +115,77 @@ TEST(DamagedPart, WithBytesBehindItsEndIsRefused) {
   for (const KnownPart& part : kParts) {
     const std::string bytes = part_bytes(path, part);
     EXPECT_EQ(outcome_of(path, bytes + std::string(5000, 'x'), part), ReadOutcome::refused);
+  }
+}
+
+/// Larger than the pieces that an index is read in.
+ByteBuffer large_index() {
+  ByteBuffer index(1'000'003);
+  std::minstd_rand random(3);
+  for (std::uint8_t& byte : index) byte = static_cast<std::uint8_t>(random() >> 8);
+  return index;
+}
+
+/// All bytes as a decoder takes them, few and many at a time.
+ByteBuffer taken_of(IndexCursor& cursor) {
+  ByteBuffer all;
+  const auto add = [&](Bytes bytes) { all.insert(all.end(), bytes.begin(), bytes.end()); };
+  const std::uint64_t number = cursor.number();
+  add(bytes_of(std::vector<std::uint64_t>{number}));
+  add(bytes_of(cursor.numbers<std::uint32_t>(70'001)));
+  add(cursor.take(3, 1));
+  add(bytes_of(cursor.numbers<std::uint8_t>(262'144)));
+  add(cursor.take(100'000, 4));
+  add(as_bytes(cursor.names({cursor.left()}, cursor.left()).text));
+  return all;
+}
+
+std::string error_of_index(const std::string& path, std::uint64_t byte_count, std::uint64_t hash,
+                           const std::function<int(IndexCursor&)>& decode) {
+  const InputFile file(path);
+  try {
+    decode_file_index(IndexCursor(file, 7, byte_count), hash, decode);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_data);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(DamagedPart, WithADamagedIndexSaysSoWhateverItsNumbersAre) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("file");
+  const ByteBuffer index = large_index();
+  const std::uint64_t hash = xxh3(index);
+  const auto write = [&](const ByteBuffer& bytes) {
+    std::ofstream(path, std::ios::binary) << "before:" << as_text(bytes) << "behind";
+  };
+  const auto take_all = [&](IndexCursor& cursor) { return taken_of(cursor) == index ? 0 : 1; };
+  const auto take_some = [](IndexCursor& cursor) {
+    return static_cast<int>(cursor.numbers<char>(300'000)[0]);
+  };
+  const auto refuse = [](IndexCursor& cursor) -> int {
+    throw_bad_data("number " + std::to_string(cursor.numbers<char>(9).size()));
+  };
+  const auto take_too_many = [](IndexCursor& cursor) -> int {
+    return cursor.numbers<double>(125'001)[0] > 0;
+  };
+
+  write(index);
+  const InputFile file(path);
+  EXPECT_EQ(decode_file_index(IndexCursor(file, 7, index.size()), hash, take_all), 0);
+  EXPECT_EQ(error_of_index(path, index.size(), hash, take_some), "");
+  EXPECT_EQ(error_of_index(path, index.size(), hash, refuse), "number 9");
+  EXPECT_NE(error_of_index(path, index.size(), hash, take_too_many).find("ends early"), std::string::npos);
+  for (const std::size_t at :
+       {std::size_t{0}, std::size_t{262'143}, std::size_t{262'144}, std::size_t{542'155}, index.size() - 1}) {
+    ByteBuffer damaged = index;
+    damaged[at] ^= 1;
+    write(damaged);
+    for (const std::function<int(IndexCursor&)>& decode :
+         std::vector<std::function<int(IndexCursor&)>>{take_all, take_some, refuse, take_too_many})
+      EXPECT_EQ(error_of_index(path, index.size(), hash, decode),
+                "index: checksum " + hash_text(xxh3(damaged)) + ", expected " + hash_text(hash));
   }
 }
 

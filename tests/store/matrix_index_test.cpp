@@ -31,7 +31,8 @@ PartContents decode(Bytes index, const IndexLimits& limits = {}) {
       .spec = rows_spec(), .chunks = {}, .samples = {}, .pieces = {}, .read_rows = {}, .trailer = {}};
   ByteBuffer compressed;
   encode_zstd({index}, 1, compressed);
-  contents.spec.payload().decode_index(compressed, limits, contents);
+  IndexCursor cursor(compressed);
+  contents.spec.payload().decode_index(cursor, limits, contents);
   return contents;
 }
 

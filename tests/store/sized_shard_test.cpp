@@ -75,7 +75,8 @@ std::string error_of_index(const std::function<void(PartContents&)>& change) {
   const std::size_t index_at = number(104) + kSkippableHeaderBytes, index_bytes = number(112);
   PartContents contents;
   contents.spec.samples.emplace<SizedSamples>();
-  contents.spec.payload().decode_index(Bytes(bytes).subspan(index_at, index_bytes), {}, contents);
+  IndexCursor cursor(Bytes(bytes).subspan(index_at, index_bytes));
+  contents.spec.payload().decode_index(cursor, {}, contents);
   change(contents);
   const ByteBuffer index =
       contents.spec.payload().encode_index(contents.spec, contents.chunks, contents.samples);

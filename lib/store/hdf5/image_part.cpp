@@ -157,17 +157,14 @@ void check_order(const std::vector<StoredChunk>& chunks) {
   }
 }
 
-PartContents decode_index(Bytes index, const Hdf5Trailer& trailer) {
+PartContents decode_index(IndexCursor& index, const Hdf5Trailer& trailer) {
   PartSpecBytes spec{};
-  if (index.size() < spec.size())
-    throw_bad_data("index: " + std::to_string(index.size()) + " bytes, expected at least " +
-                   std::to_string(spec.size()));
-  std::copy_n(index.begin(), spec.size(), spec.begin());
+  std::ranges::copy(index.take(spec.size(), 1), spec.begin());
   PartContents contents;
   contents.spec = decode_part_spec(trailer.kind, spec);
   contents.spec.hashes_samples = trailer.version == hdf5_format(true);
   check_part_spec(contents.spec, container("hdf5"));
-  contents.spec.payload().decode_index(index.subspan(spec.size()), {}, contents);
+  contents.spec.payload().decode_index(index, {}, contents);
   contents.samples.sizes.framed = false;
   check_part_contents(contents, container("hdf5"), trailer.hdf5_bytes);
   check_order(contents.chunks);
@@ -181,8 +178,10 @@ std::optional<PartContents> read_own_contents(const InputFile& input) {
   if (!trailer) return std::nullopt;
   if (trailer->kind == SampleKind::matrices)
     throw_bad_data(input.path() + ": holds matrices, expected images");
-  const ByteBuffer index = read_hdf5_index(input, *trailer);
-  return with_path(input.path(), [&] { return decode_index(index, *trailer); });
+  return with_path(input.path(), [&] {
+    return decode_file_index({input, trailer->hdf5_bytes, trailer->index_bytes}, trailer->index_xxh3,
+                             [&](IndexCursor& index) { return decode_index(index, *trailer); });
+  });
 }
 
 /// Rejects a user block, because addresses would then count from its end.
@@ -304,8 +303,7 @@ class ImagesWriter final : public ChunkWriter {
   CompletePart complete(PartSamples samples) override {
     finish_hdf5(samples);
     const PartSpecBytes spec = encode_part_spec(spec_);
-    ByteBuffer index = spec_.payload().encode_index(spec_, chunks_, samples);
-    samples = {};  // frees memory: the index has them
+    ByteBuffer index = spec_.payload().encode_index(spec_, chunks_, std::move(samples));
     index.insert(index.begin(), spec.begin(), spec.end());
     PendingFile& pending = output_.pending();
     append_hdf5_index(pending, hdf5_format(spec_.hashes_samples), spec_.payload().kind(), chunks_, index);

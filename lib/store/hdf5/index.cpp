@@ -122,13 +122,4 @@ void check_hdf5_hash(const InputFile& file, const Hdf5Trailer& trailer) {
                    hash_text(trailer.hdf5_xxh3));
 }
 
-ByteBuffer read_hdf5_index(const InputFile& file, const Hdf5Trailer& trailer) {
-  ByteBuffer index(trailer.index_bytes);
-  file.read_at(trailer.hdf5_bytes, index);
-  if (const std::uint64_t found = xxh3(index); found != trailer.index_xxh3)
-    throw_bad_data(file.path() + ": index: checksum " + hash_text(found) + ", expected " +
-                   hash_text(trailer.index_xxh3));
-  return index;
-}
-
 }  // namespace chunkhit

@@ -30,7 +30,4 @@ void append_hdf5_index(PendingFile& file, std::uint32_t version, SampleKind kind
 /// Compares the hash of the HDF5 file of a part without chunks; throws bad_data when it differs.
 void check_hdf5_hash(const InputFile& file, const Hdf5Trailer& trailer);
 
-/// Reads the index that a trailer tells of; throws bad_data when its hash differs.
-[[nodiscard]] ByteBuffer read_hdf5_index(const InputFile& file, const Hdf5Trailer& trailer);
-
 }  // namespace chunkhit
