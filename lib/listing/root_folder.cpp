@@ -283,12 +283,27 @@ void RootFolder::check_mounted(std::string_view missing_file) const {
   }
 }
 
+/// A store of links' targets that is not mounted has no such folder, or an empty one.
 bool RootFolder::lacks(std::string_view file) const {
-  const std::string below = in_form_of_entries(below_root(file));
-  struct stat entry {};
-  if (::fstatat(fd_.get(), below.c_str(), &entry, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT) return false;
-  const FileDescriptor fd(::openat(fd_.get(), parent_of(below).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  return fd.is_open();
+  constexpr int kMaxLinks = 40;  // as Linux follows at most
+  std::string below = in_form_of_entries(below_root(file));
+  for (int links = 0; links < kMaxLinks; ++links) {
+    struct stat entry {};
+    const std::string folder = parent_of(below);
+    if (::fstatat(fd_.get(), below.c_str(), &entry, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno != ENOENT) return false;
+      const FileDescriptor path(::openat(fd_.get(), folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+      if (links == 0 || !path.is_open()) return path.is_open();
+      const int entries = ::openat(fd_.get(), folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      return entries >= 0 && !is_empty_folder(entries);
+    }
+    std::array<char, PATH_MAX> target{};
+    const ssize_t size = ::readlinkat(fd_.get(), below.c_str(), target.data(), target.size());
+    if (size <= 0) return false;
+    const std::string_view to(target.data(), static_cast<std::size_t>(size));
+    below = to.starts_with('/') ? std::string(to) : folder + "/" + std::string(to);
+  }
+  return false;
 }
 
 // Reads one byte more than expected, so that a file that has grown is detected without another call.

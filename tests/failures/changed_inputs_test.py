@@ -164,6 +164,20 @@ def test_links_to_a_store_that_is_not_mounted_became_rejects(space):
     check("160 rows packed" in (text := run("pack-run", out)), text)
 
 
+def test_a_link_whose_target_was_deleted_made_each_run_of_its_plan_ask_for_another(space):
+    """The target's folder is there and holds others, so that its file system is mounted."""
+    root, out = space("dangling"), space("dangling-pack")
+    make_images(root, 160)
+    file, store = f"{root}/images/bee/00001.jpg", space("dangling-store")
+    os.makedirs(store)
+    os.rename(file, f"{store}/1.jpg")
+    os.symlink("1.jpg", f"{store}/link")
+    os.symlink(f"{store}/link", file)
+    run("pack-images", f"{root}/images", *SMALL, "--follow-symlinks", "-o", out, "--plan", 2)
+    os.remove(f"{store}/1.jpg")
+    check("159 of 160 rows packed, 1 rejected" in (text := run("pack-run", out)), text)
+
+
 def test_a_listed_file_whose_folder_went_away_is_no_reject(space):
     root, out = space("moved"), space("moved-pack")
     make_images(root, 160)
