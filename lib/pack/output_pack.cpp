@@ -151,17 +151,21 @@ std::string part_stem(std::uint64_t part_index) {
   return "part-" + digits;
 }
 
-void throw_resumable(const Error& error, std::size_t finished_parts) {
-  const std::string kept = finished_parts == 0   ? ""
-                           : finished_parts == 1 ? "1 finished part is kept; "
-                                                 : count_text(finished_parts) + " finished parts are kept; ";
+void throw_resumable(const Error& error, const FinishedParts& finished, std::uint64_t rows_left) {
+  const std::string kept = finished.count == 0   ? ""
+                           : finished.count == 1 ? "1 finished part is kept; "
+                                                 : count_text(finished.count) + " finished parts are kept; ";
+  const double row_bytes =
+      finished.rows == 0 ? 0 : static_cast<double>(finished.bytes) / static_cast<double>(finished.rows);
+  const std::string room =
+      row_bytes == 0 ? "room" : "room for about " + bytes_text(row_bytes * static_cast<double>(rows_left));
   const std::string_view what = error.what();
   const auto is_reason = [&](int reason) {
     return what.find(std::generic_category().message(reason)) != std::string_view::npos;
   };
   const std::string way_out = std::ranges::any_of(std::array{EACCES, EPERM, EROFS}, is_reason)
                                   ? "with permission to write"
-                                  : "with room";
+                                  : "with " + room;
   throw_cannot_write(error.what() + ("; " + kept) + way_out + " there, the same command resumes");
 }
 

@@ -64,8 +64,17 @@ struct CompleteRecord {
 /// server.
 void check_outside_packs(const std::string& output);
 
-/// Throws an error of writing parts again; it says what becomes of those that are finished.
-[[noreturn]] void throw_resumable(const Error& error, std::size_t finished_parts);
+/// How far a pack is that could not be written.
+struct FinishedParts {
+  std::size_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t rows = 0;
+  void add(const PartRecord& part) { *this = {count + 1, bytes + part.bytes, rows + part.rows}; }
+};
+
+/// Throws an error of writing parts again; it says what becomes of those that are finished, and which room
+/// the rows take that are left.
+[[noreturn]] void throw_resumable(const Error& error, const FinishedParts& finished, std::uint64_t rows_left);
 
 /// Throws usage where an input is a URL, and says how it becomes a file. `option` names it.
 void check_local_input(const char* option, const std::string& input);

@@ -235,10 +235,14 @@ void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
     // Rejects while listing say nothing of the file system: they are in front.
     if (error.code() == ErrorCode::too_many_rejects)
       check_mounted({rejects_.begin() + static_cast<std::ptrdiff_t>(task_.rejects.size()), rejects_.end()});
-    const auto finished =
-        std::ranges::count_if(slots, [](const PartSlot& slot) { return slot.record.has_value(); });
-    if (error.code() == ErrorCode::cannot_write) throw_resumable(error, static_cast<std::size_t>(finished));
-    throw;
+    if (error.code() != ErrorCode::cannot_write) throw;
+    FinishedParts finished;
+    std::uint64_t rows_left = 0;
+    for (const PartSlot& slot : slots) {
+      if (slot.record) finished.add(*slot.record);
+      if (!slot.record) rows_left += row_count(slot.part_index);
+    }
+    throw_resumable(error, finished, rows_left);
   }
   // Another process may have published a part first, whose record counts then: it may have rejected what this
   // one could read.
@@ -259,24 +263,33 @@ void PackWriter::pack_lane(Lanes& lanes) {
   const auto await_part = [&] {
     if (finishing.valid()) finishing_slot->record = finishing.get();
   };
-  for (std::size_t at = lanes.next++; at < lanes.missing.size(); at = lanes.next++) {
-    PartSlot& slot = *lanes.missing[at];
-    if (is_stopped(lanes)) interrupted_ = true;
-    if (interrupted_) break;
-    if (run_.plan() != nullptr && is_finished_now(slot)) continue;
-    // The other parts of a planned pack are written by other tasks.
-    const std::uint64_t full_parts = run_.plan() != nullptr ? 0 : lanes.missing.size() - 1 - at;
-    const std::uint64_t last_part = (run_.plan() != nullptr ? &slot : lanes.missing.back())->part_index;
-    const std::uint64_t rows_left = full_parts * plan_.part_samples + row_count(last_part);
-    pack_.check_space(needed_space(plan_, run_.context.sample, container_, rows_left));
-    std::unique_ptr<ChunkWriter> writer = create_part(slot.part_index, row_count(slot.part_index));
-    PartOutcome outcome = write_part(slot.part_index, lanes, *writer);
-    await_part();
-    check_mounted(outcome.record.rejects);
-    if (outcome.interrupted) interrupted_ = true;
-    if (outcome.interrupted) break;
-    finishing = finish_part(slot.part_index, std::move(writer), std::move(outcome));
-    finishing_slot = &slot;
+  try {
+    for (std::size_t at = lanes.next++; at < lanes.missing.size(); at = lanes.next++) {
+      PartSlot& slot = *lanes.missing[at];
+      if (is_stopped(lanes)) interrupted_ = true;
+      if (interrupted_) break;
+      if (run_.plan() != nullptr && is_finished_now(slot)) continue;
+      // The other parts of a planned pack are written by other tasks.
+      const std::uint64_t full_parts = run_.plan() != nullptr ? 0 : lanes.missing.size() - 1 - at;
+      const std::uint64_t last_part = (run_.plan() != nullptr ? &slot : lanes.missing.back())->part_index;
+      const std::uint64_t rows_left = full_parts * plan_.part_samples + row_count(last_part);
+      pack_.check_space(needed_space(plan_, run_.context.sample, container_, rows_left));
+      std::unique_ptr<ChunkWriter> writer = create_part(slot.part_index, row_count(slot.part_index));
+      PartOutcome outcome = write_part(slot.part_index, lanes, *writer);
+      await_part();
+      check_mounted(outcome.record.rejects);
+      if (outcome.interrupted) interrupted_ = true;
+      if (outcome.interrupted) break;
+      finishing = finish_part(slot.part_index, std::move(writer), std::move(outcome));
+      finishing_slot = &slot;
+    }
+  } catch (const Error&) {
+    try {
+      await_part();  // it is kept
+    } catch (const Error&) {
+      // The first error is the one to report.
+    }
+    throw;
   }
   if (--lanes.packing == 0 && !interrupted_) report_phase(PackProgress::Phase::finishing);
   await_part();

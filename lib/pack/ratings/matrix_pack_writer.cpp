@@ -161,8 +161,15 @@ MatrixPackReport MatrixPackWriter::write() {
     if (!interrupted_ && part_) finish_part();
     await_part();
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::cannot_write) throw_resumable(error, pack_.parts().size());
-    throw;
+    if (error.code() != ErrorCode::cannot_write) throw;
+    try {
+      await_part();  // it is kept
+    } catch (const Error&) {
+      // The first error is the one to report.
+    }
+    FinishedParts finished;
+    for (const PartRecord& part : pack_.parts()) finished.add(part);
+    throw_resumable(error, finished, rows_.row_count() - finished.rows);
   }
   MatrixPackReport report{.path = pack_.path(),
                           .rows = rows_.row_count(),
