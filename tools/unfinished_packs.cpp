@@ -54,7 +54,7 @@ void print_plan_status(const PlanStatus& status) {
   for (const std::string& file : status.begun) std::printf("begun      %s\n", printable_text(file).c_str());
   const std::string missing = task_list(status.missing_tasks);
   const std::string folder = printable_text(shell_word(status.path));
-  if (!missing.empty()) std::printf("missing    tasks %s, those that run now among them\n", missing.c_str());
+  if (!missing.empty()) std::printf("missing    tasks %s; some of them may be running\n", missing.c_str());
   if (status.rejected > status.max_rejected)
     std::printf(
         "next: too many images are rejected: repair them, then run the pack-images command without --plan\n");
