@@ -105,6 +105,9 @@ def test_packs_share_a_chart_and_the_rarest_values_have_images(masked, tmp_path)
     assert dict((int(value), caption) for value, caption in rare) == {
         value: f"{value}: in {count} mask{'s' * (count > 1)}" for value, count in counts.items()}
     assert rare[0][0] == "9"
+    best = {value: int(np.argmax([(mask == value).sum() for mask in masks])) for value in counts}
+    labels = dict(re.findall(r'<figure id="rare-mask-(\d+)-0-\d+">.*?pack #?(\d+)', page, re.DOTALL))
+    assert {value: int(labels[str(value)]) for value in counts} == best, "the image with the most pixels of the value"
     shutil.copytree(masked / "pack", tmp_path / "other")
     write_report([masked / "pack", tmp_path / "other"], tmp_path / "two.html", duplicates="none")
     section = (tmp_path / "two.html").read_text().split('<section id="masks">')[1].split("</section>")[0]
@@ -120,3 +123,27 @@ def test_a_pack_of_masks_has_masks_for_labels(masked, tmp_path):
     chunkhit.pack_images(tmp_path / "images", tmp_path / "pack", pair=tmp_path / "masks", sizes="own", progress=False)
     write_report(tmp_path / "pack", tmp_path / "report.html")
     assert "masks" in texts((tmp_path / "report.html").read_text()) and "0 classes" not in texts((tmp_path / "report.html").read_text())
+
+
+def test_findings_of_images_alone_show_them_without_masks(tmp_path):
+    """Masks lay over images that were accused as dark, and hid that they are."""
+    random = np.random.default_rng(3)
+    for number in range(40):
+        for kind in ("images", "masks"):
+            (tmp_path / kind / "one").mkdir(parents=True, exist_ok=True)
+        image = random.integers(0, 30 if number == 7 else 256, (24, 32, 3), np.uint8)
+        Image.fromarray(image).save(tmp_path / "images" / "one" / f"{number:02}.png")
+        mask = np.full((24, 32), 1, np.uint8)
+        mask[:4, :4] = 5 if number == 9 else 2
+        Image.fromarray(mask).save(tmp_path / "masks" / "one" / f"{number:02}.png")
+    chunkhit.pack_images(tmp_path / "images", tmp_path / "pack", pair=tmp_path / "masks", progress=False)
+    write_report(tmp_path / "pack", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    dark, = re.findall(r'<figure id="dark0-\d+".*?</figure>', page, re.DOTALL)
+    few, = re.findall(r'<figure id="few-mask-5-0-\d+".*?</figure>', page, re.DOTALL)
+    assert 'class="mask"' not in dark and 'class="mask"' in few
+    assert "values in fewer than 3 masks" in page.split('id="checks">')[1].split("</p>")[0]
+    write_report(tmp_path / "pack", tmp_path / "few.html", samples=20)
+    few = (tmp_path / "few.html").read_text()
+    assert "values in fewer than 3 masks, as there are fewer than 30" in few.split('id="unchecked">')[1].split("</p>")[0]
+    assert "values in fewer than 3 masks" not in few.split('id="checks">')[1].split("</p>")[0]

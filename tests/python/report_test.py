@@ -166,7 +166,7 @@ def test_warns_of_what_is_odd(page):
     assert f"train: a has 25 images, {SCRIPT} 2: more than 10 to 1" in found
     assert f"val: a has 11 images, {SCRIPT} 1: more than 10 to 1" in found
     assert [line.split(": ")[1] for line in warnings(page) if 'sampler="balanced"' in line] == ["train"]
-    assert "train: 3 of 30 rows were rejected, 10 %" in found
+    assert "train: 3 of 30 rows were rejected, 10 %; 1 of them: truncated: the data ends before the end chunk" in found
     assert "train and val have 1 image in common" in found
     assert "val: " not in "".join(line for line in warnings(page) if "rejected" in line)
 

@@ -32,8 +32,8 @@ def class_of(scan: ImageScan, sample: int) -> str:
 
 
 def finding_figures(scan: ImageScan, samples: Sequence[int], prefix: str) -> List[Figure]:
-    """Figures with their packs, numbers and labels."""
-    return [figure._replace(caption=f"{scan.name} {figure.caption}", label=figure.label or class_of(scan, int(sample)))
+    """Figures with their packs, numbers and labels, without the masks that would hide what is found."""
+    return [figure._replace(caption=f"{scan.name} {figure.caption}", label=figure.label or class_of(scan, int(sample)), mask="")
             for figure, sample in zip(figures_of(scan, samples, prefix, SIDE), samples)]
 
 

@@ -24,7 +24,6 @@ RUN = 16  # neighbors that are read together
 DUPLICATE_BYTES = 10_000_000_000  # of a pack's pixels, up to which all its images are compared
 NEAR_IMAGES = 200_000  # of all packs, up to which near-duplicates are looked for
 LABEL_IMAGES = 20_000  # of all packs, among which label errors are looked for
-NO_SAMPLE = np.iinfo(np.int64).max
 THUMB = 16  # pixels of a side of the thumbnails by which near-duplicates are confirmed
 DARK, LIGHT = 48.0, 208.0  # of 255: of nearly all pixels of an image that is nearly black, or white
 MAX_NORMAL = 0.5  # share of a pack's images from which on a look is its way
@@ -104,7 +103,7 @@ class ImageScan:
     sharpness: Array
     counts: Array  # (channels, 256)
     masks: Dict[str, Array]  # (3, 256) of each field of masks by its name, as mask_counts
-    first_with: Dict[str, Array]  # (256,) of each field of masks: the first sample with the value, -1 without
+    best_with: Dict[str, Array]  # (256,) of each field of masks: the sample with the most pixels of the value, 0 without
     hashes: Hashes
     probed: Array  # samples whose features are known, ascending
     features: Array  # float32 (n, FEATURES)
@@ -227,24 +226,28 @@ class Seen:
     features: List[Array]
     counts: Array  # (channels, 256): how many pixels have each value
     masks: Array  # (fields, 3, 256): sums of mask_counts
-    first_with: Array  # (fields, 256)
+    best_with: Array  # (fields, 256): samples
+    best_pixels: Array  # (fields, 256): theirs
 
     @staticmethod
     def nothing(channels: int, fields: int) -> "Seen":
         return Seen([], [], np.zeros((channels, 256), np.int64), np.zeros((fields, 3, 256), np.int64),
-                    np.full((fields, 256), NO_SAMPLE))
+                    np.zeros((fields, 256), np.int64), np.zeros((fields, 256), np.int64))
 
     def add(self, other: "Seen") -> None:
         self.glances += other.glances
         self.features += other.features
         self.counts += other.counts
         self.masks += other.masks
-        self.first_with = np.minimum(self.first_with, other.first_with)
+        is_better = other.best_pixels > self.best_pixels
+        self.best_with = np.where(is_better, other.best_with, self.best_with)
+        self.best_pixels = np.maximum(self.best_pixels, other.best_pixels)
 
     def add_mask(self, field: int, mask: Array, sample: int) -> None:
         found = mask_counts(mask)
         self.masks[field] += found
-        self.first_with[field, found[1] > 0] = np.minimum(self.first_with[field, found[1] > 0], sample)
+        self.best_with[field, found[0] > self.best_pixels[field]] = sample
+        self.best_pixels[field] = np.maximum(self.best_pixels[field], found[0])
 
 
 def read_images(dataset: ImageDataset, info: Dict[str, Any], looked: Array, probed: Array, hashes: Hashes, progress: Progress) -> Seen:
@@ -297,11 +300,10 @@ def scan_images(name: str, path: str, options: LookOptions) -> ImageScan:
     hashes = Hashes.room(hashed_samples(info, len(dataset), looked, options.duplicates), options.near_duplicates)
     progress = Progress(name, max(len(looked), len(hashes.samples)), options.on_progress)
     seen = read_images(dataset, info, looked, probed, hashes, progress)
-    first_with = np.where(seen.first_with == NO_SAMPLE, -1, seen.first_with)
     columns = {key: np.array([getattr(one, key) for one in seen.glances]) for key in Glance._fields}
     return ImageScan(
         name, path, info, class_names(info), dataset, labels, looked, np.stack([columns.pop("height"), columns.pop("width")], axis=1),
-        counts=seen.counts, masks=dict(zip(mask_names(info), seen.masks)), first_with=dict(zip(mask_names(info), first_with)),
+        counts=seen.counts, masks=dict(zip(mask_names(info), seen.masks)), best_with=dict(zip(mask_names(info), seen.best_with)),
         hashes=hashes, probed=probed, features=np.array(seen.features, np.float32).reshape(-1, FEATURES), **columns)
 
 

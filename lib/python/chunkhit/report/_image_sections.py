@@ -206,8 +206,17 @@ def reject_section(scans: Sequence[ImageScan]) -> Section:
         rejected, rows = scan.info.get("rejected", 0), scan.info.get("rows", 0)
         if rejected:
             section.warnings.append(f"{scan.name}: {rejected:,} of {counted(rows, 'row')} "
-                                    f"{'was' if rejected == 1 else 'were'} rejected, {share_text(rejected / rows)}")
+                                    f"{'was' if rejected == 1 else 'were'} rejected, {share_text(rejected / rows)}{main_reason(scan)}")
     return section
+
+
+def main_reason(scan: ImageScan) -> str:
+    """Behind a number of rejects: why, for the most of them. A server may not have their table."""
+    try:
+        reason = reasons_of(scan.path, "rejects", "reason")[0]
+    except (Error, IndexError):
+        return ""
+    return f": {shown(reason.text)}" if reason.rows == scan.info["rejected"] else f"; {reason.rows:,} of them: {shown(reason.text)}"
 
 
 def table_block(scan: ImageScan, table: str, column: str, what: str) -> Block:

@@ -9,8 +9,9 @@ from .._error import counted
 from .._figures import Figure, mask_colors
 from . import _charts as charts
 from ._charts import Series
+from ._contact_sheet import figures_of
+from ._image_findings import SIDE
 from ._image_scan import ImageScan
-from ._image_findings import finding_figures
 from ._page import LOST, Block, Finding, Row, Section, looked_at, share_text
 
 NAMES = {0: "0 (not colored)", 255: "255 (often: ignore)"}
@@ -31,7 +32,11 @@ def mask_sections(scans: Sequence[ImageScan]) -> List[Section]:
         section.findings = [finding for number, scan in enumerate(scans) if name in scan.masks for finding in mask_findings(scan, name, number)]
         sections.append(section)
     if sections:
-        sections[0].checks = [f"values in fewer than {RARE} masks, or in all of them alone"]
+        sections[0].checks = ["masks of one value alone"]
+        if any(len(scan.looked) >= ENOUGH for scan in scans if scan.masks):
+            sections[0].checks.append(f"values in fewer than {RARE} masks")
+        else:
+            sections[0].unchecked.append(f"values in fewer than {RARE} masks, as there are fewer than {ENOUGH}")
     return sections
 
 
@@ -78,15 +83,15 @@ def rare_blocks(scans: Sequence[ImageScan], name: str) -> List[Block]:
         return []
     figures = []
     for value in rare:
-        number, scan = next((at, scan) for at, scan in enumerate(scans) if scan.first_with[name][value] >= 0)
+        number, scan = next((at, scan) for at, scan in enumerate(scans) if scan.masks[name][0][value] > 0)
         figures.append(value_figure(scan, name, value, int(masks[value]), f"rare-{name}-{value}-{number}"))
     return [Block("Rarest values", "", figures=figures)]
 
 
 def value_figure(scan: ImageScan, name: str, value: int, masks: int, prefix: str) -> Figure:
-    """The first image whose mask has the value."""
-    figure = finding_figures(scan, [int(scan.first_with[name][value])], prefix)[0]
-    return figure._replace(caption=f"{value}: in {counted(masks, 'mask')}", label=figure.caption)
+    """The image whose mask has the most pixels of the value."""
+    figure = figures_of(scan, [int(scan.best_with[name][value])], prefix, SIDE)[0]
+    return figure._replace(caption=f"{value}: in {counted(masks, 'mask')}", label=f"{scan.name} {figure.caption}")
 
 
 def mask_findings(scan: ImageScan, name: str, number: int) -> List[Finding]:
