@@ -112,6 +112,7 @@ def test_packs_share_a_chart_and_the_rarest_values_have_images(masked, tmp_path)
     write_report([masked / "pack", tmp_path / "other"], tmp_path / "two.html", duplicates="none")
     section = (tmp_path / "two.html").read_text().split('<section id="masks">')[1].split("</section>")[0]
     assert "<h3>5 values</h3>" in section and section.count('class="bars') == 2
+    assert section.count('class="swatch"') == 2 * 4, "colors of the contact sheet; 0 has none"
     assert {"pack, of pixels", "other, of pixels", "pack, of masks", "other, of masks"} <= set(texts(f"<body>{section}"))
 
 

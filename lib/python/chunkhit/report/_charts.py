@@ -74,9 +74,10 @@ def css(color: str) -> str:
     return f"var(--{VARIABLES[color]})" if color in VARIABLES else color
 
 
-def bars(labels: Sequence[str], all_series: Sequence[Series], unit: str = "", links: Mapping[str, str] = {}) -> Bars:
+def bars(labels: Sequence[str], all_series: Sequence[Series], unit: str = "", links: Mapping[str, str] = {},
+         swatches: Mapping[str, str] = {}) -> Bars:
     """Bars with their numbers. Those of several packs are as long as their shares of the pack; with a unit, as the numbers. Labels with
-    an anchor in `links` lead there."""
+    an anchor in `links` lead there; those in `swatches` have a color beside them."""
     tables = [np.asarray(series.values, dtype=float) for series in all_series]
     is_shares = len(tables) > 1 and not unit
     lengths = [table / max(table.sum(), 1e-12) if is_shares else table for table in tables]
@@ -88,7 +89,7 @@ def bars(labels: Sequence[str], all_series: Sequence[Series], unit: str = "", li
                 css(series.color if isinstance(series.color, str) else series.color[row]))
             for series, table, length in zip(all_series, tables, lengths)]))
     names = [(series.name, css(series.color)) for series in all_series if isinstance(series.color, str)]
-    return Bars(names if len(names) > 1 else [], rows, links)
+    return Bars(names if len(names) > 1 else [], rows, links, {label: css(color) for label, color in swatches.items()})
 
 
 def check_fonts() -> None:

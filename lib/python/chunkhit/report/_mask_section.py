@@ -66,8 +66,10 @@ def masks_block(scans: Sequence[ImageScan], name: str, packs: Sequence[ImageScan
     labels = [NAMES.get(value, str(value)) for value in shown]
     shares = [(100 * counts[shown] / max(1, counts.sum()), 100 * masks[shown] / len(scan.looked))
               for scan in scans for counts, masks in [scan.masks[name][:2]]]
+    swatches = {label: mask_colors()[value] for label, value in zip(labels, shown) if value != 0}
     both = [charts.bars(labels, [Series(f"{scan.name}, {what}", found[at], charts.pack_color(packs.index(scan)))
-                                 for scan, found in zip(scans, shares)], " %") for at, what in enumerate(("of pixels", "of masks"))]
+                                 for scan, found in zip(scans, shares)], " %", swatches=swatches)
+            for at, what in enumerate(("of pixels", "of masks"))]
     left_out = f" The {SHOWN_VALUES} values of most pixels are shown." if len(values) > SHOWN_VALUES else ""
     note = "; ".join(f"{scan.name}: {looked_at(len(scan.looked), scan.total, 'mask').lower()}, {counted(int(scan.masks[name][2].sum()), 'mask')} "
                      "with one value in all pixels" for scan in scans)

@@ -24,6 +24,7 @@ class Bars(NamedTuple):
     names: Sequence[Tuple[str, str]]  #: of the series, with their colors; none where there is only one
     rows: Sequence[Tuple[str, Sequence[Bar]]]
     links: Mapping[str, str] = {}  #: anchors that labels lead to
+    swatches: Mapping[str, str] = {}  #: colors of labels that are colored elsewhere
 
 
 class Block(NamedTuple):
