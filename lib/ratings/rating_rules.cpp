@@ -388,6 +388,7 @@ CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
         "`duplicates` keep: " + std::to_string(store.rating_count()) +
         " ratings, at most 2^32 - 1 are packed at a time: pack parts of the users, and merge them");
   const std::uint64_t memory = store.spec().memory_bytes;
+  if (!store.is_spilled() && !store.has_room_for_rows(form, keeps_times)) store.spill();
   CleanRows rows(store.bucket_count(), store.is_spilled() ? store.spec().folder : std::string(), memory);
   MemoryBudget work(memory);
   const std::uint64_t work_of_thread =

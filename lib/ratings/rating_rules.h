@@ -93,8 +93,8 @@ class ValueError : public Error {
 
 /// Applies the rules for single users to all of `store`, which is emptied, and appends the steps that were
 /// asked for. Rows have the form that is asked for, and times where they have positions or `keeps_times`.
-/// They are kept in memory unless `store` was spilled. Throws DuplicateError, ValueError, cannot_write, and
-/// bad_data for 2^32 ratings that are all kept.
+/// They are kept in memory unless `store` was spilled, which it is where they do not fit. Throws
+/// DuplicateError, ValueError, cannot_write, and bad_data for 2^32 ratings that are all kept.
 [[nodiscard]] CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
                                    bool keeps_times, std::vector<PackStep>& steps);
 

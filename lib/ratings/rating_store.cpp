@@ -15,204 +15,6 @@
 namespace chunkhit {
 namespace {
 
-/// Fewer keys than this are sorted by comparison, which is then faster than counting digits.
-constexpr std::size_t kMinKeysToCount = 24;
-constexpr int kDigitBits = 8;
-constexpr std::size_t kDigits = 1 << kDigitBits;
-
-bool is_before(std::uint64_t a, std::uint64_t b) { return a >> 32 < b >> 32; }
-
-/// Copies the keys to `to` in the order of one digit, below `digit_end`; equal digits keep their order.
-void sort_by_digit(std::span<const std::uint64_t> from, int shift, std::size_t digit_end, std::uint64_t* to) {
-  // Counting sort: the counts become the offset at which each digit's keys begin.
-  std::array<std::uint32_t, kDigits> next{};
-  for (const std::uint64_t key : from) ++next[(key >> shift) % kDigits];
-  std::uint32_t sum = 0;
-  for (std::size_t digit = 0; digit < digit_end; ++digit) {
-    const std::uint32_t count = next[digit];
-    next[digit] = sum;
-    sum += count;
-  }
-  for (const std::uint64_t key : from) to[next[(key >> shift) % kDigits]++] = key;
-}
-
-template <class Numbers>
-MutableBytes room_for(std::uint64_t count, Numbers& values) {
-  values.resize(count);
-  return {reinterpret_cast<std::uint8_t*>(values.data()), count * sizeof(values[0])};
-}
-
-}  // namespace
-
-/// LSD radix sort by the upper 32 bits (the item). It is stable: equal items keep their order, as in
-/// stable_sort.
-void KeySort::sort(std::span<std::uint64_t> keys) {
-  if (std::is_sorted(keys.begin(), keys.end(), is_before)) return;
-  if (keys.size() < kMinKeysToCount || keys.size() > UINT32_MAX) {
-    std::stable_sort(keys.begin(), keys.end(), is_before);
-    return;
-  }
-  // Digits that all keys have in common need no pass.
-  std::uint64_t differing = 0;
-  std::uint64_t all = 0;
-  for (const std::uint64_t key : keys) {
-    differing |= key ^ keys[0];
-    all |= key;
-  }
-  other_.resize(std::max(other_.size(), keys.size()));
-  std::span<std::uint64_t> from = keys;
-  std::span<std::uint64_t> to(other_.data(), keys.size());
-  for (int shift = 32; shift < 64; shift += kDigitBits) {
-    if ((differing >> shift) % kDigits == 0) continue;
-    sort_by_digit(from, shift, (all >> shift) % kDigits + 1, to.data());
-    std::swap(from, to);
-  }
-  if (from.data() != keys.data()) std::copy(from.begin(), from.end(), keys.begin());
-}
-
-namespace {
-
-struct RowRange {
-  std::uint32_t first = 0;  ///< in the bucket
-  std::uint32_t count = 0;
-};
-
-/// A position in a row is the lower half of a sort key and has 32 bits.
-void check_lengths(const RatingRows& rows) {
-  for (std::size_t row = 0; row < rows.row_count(); ++row)
-    if (rows.indptr[row + 1] - rows.indptr[row] > UINT32_MAX)
-      throw_bad_data("user number " + std::to_string(rows.first_user + row) + ": more than 2^32 - 1 ratings");
-}
-
-/// Writes each record to the next free position of its user's row, so that rows are in the input's order;
-/// `rows.indptr` has been counted by an earlier scan. Returns the largest item.
-std::uint32_t scatter_rows(const RecordScan& scan, RecordFields fields, RowRange range, RatingRows& rows) {
-  const std::uint64_t nnz = rows.indptr.back();
-  rows.items.resize(nnz);
-  if (fields.values) rows.values.resize(nnz);
-  if (fields.times) rows.times.resize(nnz);
-  std::vector<std::uint64_t> next(rows.indptr.begin(), rows.indptr.end() - 1);
-  std::uint32_t largest_item = 0;
-  // Copies, which the numbers that are written cannot change.
-  const auto write = [&next, range, fields, items = rows.items.data(), values = rows.values.data(),
-                      times = rows.times.data()](Bytes piece, std::uint32_t largest) {
-    for (std::size_t at = 0; at < piece.size(); at += record_bytes(fields.times)) {
-      const std::uint8_t* record = piece.data() + at;
-      const std::uint32_t row = load_little<std::uint16_t>(record) - range.first;
-      // The subtraction wraps for users before the range, so that one comparison rejects both sides.
-      if (row >= range.count) continue;
-      const std::uint64_t to = next[row]++;
-      items[to] = load_little<std::uint32_t>(record + kRecordItemAt);
-      largest = std::max(largest, items[to]);
-      if (fields.values) values[to] = load_little<float>(record + kRecordValueAt);
-      if (fields.times) times[to] = load_little<std::int64_t>(record + kRecordTimeAt);
-    }
-    return largest;
-  };
-  scan([&](Bytes piece) { largest_item = write(piece, largest_item); });
-  return largest_item;
-}
-
-/// Detects rows that have an item twice. Most rows have none and need no sort in RowForm::as_they_came.
-class RepeatFinder {
- public:
-  /// Keeps the last row of each item, unless that table would be far larger than the rows themselves.
-  RepeatFinder(std::uint32_t largest_item, std::uint64_t nnz) {
-    if (largest_item / kMaxItemsOfRating < nnz) last_rows_.resize(std::size_t{largest_item} + 1);
-  }
-  /// Returns true if an item may repeat, in particular always when there is no table.
-  [[nodiscard]] bool may_repeat(std::span<const std::uint32_t> items) {
-    if (last_rows_.empty()) return true;
-    ++row_;
-    bool repeats = false;
-    for (const std::uint32_t item : items) repeats |= std::exchange(last_rows_[item], row_) == row_;
-    return repeats;
-  }
-
- private:
-  static constexpr std::size_t kMaxItemsOfRating = 4;
-  std::vector<std::uint32_t> last_rows_;  ///< by item: the row's number, from 1
-  std::uint32_t row_ = 0;
-};
-
-/// Sorts rows by item; equal items stay in the order of the input. Keeps buffers.
-class RowSorter {
- public:
-  explicit RowSorter(RatingRows& rows) : rows_(rows) {}
-  /// Sorts the entries [begin, end) of one row.
-  void sort(std::uint64_t begin, std::uint64_t end) {
-    const auto items = std::span(rows_.items).subspan(begin, end - begin);
-    if (std::ranges::is_sorted(items)) return;
-    keys_.resize(items.size());
-    for (std::size_t at = 0; at < items.size(); ++at) keys_[at] = std::uint64_t{items[at]} << 32 | at;
-    sorter_.sort(keys_);
-    for (std::size_t at = 0; at < items.size(); ++at) items[at] = static_cast<std::uint32_t>(keys_[at] >> 32);
-    reorder(rows_.values, begin, values_);
-    reorder(rows_.times, begin, times_);
-    reorder(rows_.positions, begin, positions_);
-  }
-
- private:
-  template <class Numbers>
-  void reorder(Numbers& numbers, std::uint64_t begin, Numbers& before) {
-    if (numbers.empty()) return;
-    const auto of_row = std::span(numbers).subspan(begin, keys_.size());
-    before.assign(of_row.begin(), of_row.end());
-    for (std::size_t at = 0; at < of_row.size(); ++at)
-      of_row[at] = before[static_cast<std::uint32_t>(keys_[at])];
-  }
-
-  RatingRows& rows_;
-  KeySort sorter_;
-  RatingRows::Numbers<std::uint64_t> keys_;  ///< item · 2^32 + position in the row
-  RatingRows::Numbers<float> values_;
-  RatingRows::Numbers<std::int64_t> times_;
-  RatingRows::Numbers<std::uint32_t> positions_;
-};
-
-/// Sorts each row by item if its form requires it, and notes where its entries were.
-void sort_rows(RowForm form, std::uint32_t largest_item, RatingRows& rows) {
-  std::optional<RepeatFinder> repeats;
-  if (form == RowForm::as_they_came || form == RowForm::came_with_positions)
-    repeats.emplace(largest_item, rows.nnz());
-  if (form == RowForm::with_positions || form == RowForm::came_with_positions)
-    rows.positions.resize(rows.nnz());
-  RowSorter sorter(rows);
-  for (std::size_t row = 0; row < rows.row_count(); ++row) {
-    const std::uint64_t begin = rows.indptr[row];
-    const std::uint64_t end = rows.indptr[row + 1];
-    if (!rows.positions.empty())
-      std::iota(rows.positions.begin() + static_cast<std::ptrdiff_t>(begin),
-                rows.positions.begin() + static_cast<std::ptrdiff_t>(end), 0u);
-    if (!repeats || repeats->may_repeat(rows.row(row).items)) sorter.sort(begin, end);
-  }
-}
-
-}  // namespace
-
-/// Counts the records of each user and sums them up to CSR row pointers: `count` + 1 numbers.
-std::vector<std::uint64_t> count_records(const RecordScan& scan, bool has_times, std::uint32_t first,
-                                         std::uint32_t count) {
-  std::vector<std::uint64_t> indptr(count + 1);
-  scan([&](Bytes piece) {
-    for (std::size_t at = 0; at < piece.size(); at += record_bytes(has_times)) {
-      const std::uint32_t row = load_little<std::uint16_t>(piece.data() + at) - first;
-      if (row < count) ++indptr[row + 1];
-    }
-  });
-  for (std::size_t row = 0; row < count; ++row) indptr[row + 1] += indptr[row];
-  return indptr;
-}
-
-void rows_of_records(const RecordScan& scan, RecordFields fields, std::uint32_t first, std::uint32_t count,
-                     RatingRows& rows) {
-  rows.indptr = count_records(scan, fields.times, first, count);
-  check_lengths(rows);
-  sort_rows(fields.form, scatter_rows(scan, fields, {first, count}, rows), rows);
-}
-
-namespace {
-
 static_assert(kBucketUsers <= 65'536, "a record has 16 bits for a user");
 
 /// Small enough that many users with few ratings do not fill the memory with empty pages.
@@ -229,6 +31,12 @@ constexpr std::uint64_t kMinSpillBytes = 32 << 10;
 
 std::uint32_t largest(std::span<const std::uint32_t> numbers) {
   return *std::max_element(numbers.begin(), numbers.end());
+}
+
+template <class Numbers>
+MutableBytes room_for(std::uint64_t count, Numbers& values) {
+  values.resize(count);
+  return {reinterpret_cast<std::uint8_t*>(values.data()), count * sizeof(values[0])};
 }
 
 }  // namespace
@@ -253,41 +61,87 @@ void RatingStore::append(std::span<const std::uint32_t> users, std::span<const s
   reach_user(largest(users));
   item_count_ = std::max(item_count_, largest(items) + 1);
   rating_count_ += users.size();
-  timed ? append_records<true>(users, items, values, times)
-        : append_records<false>(users, items, values, times);
+  if (!is_wide_ && (largest(items) >> kNarrowItemBits != 0 || !fits_narrow(values, users.size()))) widen();
+  if (is_wide_)
+    timed ? append_records<true, true>(users, items, values, times)
+          : append_records<true, false>(users, items, values, times);
+  else
+    timed ? append_records<false, true>(users, items, values, times)
+          : append_records<false, false>(users, items, values, times);
 }
 
-/// The template parameter keeps the test for times out of the loop, which runs once for each rating. Where
-/// the input is grouped by user, the bucket's cursor stays in a register.
-template <bool kTimes>
+/// Finds the codes of the values of `count` ratings.
+bool RatingStore::fits_narrow(std::span<const float> values, std::size_t count) {
+  constexpr std::array<float, 1> kOne{1};
+  block_codes_.clear();
+  if (!codes_.encode(values.empty() ? kOne : values, block_codes_)) return false;
+  if (values.empty()) block_codes_.resize(count, block_codes_[0]);
+  return true;
+}
+
+/// The template parameters keep the layout out of the loop, which runs once for each rating. Where the input
+/// is grouped by user, the bucket's cursor stays in a register.
+template <bool kWide, bool kTimes>
 void RatingStore::append_records(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
                                  std::span<const float> values, std::span<const std::int64_t> times) {
   std::size_t bucket = users[0] / kBucketUsers;
   Cursor cursor = cursors_[bucket];
-  std::size_t first = 0;  // rating of the bucket that is not counted yet
-  const auto leave = [&](std::size_t end) {
-    cursors_[bucket] = cursor;
-    buckets_[bucket].rating_count += end - first;
-    first = end;
-  };
   for (std::size_t index = 0; index < users.size(); ++index) {
     if (users[index] / kBucketUsers != bucket) {
-      leave(index);
+      cursors_[bucket] = cursor;
       bucket = users[index] / kBucketUsers;
       cursor = cursors_[bucket];
     }
     if (cursor.at == cursor.end) {
-      leave(index);
+      cursors_[bucket] = cursor;
       add_page(bucket);
       cursor = cursors_[bucket];
     }
-    store_little(cursor.at, static_cast<std::uint16_t>(users[index] % kBucketUsers));
-    store_little(cursor.at + kRecordItemAt, items[index]);
-    store_little(cursor.at + kRecordValueAt, values.empty() ? 1.0F : values[index]);
-    if constexpr (kTimes) store_little(cursor.at + kRecordTimeAt, times[index]);
-    cursor.at += record_bytes(kTimes);
+    RatingRecord rating{.user = users[index] % kBucketUsers, .item = items[index]};
+    if constexpr (kWide)
+      rating.value = values.empty() ? 1.0F : values[index];
+    else
+      rating.code = block_codes_[index];
+    if constexpr (kTimes) rating.time = times[index];
+    write_record<kWide, kTimes>(rating, cursor.at);
+    cursor.at += RecordLayout{kWide, kTimes}.bytes();
   }
-  leave(users.size());
+  cursors_[bucket] = cursor;
+}
+
+/// Rewrites the records in memory as wide ones, once a rating came that no narrow record can hold. They are
+/// spilled instead where wide ones would pass the limit.
+void RatingStore::widen() {
+  const RecordLayout narrow = layout();
+  if (page_bytes_ > 0 && (is_spilled() || wide_page_bytes() + table_bytes_ > spec_.memory_bytes)) spill();
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) close_page(bucket);
+  is_wide_ = true;
+  const std::size_t wide_bytes = layout().bytes();
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    const std::vector<Page> pages = std::exchange(buckets_[bucket].pages, {});
+    Cursor& cursor = cursors_[bucket];
+    for (const Page& page : pages) {
+      buckets_[bucket].rating_count -= page.used_bytes / narrow.bytes();
+      page_bytes_ -= page.allocated_bytes + kPageOverhead;
+      RecordPiece{{page.bytes.get(), page.used_bytes}, narrow}.for_each([&](RatingRecord rating) {
+        if (cursor.at == cursor.end) put_page(bucket, next_page_bytes());
+        rating.value = codes_.value(rating.code);
+        has_times_ ? write_record<true, true>(rating, cursor.at)
+                   : write_record<true, false>(rating, cursor.at);
+        cursor.at += wide_bytes;
+      });
+    }
+  }
+}
+
+/// Memory of all pages, were they rewritten; only before the first spill.
+std::uint64_t RatingStore::wide_page_bytes() const {
+  const std::size_t page = next_page_bytes();
+  const std::uint64_t ratings = page / RecordLayout{true, has_times_}.bytes();
+  std::uint64_t pages = 0;
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket)
+    pages += (ratings_in(bucket) + ratings - 1) / ratings;
+  return pages * (page + kPageOverhead);
 }
 
 /// Adds buckets up to the one of user `largest`.
@@ -309,20 +163,53 @@ std::size_t RatingStore::next_page_bytes() const {
 void RatingStore::add_page(std::size_t bucket) {
   const std::size_t bytes = next_page_bytes();
   if (page_bytes_ + table_bytes_ + bytes > spec_.memory_bytes && page_bytes_ >= kMinSpillBytes) spill();
-  // A page holds whole records only; the bytes that remain at its end stay unused.
-  const std::size_t record = record_bytes(has_times_);
-  const auto used = static_cast<std::uint32_t>(bytes / record * record);
-  buckets_[bucket].pages.push_back({std::make_unique_for_overwrite<std::uint8_t[]>(bytes), used});
+  put_page(bucket, bytes);
+}
+
+/// A page holds whole records only; the bytes that remain at its end stay unused.
+void RatingStore::put_page(std::size_t bucket, std::size_t bytes) {
+  close_page(bucket);
+  const std::size_t record = layout().bytes();
+  buckets_[bucket].pages.push_back({std::make_unique_for_overwrite<std::uint8_t[]>(bytes), bytes, 0});
   page_bytes_ += bytes + kPageOverhead;
   std::uint8_t* const begin = buckets_[bucket].pages.back().bytes.get();
-  cursors_[bucket] = {begin, begin + used};
+  cursors_[bucket] = {begin, begin + bytes / record * record};
+}
+
+/// Counts the records of a bucket's last page, to which nothing is added from now on.
+void RatingStore::close_page(std::size_t bucket) {
+  Cursor& cursor = cursors_[bucket];
+  if (cursor.at == nullptr) return;
+  Page& page = buckets_[bucket].pages.back();
+  page.used_bytes = static_cast<std::uint32_t>(cursor.at - page.bytes.get());
+  buckets_[bucket].rating_count += page.used_bytes / layout().bytes();
+  cursor = {};
+}
+
+std::uint64_t RatingStore::ratings_in(std::size_t bucket) const {
+  const Bucket& of = buckets_[bucket];
+  const std::uint8_t* const at = cursors_[bucket].at;
+  const std::size_t open_bytes =
+      at == nullptr ? 0 : static_cast<std::size_t>(at - of.pages.back().bytes.get());
+  return of.rating_count + open_bytes / layout().bytes();
+}
+
+/// Counts records and rows together: the allocator may keep the memory of records that are freed. Narrow ones
+/// may take what wide ones and their rows take at most, which is 22 bytes a rating where the limit counts 10.
+bool RatingStore::has_room_for_rows(RowForm form, bool keeps_times) const {
+  const bool has_positions = form == RowForm::with_positions || form == RowForm::came_with_positions;
+  const bool has_times = has_times_ && (keeps_times || form == RowForm::with_positions);
+  const std::uint64_t row_bytes = sizeof(std::uint32_t) + (has_values_ ? sizeof(float) : 0) +
+                                  (has_positions ? sizeof(std::uint32_t) : 0) +
+                                  (has_times ? sizeof(std::int64_t) : 0);
+  return (layout().bytes() + row_bytes) * rating_count_ <= spec_.memory_bytes / 10 * 22;
 }
 
 /// Writes all pages to the file, bucket by bucket. `ends` is a prefix sum over the buckets, so that a
 /// bucket's records of this spill are one contiguous range of the file.
 void RatingStore::spill() {
   if (file_ == nullptr) file_ = std::make_unique<SpillFile>(spec_.folder);
-  Spill spilled;
+  Spill spilled{.offset = 0, .layout = layout(), .ends = {}};
   spilled.ends.reserve(buckets_.size());
   ByteBuffer block;
   std::uint64_t end = 0;
@@ -333,13 +220,13 @@ void RatingStore::spill() {
     block.clear();
   };
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    close_page(bucket);
     for (const Bytes page : records_in_memory(bucket)) {
       block.insert(block.end(), page.begin(), page.end());
       end += page.size();
       if (block.size() >= kSpillBlockBytes) write();
     }
     buckets_[bucket].pages = std::vector<Page>();
-    cursors_[bucket] = {};
     spilled.ends.push_back(end);
   }
   if (!block.empty()) write();
@@ -351,8 +238,8 @@ void RatingStore::spill() {
 std::vector<Bytes> RatingStore::records_in_memory(std::size_t bucket) const {
   std::vector<Bytes> pieces;
   for (const Page& page : buckets_[bucket].pages) pieces.emplace_back(page.bytes.get(), page.used_bytes);
-  // The last page is still being filled: it ends at the write cursor.
-  if (!pieces.empty()) {
+  // The last page may still be filled: it ends at the write cursor then.
+  if (cursors_[bucket].at != nullptr) {
     const std::uint8_t* const last = pieces.back().data();
     pieces.back() = {last, static_cast<std::size_t>(cursors_[bucket].at - last)};
   }
@@ -360,28 +247,27 @@ std::vector<Bytes> RatingStore::records_in_memory(std::size_t bucket) const {
 }
 
 // Shows a bucket's records in pieces; those of the file a block at a time, however many there are.
-void RatingStore::scan(std::size_t bucket, const std::function<void(Bytes)>& visit) const {
-  // A multiple of the record size, so that no record is divided between two blocks.
-  const std::size_t block_bytes = kSpillBlockBytes / record_bytes(has_times_) * record_bytes(has_times_);
+void RatingStore::scan(std::size_t bucket, const std::function<void(RecordPiece)>& visit) const {
   ByteBuffer block;
   for (const Spill& spill : spills_) {
     if (bucket >= spill.ends.size()) continue;
+    // A multiple of the record size, so that no record is divided between two blocks.
+    const std::size_t block_bytes = kSpillBlockBytes / spill.layout.bytes() * spill.layout.bytes();
     std::uint64_t at = bucket == 0 ? 0 : spill.ends[bucket - 1];
     while (at < spill.ends[bucket]) {
       block.resize(std::min<std::uint64_t>(block_bytes, spill.ends[bucket] - at));
       file_->read_at(spill.offset + at, block);
       at += block.size();
-      visit(block);
+      visit({block, spill.layout});
     }
   }
-  for (const Bytes page : records_in_memory(bucket)) visit(page);
+  for (const Bytes page : records_in_memory(bucket)) visit({page, layout()});
 }
 
 std::vector<std::uint64_t> RatingStore::count_ratings(std::size_t bucket) const {
   const std::uint64_t first = std::uint64_t{bucket} * kBucketUsers;
   const std::uint64_t count = std::min<std::uint64_t>(kBucketUsers, user_count_ - first);
-  return count_records([&](const auto& visit) { scan(bucket, visit); }, has_times_, 0,
-                       static_cast<std::uint32_t>(count));
+  return count_records([&](const auto& visit) { scan(bucket, visit); }, 0, static_cast<std::uint32_t>(count));
 }
 
 std::uint64_t RatingStore::work_bytes_of_rating() const {
@@ -405,14 +291,23 @@ std::vector<std::uint32_t> RatingStore::cut_bucket(std::size_t bucket, std::uint
 
 RatingRows RatingStore::rows(std::uint32_t first_user, std::uint32_t end_user, RowForm form) const {
   const std::size_t bucket = first_user / kBucketUsers;
-  ByteBuffer kept;  // a scan is called twice: most buckets are read once
-  const bool keeps = is_spilled() && ratings_in(bucket) * record_bytes(has_times_) <= kSpillBlockBytes;
-  if (keeps) scan(bucket, [&](Bytes piece) { kept.insert(kept.end(), piece.begin(), piece.end()); });
-  const RecordScan show = [&](const auto& visit) { keeps ? visit(kept) : scan(bucket, visit); };
+  // A scan is called twice: most buckets are read once. Narrow records were spilled before wide ones.
+  std::array<ByteBuffer, 2> kept;
+  const std::uint64_t bytes = ratings_in(bucket) * layout().bytes();
+  const bool keeps = is_spilled() && bytes <= kSpillBlockBytes;
+  if (keeps)
+    scan(bucket, [&](RecordPiece piece) {
+      ByteBuffer& to = kept[piece.layout.is_wide ? 1 : 0];
+      to.insert(to.end(), piece.bytes.begin(), piece.bytes.end());
+    });
+  const RecordScan show = [&](const auto& visit) {
+    if (!keeps) return scan(bucket, visit);
+    for (const bool is_wide : {false, true}) visit({kept[is_wide ? 1 : 0], {is_wide, has_times_}});
+  };
   RatingRows rows;
   rows.first_user = first_user;
-  rows_of_records(show, {has_times_, has_values_, form}, first_user % kBucketUsers, end_user - first_user,
-                  rows);
+  rows_of_records(show, {has_times_, has_values_, form, &codes_}, first_user % kBucketUsers,
+                  end_user - first_user, rows);
   return rows;
 }
 
@@ -421,7 +316,10 @@ RatingRows RatingStore::bucket(std::size_t index, RowForm form) const {
   return rows(first, first + std::min(kBucketUsers, user_count_ - first), form);
 }
 
-void RatingStore::drop(std::size_t index) { buckets_[index].pages = std::vector<Page>(); }
+void RatingStore::drop(std::size_t index) {
+  close_page(index);
+  buckets_[index].pages = std::vector<Page>();
+}
 
 CleanRows::CleanRows(std::size_t bucket_count, const std::string& spill_folder, std::uint64_t work_bytes)
     : bucket_count_(bucket_count) {

@@ -1,5 +1,4 @@
-// Ratings gathered by user: their rows, their records in a file, and a store in memory up to a budget, then
-// in a file.
+// Stores of ratings by user: in memory up to a budget, then in a file.
 #pragma once
 
 #include <cstddef>
@@ -13,92 +12,9 @@
 #include "base/bytes.h"
 #include "base/memory_budget.h"
 #include "base/spill_file.h"
+#include "ratings/rating_rows.h"
 
 namespace chunkhit {
-
-/// How a row lies.
-enum class RowForm {
-  ascending,            ///< sorted by item; equal ones in the input's order
-  with_positions,       ///< the same, with positions
-  as_they_came,         ///< input order; ascending where an item occurs twice
-  came_with_positions,  ///< the same, with positions
-};
-
-/// Views one user's ratings. Vectors that are there are as long as `items`.
-struct RatingRow {
-  std::uint32_t user = 0;
-  std::span<const std::uint32_t> items;
-  std::span<const float> values;             ///< empty: every value is 1
-  std::span<const std::int64_t> times;       ///< empty: not kept
-  std::span<const std::uint32_t> positions;  ///< among the user's ratings in the input; empty: not kept
-};
-
-/// Owns the rows of consecutive users.
-struct RatingRows {
-  template <class T>
-  using Numbers = std::vector<T, UnwrittenAllocator<T>>;
-  std::uint32_t first_user = 0;
-  std::vector<std::uint64_t> indptr{0};  ///< row r has the entries [indptr[r], indptr[r + 1])
-  Numbers<std::uint32_t> items;          ///< items of each row in the order of a RowForm
-  Numbers<float> values;                 ///< empty: every value is 1
-  Numbers<std::int64_t> times;           ///< empty: not kept
-  Numbers<std::uint32_t> positions;      ///< among the user's ratings in the input; empty: not kept
-  [[nodiscard]] std::size_t row_count() const { return indptr.size() - 1; }
-  [[nodiscard]] std::size_t nnz() const { return items.size(); }
-  [[nodiscard]] RatingRow row(std::size_t index) const {
-    const std::size_t from = indptr[index];
-    const std::size_t count = indptr[index + 1] - from;
-    const auto part = [&](const auto& all) {
-      return all.empty() ? std::span(all) : std::span(all).subspan(from, count);
-    };
-    return {first_user + static_cast<std::uint32_t>(index), part(items), part(values), part(times),
-            part(positions)};
-  }
-};
-
-/// Sorts keys by their upper 32 bits; keys with equal ones stay in their order. Keeps a buffer, so each
-/// thread has its own.
-class KeySort {
- public:
-  void sort(std::span<std::uint64_t> keys);
-
- private:
-  std::vector<std::uint64_t> other_;
-};
-
-// A record: u16 user in the bucket, u32 item, f32 value, then i64 time where times are kept.
-inline constexpr std::size_t kRecordItemAt = 2;
-inline constexpr std::size_t kRecordValueAt = 6;
-inline constexpr std::size_t kRecordTimeAt = 10;
-
-/// Bytes of a record.
-[[nodiscard]] constexpr std::size_t record_bytes(bool has_times) {
-  return has_times ? kRecordTimeAt + sizeof(std::int64_t) : kRecordTimeAt;
-}
-
-/// Memory that a rating takes while rows are made: keys that are sorted, then the row itself.
-inline constexpr std::uint64_t kRowWorkBytes = 8 + 8 + 4 + (4 + 4 + 4);
-inline constexpr std::uint64_t kTimedRowWorkBytes = kRowWorkBytes + 8 + 8;
-
-/// Fields of the records, and the form wanted of the rows.
-struct RecordFields {
-  bool times = false;   ///< there are times, in records and rows
-  bool values = false;  ///< wanted
-  RowForm form = RowForm::ascending;
-};
-
-/// Shows a bucket's records to its argument in the input's order, whole records at a time; is called twice.
-using RecordScan = std::function<void(const std::function<void(Bytes)>&)>;
-
-/// Counts the ratings of each of the users [first, first + count) of a bucket, as an indptr.
-[[nodiscard]] std::vector<std::uint64_t> count_records(const RecordScan& scan, bool has_times,
-                                                       std::uint32_t first, std::uint32_t count);
-
-/// Makes rows of the records of the users [first, first + count) of a bucket; `rows.first_user` is the
-/// caller's. Takes at most kRowWorkBytes a rating, kTimedRowWorkBytes where there are times. Throws bad_data
-/// when a user has 2^32 ratings.
-void rows_of_records(const RecordScan& scan, RecordFields fields, std::uint32_t first, std::uint32_t count,
-                     RatingRows& rows);
 
 /// How ratings are kept.
 struct RatingStoreSpec {
@@ -108,12 +24,9 @@ struct RatingStoreSpec {
   bool keeps_times = false;
 };
 
-/// Users whose ratings are kept together, and read at one time.
-inline constexpr std::uint32_t kBucketUsers = 1024;
-
 /// Takes ratings in the input's order and gives them back as rows, 1,024 users (a bucket) at a time. Needs
-/// 10 bytes a rating, 18 with times, and 16 KiB a bucket, less where many buckets share little memory; users'
-/// numbers should have no large gaps.
+/// 5 bytes a rating, 10 where there are more than 256 values or 2^22 items, 8 more with times, and 16 KiB a
+/// bucket, less where many buckets share little memory; users' numbers should have no large gaps.
 class RatingStore {
  public:
   explicit RatingStore(RatingStoreSpec spec);
@@ -139,7 +52,9 @@ class RatingStore {
   [[nodiscard]] std::vector<std::uint32_t> cut_bucket(std::size_t bucket, std::uint64_t bytes) const;
   /// Bytes that making rows takes for a rating.
   [[nodiscard]] std::uint64_t work_bytes_of_rating() const;
-  [[nodiscard]] std::uint64_t ratings_in(std::size_t bucket) const { return buckets_[bucket].rating_count; }
+  [[nodiscard]] std::uint64_t ratings_in(std::size_t bucket) const;
+  /// Whether rows of a form fit into memory beside the records that they are made of.
+  [[nodiscard]] bool has_room_for_rows(RowForm form, bool keeps_times) const;
   /// Counts the ratings of each user of a bucket, as an indptr.
   [[nodiscard]] std::vector<std::uint64_t> count_ratings(std::size_t bucket) const;
   /// Makes the rows of the users [first, end) of one bucket. Several threads may. Throws bad_data when a user
@@ -153,34 +68,45 @@ class RatingStore {
  private:
   struct Page {
     std::unique_ptr<std::uint8_t[]> bytes;
-    std::uint32_t used_bytes = 0;  ///< bytes of whole records
+    std::size_t allocated_bytes = 0;
+    std::uint32_t used_bytes = 0;  ///< bytes of whole records, once closed
   };
   /// A bucket's records, one after the other, in the input's order: those in the file, then these.
   struct Bucket {
     std::vector<Page> pages;
-    std::uint64_t rating_count = 0;  ///< ratings in memory and in the file
+    std::uint64_t rating_count = 0;  ///< ratings in memory and in the file, but for the last open page
   };
   /// One spill of all that was in memory, as stored in the file: by bucket.
   struct Spill {
     std::uint64_t offset = 0;
+    RecordLayout layout;
     std::vector<std::uint64_t> ends;  ///< end of each bucket's records, counted from `offset`
   };
-  /// Where the next record of a bucket goes, in its last page.
+  /// Where the next record of a bucket goes, in its last page; null: that one is full or written.
   struct Cursor {
     std::uint8_t* at = nullptr;
     std::uint8_t* end = nullptr;
   };
 
-  template <bool kTimes>
+  template <bool kWide, bool kTimes>
   void append_records(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
                       std::span<const float> values, std::span<const std::int64_t> times);
+  [[nodiscard]] bool fits_narrow(std::span<const float> values, std::size_t count);
+  void widen();
+  [[nodiscard]] std::uint64_t wide_page_bytes() const;
+  [[nodiscard]] RecordLayout layout() const { return {is_wide_, has_times_}; }
   void reach_user(std::uint32_t largest);
   void add_page(std::size_t bucket);
+  void put_page(std::size_t bucket, std::size_t bytes);
+  void close_page(std::size_t bucket);
   [[nodiscard]] std::size_t next_page_bytes() const;
   [[nodiscard]] std::vector<Bytes> records_in_memory(std::size_t bucket) const;
-  void scan(std::size_t bucket, const std::function<void(Bytes)>& visit) const;
+  void scan(std::size_t bucket, const std::function<void(RecordPiece)>& visit) const;
 
   RatingStoreSpec spec_;
+  bool is_wide_ = false;  ///< layout of the records in memory
+  ValueCodes codes_;
+  std::vector<std::uint8_t> block_codes_;  ///< codes of the values that are appended
   bool has_times_ = false;
   bool has_values_ = false;
   std::uint64_t rating_count_ = 0;

@@ -58,7 +58,7 @@ def sweep(space, command, ops=OPS, takes_all=ALL, **environment):
 
 def sweep_spilled(space):
     """Ratings that do not fit into memory: in a file without a name, and where the file system has none."""
-    ratings = write_csv(space("many.csv"), random_ratings(2, users=70000, items=400, count=700000))
+    ratings = write_csv(space("many.csv"), random_ratings(2, users=110000, items=400, count=700000))
     command = ["pack-sparse", ratings, "--memory-bytes", "32M", "--threads", "1", "--part-bytes", "2M", "--progress", "none"]
     text = run(*command, "-o", space("unread/out"), expect=73,
                env={"LD_PRELOAD": SHIM, "FAULT": "pread:1", "FAULT_PATH": space("unread/out")})

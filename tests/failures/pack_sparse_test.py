@@ -35,7 +35,7 @@ def test_threads_and_memory_change_nothing(space):
     for threads in (1, 2, 4):
         pack(source, "-o", space(f"threads{threads}"), *SMALL, "--threads", threads)
         check(fingerprint(space(f"threads{threads}")) == golden, threads, "threads give other bytes")
-    large = write_csv(space("large.csv"), random_ratings(2, users=70000, items=400, count=700000))
+    large = write_csv(space("large.csv"), random_ratings(2, users=110000, items=400, count=700000))
     pack(large, "-o", space("kept"))
     little = ["--memory-bytes", "32M", "--threads", 1]
     text = pack(large, "-o", space("unread"), *little, expect=73,

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <random>
 #include <tuple>
 
 #include "chunkhit/error.h"
+#include "ratings/rating_rules.h"
 #include "small_ratings.h"
 #include "temporary_folder.h"
 
@@ -78,14 +80,20 @@ Entries entries_of(const RatingStore& store) {
   return entries;
 }
 
-TEST(RatingStore, GivesTheSameFromDiskAsFromMemoryAndLeavesNothingBehind) {
-  const std::vector<Rating> ratings = random_ratings(30'000, 5000, 300);
+/// What a store of these ratings gives.
+Entries sorted_entries(const std::vector<Rating>& ratings) {
   Entries expected;
   for (const Rating& rating : ratings)
     expected.emplace_back(rating.user, rating.item, rating.value, rating.time);
   std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) {
     return std::pair(std::get<0>(a), std::get<1>(a)) < std::pair(std::get<0>(b), std::get<1>(b));
   });
+  return expected;
+}
+
+TEST(RatingStore, GivesTheSameFromDiskAsFromMemoryAndLeavesNothingBehind) {
+  const std::vector<Rating> ratings = random_ratings(30'000, 5000, 300);
+  const Entries expected = sorted_entries(ratings);
   const TemporaryFolder folder;
   for (const std::uint64_t memory : {1ull << 30, 300'000ull, 100'000ull, 1ull}) {
     RatingStore store({.memory_bytes = memory, .folder = folder.path(), .keeps_times = true});
@@ -93,6 +101,58 @@ TEST(RatingStore, GivesTheSameFromDiskAsFromMemoryAndLeavesNothingBehind) {
     EXPECT_EQ(store.is_spilled(), memory < 1 << 30);
     EXPECT_EQ(entries_of(store), expected) << memory;
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  }
+}
+
+TEST(RatingStore, GivesTheSameOnceARatingNeedsAWideRecord) {
+  std::vector<Rating> many_values = random_ratings(10'000, 5000, 300);
+  for (std::size_t at = 0; at < many_values.size(); ++at)
+    many_values[at].value = static_cast<float>(at % 257);
+  std::vector<Rating> large_items = random_ratings(10'000, 5000, 300);
+  large_items.back().item = 1u << 22;
+  const TemporaryFolder folder;
+  for (const std::vector<Rating>& last : {many_values, large_items})
+    for (const std::uint64_t memory : {1ull << 30, 700'000ull, 100'000ull, 1ull}) {
+      std::vector<Rating> ratings = random_ratings(30'000, 5000, 300);
+      RatingStore store({.memory_bytes = memory, .folder = folder.path(), .keeps_times = true});
+      append(store, ratings);
+      append(store, last);
+      ratings.insert(ratings.end(), last.begin(), last.end());
+      EXPECT_EQ(entries_of(store), sorted_entries(ratings)) << memory;
+      std::uint64_t count = 0;
+      for (std::size_t bucket = 0; bucket < store.bucket_count(); ++bucket) {
+        EXPECT_EQ(store.ratings_in(bucket), store.count_ratings(bucket).back());
+        count += store.ratings_in(bucket);
+      }
+      EXPECT_EQ(count, ratings.size());
+    }
+}
+
+TEST(RatingStore, KeepsTheBitsOf256ValuesInNarrowRecords) {
+  std::vector<Rating> ratings{{0, 0, -0.0F}, {0, 1, 0.0F}};
+  for (std::uint32_t item = 2; item < 256; ++item)
+    ratings.push_back({0, item, 1.0F / static_cast<float>(item)});
+  RatingStore store({});
+  append(store, ratings);
+  const RatingRows rows = store.bucket(0, RowForm::ascending);
+  EXPECT_TRUE(std::signbit(rows.values[0]));
+  EXPECT_FALSE(std::signbit(rows.values[1]));
+  for (std::uint32_t item = 0; item < 256; ++item) EXPECT_EQ(rows.values[item], ratings[item].value);
+}
+
+// 100,000 narrow records are 0.5 MB; their rows take 0.8 MB, with positions 1.2 MB.
+TEST(RatingStore, IsSpilledWhereItsRowsDoNotFitBesideIt) {
+  const TemporaryFolder folder;
+  for (const auto& [memory, form, spills] :
+       {std::tuple{800'000u, RowForm::with_positions, false}, std::tuple{700'000u, RowForm::ascending, false},
+        std::tuple{700'000u, RowForm::with_positions, true}}) {
+    RatingStore store({.memory_bytes = memory, .folder = folder.path()});
+    append(store, random_ratings(100'000, 1000, 300'000));
+    EXPECT_FALSE(store.is_spilled());
+    std::vector<PackStep> steps;
+    const CleanRows rows = clean_rows(store, {.duplicates = Duplicates::last}, form, false, steps);
+    EXPECT_EQ(store.is_spilled(), spills);
+    EXPECT_EQ(rows.is_spilled(), spills);
   }
 }
 
