@@ -300,6 +300,8 @@ void IdColumn::finish_numbers() {
   std::uint32_t number = kUnknown;  // of the id before
   for (std::size_t at = 0; at < ids.size(); ++at) {
     const std::int64_t id = ids[at];
+    // In the order of users, most of their entries are loaded already.
+    if (at + kIdsAhead < ids.size() && ids[at + kIdsAhead] != id) known_->prefetch(ids[at + kIdsAhead]);
     if (at == 0 || id != ids[at - 1] || number == kUnknown) {
       const bool is_small = static_cast<std::uint64_t>(id) < SmallIds::kEnd;
       number = (known_->is_small(id) ? known_->entry(id) : 0) - 1;

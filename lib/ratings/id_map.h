@@ -31,6 +31,10 @@ class SmallIds {
   [[nodiscard]] std::uint32_t entry(std::int64_t id) const {
     return std::atomic_ref(entries_[static_cast<std::uint64_t>(id)]).load(std::memory_order_relaxed);
   }
+  /// Has the entry of an id loaded into the CPU's cache.
+  void prefetch(std::int64_t id) const {
+    if (is_small(id)) __builtin_prefetch(&entries_[static_cast<std::uint64_t>(id)]);
+  }
   void set_entry(std::int64_t id, std::uint32_t entry) {
     std::atomic_ref(entries_[static_cast<std::uint64_t>(id)]).store(entry, std::memory_order_relaxed);
   }
