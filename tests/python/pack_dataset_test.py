@@ -112,6 +112,42 @@ def test_workers_hand_over_in_shared_memory_where_there_is_room(tmp_path, monkey
     assert (sizes.get(timeout=60) < 40 * 150) == has_room
 
 
+class Numbered:
+    """Images of one shape that all differ, or of growing ones."""
+
+    def __init__(self, grows):
+        self.grows = grows
+
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, index):
+        return np.random.default_rng(index).integers(0, 256, (8 + self.grows * index, 9, 3), dtype=np.uint8), index % 2
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_workers_fill_their_shared_memory_in_turns(tmp_path, monkeypatch, grows):
+    """Each batch had new memory, which cost as much as the copies."""
+    pytest.importorskip("torch")
+    data = importlib.import_module("chunkhit._pack_dataset")
+    segments, data_in_shared_memory = multiprocessing.Queue(), data.in_shared_memory
+
+    def in_shared_memory(samples):
+        pixels, others = data_in_shared_memory(samples)
+        segments.put((os.getpid(), pixels.data_ptr()))
+        return pixels, others
+
+    monkeypatch.setattr(data, "in_shared_memory", in_shared_memory)
+    monkeypatch.setattr(data, "BATCH", 3)
+    for workers in (0, 2):
+        chunkhit.pack_dataset(Numbered(grows), tmp_path / f"{workers}", workers=workers, sizes="own", order="input")
+    stored = [chunkhit.ImageDataset(tmp_path / f"{workers}") for workers in (0, 2)]
+    for number in range(60):
+        np.testing.assert_array_equal(stored[0][number][0], stored[1][number][0])
+    used = [segments.get(timeout=60) for _ in range(20)]
+    assert grows or len(set(used)) == 2 * data.SEGMENTS
+
+
 def test_any_number_of_workers_makes_the_same_pack(tmp_path):
     pytest.importorskip("torch")
     packs = [chunkhit.pack_dataset(Classified(), tmp_path / f"{workers}", workers=workers, seed=3) for workers in (0, 1, 3)]

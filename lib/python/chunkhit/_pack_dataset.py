@@ -1,13 +1,14 @@
 """Packing a dataset of Python: samples of torch, of Hugging Face, or of any iterable."""
 from __future__ import annotations
 
+import collections
 import contextlib
 import importlib
 import itertools
 import math
 import os
 import sys
-from typing import Any, Dict, Generator, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Deque, Dict, Generator, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from ._writers import OF_FILES, ImageWriter, column_names, column_value, key_tex
 Entry = Tuple[NDArray[Any], Union[int, str, NDArray[Any]], str, Dict[str, Union[int, float, str]], List[Field]]
 
 BATCH = 64  # samples that a worker hands over at a time: each time costs as much as ten small images
+SEGMENTS = 3  # of shared memory that a worker fills in turns: a new one costs as much as its copies; while one is packed, it fills another
+segments: Deque[Any] = collections.deque()  # of this worker
 
 
 class Samples:
@@ -125,17 +128,22 @@ def stored_image(image: Any) -> Any:
 
 def in_shared_memory(samples: List[Entry]) -> Tuple[Any, List[Any]]:
     """The samples, with shapes in the place of pixels and masks, and one tensor of all of these, which torch hands over without
-    a copy through a pipe; where shared memory is short, None and the samples as they are."""
+    a copy through a pipe; where shared memory is short, None and the samples as they are. It is valid until SEGMENTS - 1 further
+    ones were made."""
     torch = importlib.import_module("torch")
     arrays = [array for sample in samples for array in (sample[0], *(field[2] for field in sample[4]))]
     count = sum(array.nbytes for array in arrays)
-    try:
-        free = os.statvfs("/dev/shm")
-    except OSError:
-        return None, samples
-    if count * 2 * (torch.utils.data.get_worker_info().num_workers + 1) > free.f_bavail * free.f_frsize:
-        return None, samples
-    pixels = torch.empty(count, dtype=torch.uint8).share_memory_()
+    segment = segments.popleft() if len(segments) == SEGMENTS else None
+    if segment is None or len(segment) < count:
+        try:
+            free = os.statvfs("/dev/shm")
+        except OSError:
+            return None, samples
+        if count * 2 * (torch.utils.data.get_worker_info().num_workers + 1) > free.f_bavail * free.f_frsize:
+            return None, samples
+        segment = torch.empty(count, dtype=torch.uint8).share_memory_()
+    segments.append(segment)
+    pixels = segment[:count]
     np.concatenate([array.reshape(-1) for array in arrays], out=pixels.numpy())
     return pixels, [(image.shape, *others, [(name, role, array.shape) for name, role, array in fields])
                     for image, *others, fields in samples]
@@ -179,8 +187,14 @@ def read_ahead(samples: Samples, workers: int) -> Generator[Entry, None, None]:
     loader = data.DataLoader(samples, batch_size=BATCH, num_workers=workers, collate_fn=in_shared_memory, prefetch_factor=1,
                              generator=torch.Generator().manual_seed(0))
     batches = iter(loader)
+    mapped: Deque[Any] = collections.deque(maxlen=SEGMENTS * workers)  # keeps them mapped
+
+    def samples_of(batch: Tuple[Any, List[Any]]) -> Iterator[Entry]:
+        mapped.append(batch[0])
+        return from_shared_memory(batch)
+
     try:
-        yield from itertools.chain.from_iterable(map(from_shared_memory, batches))
+        yield from itertools.chain.from_iterable(map(samples_of, batches))
     finally:
         # Where an error's traceback holds it, Python's search for cycles would end it, and wait 5 s for each worker.
         batches._shutdown_workers()
