@@ -120,7 +120,7 @@ FileError kind_error(const FileDescriptor& file, FileStamp& stamp) {
 /// Returns the folder that a relative path is in.
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
+  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(1, slash));
 }
 
 struct CloseFolder {

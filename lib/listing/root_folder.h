@@ -90,8 +90,8 @@ class RootFolder {
   /// Throws MachineError where a file may be missing because the file system that holds it is: this folder is
   /// not the one that was opened, or the file's own folder below it is as empty as a bare mount point.
   void check_mounted(std::string_view missing_file) const;
-  /// Returns whether a file was deleted: its folder can be opened and has no entry of its name. So was a
-  /// link's target that a folder with other entries lacks.
+  /// Returns whether a file was deleted: its folder can be opened and has no entry of its name. A link's
+  /// target was deleted if its folder has other entries.
   [[nodiscard]] bool lacks(std::string_view file) const;
 
  private:

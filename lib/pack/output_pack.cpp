@@ -157,8 +157,9 @@ void throw_resumable(const Error& error, const FinishedParts& finished, std::uin
                                                  : count_text(finished.count) + " finished parts are kept; ";
   const double row_bytes =
       finished.rows == 0 ? 0 : static_cast<double>(finished.bytes) / static_cast<double>(finished.rows);
-  const std::string room =
-      row_bytes == 0 ? "room" : "room for about " + bytes_text(row_bytes * static_cast<double>(rows_left));
+  const std::string room = row_bytes == 0 || rows_left == 0
+                               ? "room"
+                               : "room for about " + bytes_text(row_bytes * static_cast<double>(rows_left));
   const std::string_view what = error.what();
   const auto is_reason = [&](int reason) {
     return what.find(std::generic_category().message(reason)) != std::string_view::npos;

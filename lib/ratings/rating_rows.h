@@ -91,11 +91,11 @@ class ValueCodes {
 
 /// Rating of a record.
 struct RatingRecord {
-  std::uint32_t user = 0;  ///< in the bucket
+  std::uint32_t user = 0;  ///< its number in the bucket
   std::uint32_t item = 0;
-  float value = 0;        ///< wide records
-  std::uint8_t code = 0;  ///< narrow records
-  std::int64_t time = 0;  ///< where times are kept
+  float value = 0;        ///< only wide records have it
+  std::uint8_t code = 0;  ///< only narrow records have it, in place of a value
+  std::int64_t time = 0;  ///< only where times are kept
 };
 
 // A narrow record: u32 of the user above 22 bits of the item, then u8 code. A wide one: u16 user, u32 item,

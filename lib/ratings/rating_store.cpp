@@ -43,7 +43,7 @@ MutableBytes room_for(std::uint64_t count, Numbers& values) {
 
 RatingStore::RatingStore(RatingStoreSpec spec) : spec_(std::move(spec)) {}
 
-/// Checks the whole block before anything changes, so that a failed append leaves the store as it was.
+/// Checks the whole block before anything changes, so that bad data leave the store as it was.
 void RatingStore::append(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
                          std::span<const float> values, std::span<const std::int64_t> times) {
   if (users.empty()) return;

@@ -24,9 +24,9 @@ struct RatingStoreSpec {
   bool keeps_times = false;
 };
 
-/// Takes ratings in the input's order and gives them back as rows, 1,024 users (a bucket) at a time. Needs
-/// 5 bytes a rating, 10 where there are more than 256 values or 2^22 items, 8 more with times, and 16 KiB a
-/// bucket, less where many buckets share little memory; users' numbers should have no large gaps.
+/// Takes ratings in the input's order and gives them back as rows, 1,024 users (a bucket) at a time. A rating
+/// takes 5 bytes, or 10 where there are more than 256 values or 2^22 items, and 8 more with times. A bucket
+/// takes 16 KiB, less where many share little memory. Users' numbers should have no large gaps.
 class RatingStore {
  public:
   explicit RatingStore(RatingStoreSpec spec);

@@ -142,7 +142,7 @@ ByteBuffer ImageSamples::encode_index(const PartSpec& spec, const std::vector<St
   append(bytes_of(samples.std));
   for (TextList* names : {&samples.files, &class_names, &columns}) {
     append(as_bytes(names->text));
-    names->text = std::string();
+    std::string().swap(names->text);
   }
   if (!sample.has_usual_fields()) append_field_names(sample.pairs, bytes);
   append_columns(samples.columns, bytes);

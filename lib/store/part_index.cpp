@@ -46,6 +46,7 @@ IndexCursor::IndexCursor(const InputFile& file, std::uint64_t offset, std::uint6
     : left_(byte_count),
       file_(&file),
       offset_(offset),
+      end_(offset + byte_count),
       piece_bytes_(file.remote() != nullptr ? byte_count : std::min<std::uint64_t>(byte_count, kPieceBytes)) {
 }
 
@@ -87,8 +88,8 @@ Bytes IndexCursor::take(std::uint64_t count, std::uint64_t item_bytes) {
 }
 
 void IndexCursor::check_hash(std::uint64_t expected) {
-  for (std::uint64_t unread = left_ - ready_.size(); unread != 0; unread -= piece_.size()) {
-    piece_.resize(std::min<std::uint64_t>(kPieceBytes, unread));
+  while (offset_ < end_) {
+    piece_.resize(std::min<std::uint64_t>(kPieceBytes, end_ - offset_));
     read(piece_);
   }
   ready_ = {};

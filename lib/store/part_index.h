@@ -27,7 +27,7 @@ inline constexpr std::uint64_t kNumbers = 1;
 class IndexCursor {
  public:
   explicit IndexCursor(Bytes bytes) : ready_(bytes), left_(bytes.size()) {}
-  /// An index of a file, which is read piece by piece: never held beside what is decoded of it.
+  /// An index of a file: a local one is read piece by piece, a remote one at once.
   IndexCursor(const InputFile& file, std::uint64_t offset, std::uint64_t byte_count);
 
   std::uint64_t number() {
@@ -78,6 +78,7 @@ class IndexCursor {
   std::uint64_t left_;
   const InputFile* file_ = nullptr;
   std::uint64_t offset_ = 0;  // of what is read next
+  std::uint64_t end_ = 0;
   std::size_t piece_bytes_ = 0;
   ByteBuffer piece_, taken_;
   Xxh3Stream hash_;

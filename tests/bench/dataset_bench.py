@@ -50,7 +50,7 @@ def read_loader(files):
 
 
 def read_handed_over(files):
-    for sample in read_ahead(Samples(files, "image", "label", None, [], None), WORKERS):
+    for sample in read_ahead(Samples(files, ("image", "label", None, None), {}, [], None), WORKERS):
         pass
 
 

@@ -73,6 +73,14 @@ def test_what_a_killed_export_left_is_removed_by_the_next(pack, tmp_path, output
     assert sorted(os.listdir(tmp_path)) == sorted([another.name, output])
 
 
+def test_long_names_are_written_aside(pack, tmp_path):
+    """A name that is as long as file systems take could not be written under a longer one."""
+    page = tmp_path / ("目" * 80 + ".html")
+    chunkhit.show(pack).save(page)
+    chunkhit.export_pack(pack, tmp_path / ("目" * 80 + ".tar"))
+    assert page.stat().st_size > 0 and len(os.listdir(tmp_path)) == 2
+
+
 @pytest.mark.parametrize("name", ["pack-export", "pack-report"])
 def test_ctrl_c_while_modules_are_imported_is_no_traceback(tmp_path, name):
     (tmp_path / "numpy.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")

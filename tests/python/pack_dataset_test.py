@@ -146,6 +146,12 @@ def test_workers_fill_their_shared_memory_in_turns(tmp_path, monkeypatch, grows)
         np.testing.assert_array_equal(stored[0][number][0], stored[1][number][0])
     used = [segments.get(timeout=60) for _ in range(20)]
     assert grows or len(set(used)) == 2 * data.SEGMENTS
+    samples = data.read_ahead(data.Samples(Numbered(grows), ("image", "label", None, None), {}, [], None), 1)
+    image = next(samples)[0]
+    for _ in range(2):
+        segments.get(timeout=60)
+    np.testing.assert_array_equal(image, Numbered(grows)[0][0], "the worker has filled its next segment, not this one")
+    samples.close()
 
 
 def test_any_number_of_workers_makes_the_same_pack(tmp_path):

@@ -127,7 +127,7 @@ def test_a_pack_of_masks_has_masks_for_labels(masked, tmp_path):
 
 
 def test_findings_of_images_alone_show_them_without_masks(tmp_path):
-    """Masks lay over images that were accused as dark, and hid that they are."""
+    """Masks lay over images that were found to be dark, and hid that they are."""
     random = np.random.default_rng(3)
     for number in range(40):
         for kind in ("images", "masks"):
@@ -146,5 +146,5 @@ def test_findings_of_images_alone_show_them_without_masks(tmp_path):
     assert "values in fewer than 3 masks" in page.split('id="checks">')[1].split("</p>")[0]
     write_report(tmp_path / "pack", tmp_path / "few.html", samples=20)
     few = (tmp_path / "few.html").read_text()
-    assert "values in fewer than 3 masks, as there are fewer than 30" in few.split('id="unchecked">')[1].split("</p>")[0]
+    assert "values in fewer than 3 masks of pack, as there are fewer than 30" in few.split('id="unchecked">')[1].split("</p>")[0]
     assert "values in fewer than 3 masks" not in few.split('id="checks">')[1].split("</p>")[0]

@@ -164,7 +164,7 @@ TEST(DamagedPart, WithADamagedIndexSaysSoWhateverItsNumbersAre) {
   const auto take_some = [](IndexCursor& cursor) {
     return static_cast<int>(cursor.numbers<char>(300'000)[0]);
   };
-  const auto refuse = [](IndexCursor& cursor) -> int {
+  const auto fail = [](IndexCursor& cursor) -> int {
     throw_bad_data("number " + std::to_string(cursor.numbers<char>(9).size()));
   };
   const auto take_too_many = [](IndexCursor& cursor) -> int {
@@ -173,9 +173,13 @@ TEST(DamagedPart, WithADamagedIndexSaysSoWhateverItsNumbersAre) {
 
   write(index);
   const InputFile file(path);
+  std::filesystem::resize_file(path, 900'000);
+  const std::string cut = error_of_index(path, index.size(), hash, take_all);
+  EXPECT_TRUE(cut != "" && cut.find("checksum") == std::string::npos) << cut;
+  write(index);
   EXPECT_EQ(decode_file_index(IndexCursor(file, 7, index.size()), hash, take_all), 0);
   EXPECT_EQ(error_of_index(path, index.size(), hash, take_some), "");
-  EXPECT_EQ(error_of_index(path, index.size(), hash, refuse), "number 9");
+  EXPECT_EQ(error_of_index(path, index.size(), hash, fail), "number 9");
   EXPECT_NE(error_of_index(path, index.size(), hash, take_too_many).find("ends early"), std::string::npos);
   for (const std::size_t at :
        {std::size_t{0}, std::size_t{262'143}, std::size_t{262'144}, std::size_t{542'155}, index.size() - 1}) {
@@ -183,7 +187,7 @@ TEST(DamagedPart, WithADamagedIndexSaysSoWhateverItsNumbersAre) {
     damaged[at] ^= 1;
     write(damaged);
     for (const std::function<int(IndexCursor&)>& decode :
-         std::vector<std::function<int(IndexCursor&)>>{take_all, take_some, refuse, take_too_many})
+         std::vector<std::function<int(IndexCursor&)>>{take_all, take_some, fail, take_too_many})
       EXPECT_EQ(error_of_index(path, index.size(), hash, decode),
                 "index: checksum " + hash_text(xxh3(damaged)) + ", expected " + hash_text(hash));
   }

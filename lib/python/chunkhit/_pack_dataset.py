@@ -24,8 +24,8 @@ from ._writers import OF_FILES, ImageWriter, column_names, column_value, key_tex
 Entry = Tuple[NDArray[Any], Union[int, str, NDArray[Any]], str, Dict[str, Union[int, float, str]], List[Field]]
 
 BATCH = 64  # samples that a worker hands over at a time: each time costs as much as ten small images
-SEGMENTS = 3  # of shared memory that a worker fills in turns: a new one costs as much as its copies; while one is packed, it fills another
-segments: Deque[Any] = collections.deque()  # of this worker
+SEGMENTS = 3  # of shared memory, which a worker fills in turns: new ones cost as much as the copies into them
+segments: Deque[Any] = collections.deque()  # those of the process, if it is a worker
 
 
 class Samples:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import itertools
 import os
 import re
 import shutil
@@ -12,7 +13,8 @@ from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, TextIO
 from ._error import Error
 
 MARK = ".pack-export"  # in folders that were exported, so that no other is ever replaced
-cleanups: List[Callable[[], None]] = []  # of what is unfinished, in the order in which it began
+cleanups: List[Callable[[], None]] = []  # what a signal calls, the last first
+writes = itertools.count()  # names of files aside differ between threads
 
 
 @contextlib.contextmanager
@@ -22,8 +24,10 @@ def cleaned_up(clean_up: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        clean_up()
-        cleanups.remove(clean_up)
+        try:
+            clean_up()
+        finally:
+            cleanups.remove(clean_up)
 
 
 def end_at_once(number: int, frame: Any) -> None:
@@ -105,14 +109,18 @@ def process_start(pid: int) -> str:
 
 
 def aside_of(path: str) -> str:
-    """The name that this process writes an output under. Removes what killed processes of this machine left of it."""
+    """A name that an output is written under. Removes what killed processes of this machine left of it; machines differ by
+    their names."""
     folder, name = os.path.split(path)
-    begin = f".{name[:100]}.{os.uname().nodename[:64]}-"
-    for entry in os.listdir(folder) if os.path.isdir(folder) else ():
-        found = re.fullmatch(re.escape(begin) + r"(\d+)-(\d+)\.partial", entry)
+    begin = f".{os.fsdecode(os.fsencode(name)[:100])}.{os.uname().nodename[:64]}-"
+    entries = []
+    with contextlib.suppress(OSError):  # a folder that may be written need not be listed
+        entries = os.listdir(folder)
+    for entry in entries:
+        found = re.fullmatch(re.escape(begin) + r"(\d+)-(\d+)-\d+\.partial", entry)
         if found and process_start(int(found[1])) != found[2]:
             remove(os.path.join(folder, entry))
-    return os.path.join(folder, f"{begin}{os.getpid()}-{process_start(os.getpid())}.partial")
+    return os.path.join(folder, f"{begin}{os.getpid()}-{process_start(os.getpid())}-{next(writes)}.partial")
 
 
 def remove(path: str) -> None:
@@ -123,7 +131,10 @@ def remove(path: str) -> None:
 
 
 def flush_folder(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:  # it may be written, and not read
+        return
     try:
         os.fsync(descriptor)
     finally:

@@ -33,10 +33,11 @@ def mask_sections(scans: Sequence[ImageScan]) -> List[Section]:
         sections.append(section)
     if sections:
         sections[0].checks = ["masks of one value alone"]
-        if any(len(scan.looked) >= ENOUGH for scan in scans if scan.masks):
+        few = [scan.name for scan in scans if scan.masks and len(scan.looked) < ENOUGH]
+        if len(few) < sum(bool(scan.masks) for scan in scans):
             sections[0].checks.append(f"values in fewer than {RARE} masks")
-        else:
-            sections[0].unchecked.append(f"values in fewer than {RARE} masks, as there are fewer than {ENOUGH}")
+        if few:
+            sections[0].unchecked.append(f"values in fewer than {RARE} masks of {', '.join(few)}, as there are fewer than {ENOUGH}")
     return sections
 
 
