@@ -87,20 +87,26 @@ class Sized:
         return (png(image) if index % 3 else image), mask, f"row {index}"
 
 
+def handed_over(monkeypatch, what):
+    """The module, and a queue of what `what` says of the pixels and the rest of each batch that a worker hands over."""
+    pytest.importorskip("torch")
+    data = importlib.import_module("chunkhit._pack_dataset")
+    queue, original = multiprocessing.Queue(), data.in_shared_memory
+
+    def in_shared_memory(samples):
+        batch = original(samples)
+        queue.put(what(*batch))
+        return batch
+
+    monkeypatch.setattr(data, "in_shared_memory", in_shared_memory)
+    return data, queue
+
+
 @pytest.mark.parametrize("has_room", [True, False])
 def test_workers_hand_over_in_shared_memory_where_there_is_room(tmp_path, monkeypatch, has_room):
     """What runs through the pipe is as small as shapes and labels."""
-    pytest.importorskip("torch")
-    data = importlib.import_module("chunkhit._pack_dataset")
-    sizes, statvfs = multiprocessing.Queue(), os.statvfs
-
-    def in_shared_memory(samples):
-        pixels, others = data_in_shared_memory(samples)
-        sizes.put(len(pickle.dumps(others)))
-        return pixels, others
-
-    data_in_shared_memory = data.in_shared_memory
-    monkeypatch.setattr(data, "in_shared_memory", in_shared_memory)
+    _, sizes = handed_over(monkeypatch, lambda pixels, others: len(pickle.dumps(others)))
+    statvfs = os.statvfs
     monkeypatch.setattr(os, "statvfs", lambda path: statvfs(path) if has_room else types.SimpleNamespace(f_bavail=1, f_frsize=4096))
     for workers in (0, 2):
         chunkhit.pack_dataset(Sized(), tmp_path / f"{workers}", workers=workers, sizes="own", keep_columns=None)
@@ -128,16 +134,7 @@ class Numbered:
 @pytest.mark.parametrize("grows", [False, True])
 def test_workers_fill_their_shared_memory_in_turns(tmp_path, monkeypatch, grows):
     """Each batch had new memory, which cost as much as the copies."""
-    pytest.importorskip("torch")
-    data = importlib.import_module("chunkhit._pack_dataset")
-    segments, data_in_shared_memory = multiprocessing.Queue(), data.in_shared_memory
-
-    def in_shared_memory(samples):
-        pixels, others = data_in_shared_memory(samples)
-        segments.put((os.getpid(), pixels.data_ptr()))
-        return pixels, others
-
-    monkeypatch.setattr(data, "in_shared_memory", in_shared_memory)
+    data, segments = handed_over(monkeypatch, lambda pixels, others: (os.getpid(), pixels.data_ptr()))
     monkeypatch.setattr(data, "BATCH", 3)
     for workers in (0, 2):
         chunkhit.pack_dataset(Numbered(grows), tmp_path / f"{workers}", workers=workers, sizes="own", order="input")

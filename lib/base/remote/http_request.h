@@ -52,7 +52,7 @@ struct HttpClient::Request {
   Request& operator=(const Request&) = delete;
   ~Request() { curl().slist_free_all(headers); }
 
-  /// Marks the transfer as done, as failed where there is an error code, and wakes those who wait.
+  /// Ends the transfer, with an error where there is a code, and wakes the threads that wait for it.
   void finish(std::optional<ErrorCode> code = {}, const std::string& what = {}) {
     {
       const std::lock_guard lock(transfer->mutex_);
